@@ -1,0 +1,3 @@
+//! A store inside a folder of another.
+/// Placeholder.
+pub struct Scoped;

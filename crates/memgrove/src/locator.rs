@@ -1,0 +1,248 @@
+//! Where something is, as the seam names it: relative, normalised, never a path of the machine.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+use crate::error::{Error, Kind, Result, code};
+
+/// The longest segment, in bytes, that every backend can hold.
+pub const SEGMENT_BYTES_MAX: usize = 255;
+/// The longest key, in bytes, that every backend can hold.
+pub const KEY_BYTES_MAX: usize = 1024;
+
+/// A place in a backend's namespace.
+///
+/// A locator is normalised when it is made, so it can never address anything outside the
+/// backend's root:
+///
+/// | segment | result |
+/// |---|---|
+/// | empty, or `.` | dropped |
+/// | leading `/` | dropped: a locator is always relative to the backend |
+/// | `..` | refused |
+/// | NUL or another control character, or over 255 bytes | refused |
+/// | anything else | kept, in Unicode normal form C |
+///
+/// ```
+/// use memgrove::Locator;
+///
+/// let at: Locator = "/notes//./projects/silica.md".parse()?;
+/// assert_eq!(at.key(), "notes/projects/silica.md");
+/// assert_eq!(at.name(), "silica.md");
+/// assert!("notes/../../etc".parse::<Locator>().is_err());
+/// # Ok::<(), memgrove::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Locator {
+    key: Box<str>,
+}
+
+impl Locator {
+    /// The root of a backend.
+    pub fn root() -> Self {
+        Locator::default()
+    }
+
+    /// Makes a locator from a slash-separated key.
+    ///
+    /// # Errors
+    /// `Invalid` (code `INVALID_PATH`) as the table above says.
+    pub fn new(key: impl AsRef<str>) -> Result<Self> {
+        Ok(Locator { key: normalize(key.as_ref())?.into() })
+    }
+
+    /// The normalised key: segments joined by `/`; empty for the root.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The key's segments; none for the root.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.key.split('/').filter(|part| !part.is_empty())
+    }
+
+    /// The final segment; empty for the root.
+    pub fn name(&self) -> &str {
+        self.key.rsplit('/').next().unwrap_or("")
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.key.is_empty()
+    }
+
+    /// The folder this is in; `None` for the root.
+    pub fn parent(&self) -> Option<Locator> {
+        if self.is_root() {
+            return None;
+        }
+        let end = self.key.rfind('/').unwrap_or(0);
+        Some(Locator { key: self.key[..end].into() })
+    }
+
+    /// Every folder above this, nearest first, without the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Locator> {
+        std::iter::successors(self.parent(), Locator::parent).take_while(|folder| !folder.is_root())
+    }
+
+    /// Derives a locator beneath this one.
+    ///
+    /// # Errors
+    /// As [`Locator::new`].
+    pub fn child(&self, part: impl AsRef<str>) -> Result<Locator> {
+        Locator::new(format!("{}/{}", self.key, part.as_ref()))
+    }
+
+    /// Whether this is `folder` itself or lies beneath it.
+    pub fn is_within(&self, folder: &Locator) -> bool {
+        self.relative_to(folder).is_some()
+    }
+
+    /// The key of this locator seen from `folder`; empty when they are the same.
+    pub fn relative_to(&self, folder: &Locator) -> Option<&str> {
+        if folder.is_root() {
+            return Some(&self.key);
+        }
+        let rest = self.key.strip_prefix(&*folder.key)?;
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    }
+
+    /// The same place after `from` was renamed to `to`; `None` if it is not within `from`.
+    pub fn rebased(&self, from: &Locator, to: &Locator) -> Option<Locator> {
+        let rest = self.relative_to(from)?;
+        let key = if rest.is_empty() || to.is_root() {
+            format!("{}{rest}", to.key)
+        } else {
+            format!("{}/{rest}", to.key)
+        };
+        Some(Locator { key: key.into() })
+    }
+}
+
+fn normalize(key: &str) -> Result<String> {
+    let invalid =
+        |why: String, hint: &str| Err(Error::new(Kind::Invalid, why).code(code::INVALID_PATH).hint(hint));
+    let mut kept = String::with_capacity(key.len());
+    for part in key.split('/') {
+        match part {
+            "" | "." => continue,
+            ".." => {
+                let why = format!("`{}` climbs out of the store", key.escape_default());
+                return invalid(why, "name a place inside the store, without `..`");
+            }
+            _ => {}
+        }
+        if part.chars().any(char::is_control) {
+            let why = format!("`{}` has a control character in it", key.escape_default());
+            return invalid(why, "use printable characters in names");
+        }
+        if !kept.is_empty() {
+            kept.push('/');
+        }
+        let start = kept.len();
+        if is_nfc(part) {
+            kept.push_str(part)
+        } else {
+            kept.extend(part.nfc())
+        }
+        if kept.len() - start > SEGMENT_BYTES_MAX {
+            let shown: String = part.chars().take(40).collect();
+            let why = format!("the name `{shown}…` is longer than {SEGMENT_BYTES_MAX} bytes");
+            return invalid(why, "use a shorter name");
+        }
+    }
+    if kept.len() > KEY_BYTES_MAX {
+        let shown: String = kept.chars().take(40).collect();
+        return invalid(
+            format!("`{shown}…` is longer than {KEY_BYTES_MAX} bytes"),
+            "use fewer or shorter folders",
+        );
+    }
+    Ok(kept)
+}
+
+impl fmt::Display for Locator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)
+    }
+}
+
+impl FromStr for Locator {
+    type Err = Error;
+
+    fn from_str(key: &str) -> Result<Self> {
+        Locator::new(key)
+    }
+}
+
+impl TryFrom<String> for Locator {
+    type Error = Error;
+
+    fn try_from(key: String) -> Result<Self> {
+        Locator::new(key)
+    }
+}
+
+impl From<Locator> for String {
+    fn from(at: Locator) -> String {
+        at.key.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The normalisation table of the seam: what goes in, what is kept (`None`: refused).
+    #[test]
+    fn the_normalisation_table_holds() {
+        let check = |given: &str, kept: Option<&str>| {
+            assert_eq!(Locator::new(given).ok().as_ref().map(Locator::key), kept, "{given:?}");
+        };
+        check("", Some(""));
+        check("/", Some(""));
+        check(".", Some(""));
+        check("a", Some("a"));
+        check("/a", Some("a"));
+        check("//a///b/", Some("a/b"));
+        check("./a/./b", Some("a/b"));
+        check("a/.hidden/...", Some("a/.hidden/..."));
+        check("a\\b", Some("a\\b"));
+        check("e\u{301}", Some("\u{e9}"));
+        check("..", None);
+        check("a/..", None);
+        check("a/../b", None);
+        check("/../a", None);
+        check("a\0b", None);
+        check("a\nb", None);
+        check("a\u{7f}", None);
+        check("a\u{85}", None);
+        check(&"x".repeat(255), Some(&"x".repeat(255)));
+        check(&"x".repeat(256), None);
+        check(&"\u{e9}".repeat(128), None);
+        check(&"ab/".repeat(400), None);
+    }
+
+    #[test]
+    fn relations_between_locators() {
+        let at = |key: &str| Locator::new(key).expect("a valid key");
+        assert_eq!(at("a/b/c").parent(), Some(at("a/b")));
+        assert_eq!(at("a").parent(), Some(Locator::root()));
+        assert_eq!(Locator::root().parent(), None);
+        assert_eq!(at("a/b/c").ancestors().collect::<Vec<_>>(), [at("a/b"), at("a")]);
+        assert!(
+            at("a/b").is_within(&at("a"))
+                && at("a").is_within(&at("a"))
+                && at("a").is_within(&Locator::root())
+        );
+        assert!(!at("ab").is_within(&at("a")));
+        assert_eq!(at("a/b/c").rebased(&at("a/b"), &at("x")), Some(at("x/c")));
+        assert_eq!(at("a/b").rebased(&at("a/b"), &at("x/y")), Some(at("x/y")));
+        assert_eq!(at("ab").rebased(&at("a"), &at("x")), None);
+        assert_eq!(at("a/b").child("../c").err().map(|e| e.kind()), Some(Kind::Invalid));
+    }
+}

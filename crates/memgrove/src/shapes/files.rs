@@ -1,0 +1,1 @@
+//! The six file operations.

@@ -1,0 +1,5 @@
+//! What bytes mean: each shape is a set of pure planners that read through the store and return
+//! a [`Plan`](crate::memory::Plan).
+
+pub mod files;
+pub mod memory_tool;

@@ -1,0 +1,3 @@
+//! A simulated disk.
+/// Placeholder.
+pub struct SimFs;
