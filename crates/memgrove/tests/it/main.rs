@@ -1,0 +1,3 @@
+//! One integration binary: every file beside this one is a module of it.
+
+mod local;
