@@ -1,0 +1,4 @@
+//! The integration tests of the library, as one binary.
+
+mod conformance;
+mod registry;
