@@ -5,14 +5,24 @@ use std::sync::Arc;
 use std::thread;
 
 use memgrove::backend::PROMISES;
-use memgrove::backends::Ram;
+use memgrove::backends::{Local, LocalOptions, Ram};
+use memgrove::clock::SystemClock;
 use memgrove::conformance::{self, CASES, Report, Storage, Subject};
+use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Backend, Result};
+use tempfile::TempDir;
 
 mod faulty;
 
 /// Every backend of this crate, wrappers included.
-const BACKENDS: &[Subject] = &[Subject { name: "ram", storage: ram, reserved: &[] }];
+const BACKENDS: &[Subject] = &[
+    Subject { name: "ram", storage: ram, reserved: &[] },
+    Subject { name: "local", storage: local, reserved: LOCAL_RESERVED },
+    Subject { name: "local, state outside", storage: local_state_outside, reserved: &[] },
+];
+
+/// What the local backend keeps in its tree, in the spellings that a careless check lets through.
+const LOCAL_RESERVED: &[&str] = &[".journal", ".lock", ".JOURNAL", ".Lock"];
 
 /// Storage that is opened by a closure.
 struct Opens<F>(F);
@@ -30,6 +40,26 @@ fn opens(open: impl Fn() -> Result<Arc<dyn Backend>> + Sync + 'static) -> Result
 fn ram() -> Result<Box<dyn Storage>> {
     let ram = Ram::default();
     opens(move || Ok(Arc::new(ram.clone())))
+}
+
+/// A backend on the machine's disk, in a folder that goes with the storage.
+fn open_local(tree: &TempDir, state: Option<&TempDir>) -> Result<Arc<dyn Backend>> {
+    let root =
+        |folder: &TempDir| -> Arc<dyn Vfs> { Arc::new(RealFs::open_root(folder.path()).expect("it exists")) };
+    let mut options = LocalOptions::new(root(tree), Arc::new(SystemClock));
+    options.state = state.map(root);
+    Ok(Arc::new(Local::open(options)?))
+}
+
+fn local() -> Result<Box<dyn Storage>> {
+    let tree = tempfile::tempdir().expect("a temporary folder");
+    opens(move || open_local(&tree, None))
+}
+
+fn local_state_outside() -> Result<Box<dyn Storage>> {
+    let (tree, state) =
+        (tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder"));
+    opens(move || open_local(&tree, Some(&state)))
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The integration tests of the library, as one binary.
+//! One integration binary: every file beside this one is a module of it.
 
 mod conformance;
+mod local;
 mod registry;
