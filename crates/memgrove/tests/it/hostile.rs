@@ -86,9 +86,7 @@ impl Trap {
         link("../../outside", "notes/link-mid");
         rustix::fs::mknodat(CWD, path("store/fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         UnixListener::bind(path("store/socket")).unwrap();
-        let tree = Arc::new(RealFs::open_root(&path("store")).unwrap());
-        let local = Local::open(LocalOptions::new(tree, Arc::new(SystemClock))).unwrap();
-        let memory = Memory::new(Store::new(local), Arc::new(SystemClock));
+        let memory = opened(&path("store"));
         let outside = watched(parent.path());
         let trap = Trap { parent, memory, outside };
         trap.place_bait();
@@ -181,6 +179,12 @@ impl Trap {
             assert!(kind.as_ref().is_ok_and(is_special), "{spelling:?} changed `{name}`: {kind:?}");
         }
     }
+}
+
+fn opened(root: &Path) -> Memory {
+    let tree = Arc::new(RealFs::open_root(root).unwrap());
+    let local = Local::open(LocalOptions::new(tree, Arc::new(SystemClock))).unwrap();
+    Memory::new(Store::new(local), Arc::new(SystemClock))
 }
 
 /// Everything in the watched folder but the store: its kind, mode, time, inode and content.
@@ -335,13 +339,24 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
         let mut served = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                // Most of the time the folder is there, so that operations begin in it.
+                for wait_us in [100, 1500].into_iter().cycle() {
                     let flags = RenameFlags::EXCHANGE;
                     rustix::fs::renameat_with(CWD, path("swing"), CWD, path("swung"), flags).unwrap();
-                    std::thread::yield_now();
+                    std::thread::sleep(Duration::from_micros(wait_us));
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
                 }
             });
+            let mut memory = opened(&path(""));
             for round in 0..1000 {
+                // Opened again now and then: recovery meets the link too, and a store that met it in
+                // the middle of a commit may take no more changes.
+                if round % 20 == 0 {
+                    drop(memory);
+                    memory = opened(&path(""));
+                }
                 let name = if round % 3 == 0 { "canary.md".to_owned() } else { format!("{}.md", round % 50) };
                 let path = format!("/memories/swing/{name}");
                 for command in [
@@ -350,7 +365,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
                     json!({"command": "insert", "path": path, "insert_line": 0, "insert_text": "inside"}),
                     json!({"command": "delete", "path": path}),
                 ] {
-                    let reply = memory_tool::run(&trap.memory, &Locator::root(), Note::default(), &command);
+                    let reply = memory_tool::run(&memory, &Locator::root(), Note::default(), &command);
                     served += usize::from(!reply.is_error);
                     trap.check_answer("swing", &reply.content);
                 }
@@ -358,6 +373,6 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
             stop.store(true, Ordering::Relaxed);
         });
         trap.check_watched("swing");
-        assert!(served > 100, "only {served} commands met the folder, so little was tried");
+        assert!(served > 50, "only {served} commands met the folder, so little was tried");
     });
 }
