@@ -5,4 +5,5 @@ mod files;
 mod hostile;
 mod local;
 mod memory_tool;
+mod past;
 mod registry;
