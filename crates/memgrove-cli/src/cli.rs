@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
         Ok(code) => code,
         Err(error) => {
             report(&error, look);
-            ExitCode::from(status::exit_code(&error))
+            ExitCode::from(status::exit_code(error.kind()))
         }
     }
 }
@@ -62,7 +62,7 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
         .ok_or_else(|| Error::new(Kind::Invalid, format!("`{words}` is not a verb")))?;
     let reply = (entry.run_matches)(arguments, &cx()?)?;
     answer(reply.as_ref(), look)?;
-    Ok(if reply.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
 
 /// The words of the command that was given, joined as the table names them, and its arguments.

@@ -6,6 +6,7 @@ mod status;
 
 mod address;
 mod context;
+mod modes;
 mod page;
 mod portion;
 

@@ -152,7 +152,7 @@ fn told(reply: &dyn Reply) -> CallToolResult {
     let text = shown.and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| answer.to_string());
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(answer);
-    result.is_error = Some(reply.failed());
+    result.is_error = Some(reply.failed().is_some());
     result
 }
 

@@ -32,9 +32,9 @@ const fn status(kind: Kind, exit: u8, advice: &'static str) -> Status {
     Status { kind, exit, advice }
 }
 
-/// The exit code for an error.
-pub(crate) fn exit_code(error: &Error) -> u8 {
-    STATUS.iter().find(|status| status.kind == error.kind()).map_or(1, |status| status.exit)
+/// The exit code for a kind of error.
+pub(crate) fn exit_code(kind: Kind) -> u8 {
+    STATUS.iter().find(|status| status.kind == kind).map_or(1, |status| status.exit)
 }
 
 /// An error as programs read it.

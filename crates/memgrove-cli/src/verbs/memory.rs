@@ -47,8 +47,8 @@ impl Verb for MemoryCommand {
         page.put(&answer.content)
     }
 
-    fn failed(answer: &MemoryAnswer) -> bool {
-        answer.is_error
+    fn failed(answer: &MemoryAnswer) -> Option<Kind> {
+        answer.is_error.then_some(Kind::Invalid)
     }
 }
 

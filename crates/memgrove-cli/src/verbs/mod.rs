@@ -3,6 +3,7 @@
 
 pub(crate) mod file;
 pub(crate) mod memory;
+pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod store;
 
@@ -32,6 +33,9 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<memory::MemoryCommand>(),
     entry::<read::Read>(),
     entry::<read::Find>(),
+    entry::<past::History>(),
+    entry::<store::Doctor>(),
+    entry::<store::Backends>(),
 ];
 
 /// One verb: what it takes, what it does, and how its answer reads.
@@ -54,9 +58,9 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
     /// Shows the answer to a person, and as text to an agent.
     fn show(answer: &Self::Answer, page: &mut Page<'_>) -> io::Result<()>;
 
-    /// Whether the answer itself tells of a failure.
-    fn failed(_answer: &Self::Answer) -> bool {
-        false
+    /// The kind of failure that the answer itself tells of, if it does.
+    fn failed(_answer: &Self::Answer) -> Option<Kind> {
+        None
     }
 }
 
@@ -114,8 +118,8 @@ pub(crate) trait Reply: Send {
     fn json_line(&self) -> String;
     /// The answer for people.
     fn show(&self, page: &mut Page<'_>) -> io::Result<()>;
-    /// Whether it tells of a failure.
-    fn failed(&self) -> bool;
+    /// The kind of failure that it tells of, if it does.
+    fn failed(&self) -> Option<Kind>;
 }
 
 struct Replied<V: Verb>(V::Answer);
@@ -136,7 +140,7 @@ where
         V::show(&self.0, page)
     }
 
-    fn failed(&self) -> bool {
+    fn failed(&self) -> Option<Kind> {
         V::failed(&self.0)
     }
 }
