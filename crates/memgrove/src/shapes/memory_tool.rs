@@ -50,35 +50,34 @@ pub struct Reply {
 /// `root` is the folder that the model knows as `/memories`; it need not exist yet. The note's verb
 /// becomes `memory_<command>`.
 pub fn run(memory: &Memory, root: &Locator, note: Note, command: &Value) -> Reply {
-    match answer(memory, root, note, command) {
-        Ok(content) => Reply { content, is_error: false },
-        Err(error) => {
-            Reply { content: place::told(&error, root, |at| memory.store().exists(at)), is_error: true }
+    let done = match Command::parse(root, command) {
+        Err(error) => Err(error.message().to_owned()),
+        Ok(command) => {
+            let telling = |error: Error| place::told(memory.store(), root, &command.places(), &error);
+            answer(memory, note, &command).map_err(telling)
         }
+    };
+    match done {
+        Ok(content) => Reply { content, is_error: false },
+        Err(content) => Reply { content, is_error: true },
     }
 }
 
-fn answer(memory: &Memory, root: &Locator, mut note: Note, command: &Value) -> Result<String> {
-    let command = Command::parse(root, command)?;
-    if let Command::View { path, range } = &command {
-        return view::view(memory.store(), path, *range);
-    }
+fn answer(memory: &Memory, mut note: Note, command: &Command) -> Result<String> {
     note.verb = format!("memory_{}", command.name());
-    let plan = |store: &Store| -> Result<Plan<String>> {
-        match &command {
-            Command::View { .. } => unreachable!("a view changes nothing"),
-            Command::Create { path, file_text } => edit::create(store, path, file_text),
-            Command::StrReplace { path, old_str, new_str } => {
-                edit::str_replace(store, path, old_str, new_str)
-            }
-            Command::Insert { path, insert_line, insert_text } => {
-                edit::insert(store, path, *insert_line, insert_text)
-            }
-            Command::Delete { path } => edit::delete(store, path),
-            Command::Rename { old_path, new_path } => edit::rename(store, old_path, new_path),
+    let apply = |plan: &dyn Fn(&Store) -> Result<Plan<String>>| Ok(memory.apply(note, plan)?.outcome);
+    match command {
+        Command::View { path, range } => view::view(memory.store(), path, *range),
+        Command::Create { path, file_text } => apply(&|store| edit::create(store, path, file_text)),
+        Command::StrReplace { path, old_str, new_str } => {
+            apply(&|store| edit::str_replace(store, path, old_str, new_str))
         }
-    };
-    Ok(memory.apply(note, plan)?.outcome)
+        Command::Insert { path, insert_line, insert_text } => {
+            apply(&|store| edit::insert(store, path, *insert_line, insert_text))
+        }
+        Command::Delete { path } => apply(&|store| edit::delete(store, path)),
+        Command::Rename { old_path, new_path } => apply(&|store| edit::rename(store, old_path, new_path)),
+    }
 }
 
 /// Marks an error whose message is the whole text to answer with.

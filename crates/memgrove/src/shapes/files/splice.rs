@@ -78,7 +78,7 @@ pub(super) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Resu
     };
     let is_crlf = ends.clone().all(|end| text[..end].ends_with("\r\n")) && lines > 1;
     // In a file of mixed newlines the line above decides, and for the first line the line itself.
-    let neighbour = ends.clone().nth(line.saturating_sub(2)).or(ends.last());
+    let neighbour = ends.clone().nth(line.saturating_sub(2)).or(ends.clone().next_back());
     let newline = if neighbour.is_some_and(|end| text[..end].ends_with("\r\n")) { "\r\n" } else { "\n" };
     let new = if is_crlf { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new.to_owned() };
     let new = if line == lines + 1 {

@@ -30,6 +30,18 @@ impl Command {
         }
     }
 
+    /// The paths that the command names.
+    pub(super) fn places(&self) -> Vec<&Place> {
+        match self {
+            Command::View { path, .. }
+            | Command::Create { path, .. }
+            | Command::StrReplace { path, .. }
+            | Command::Insert { path, .. }
+            | Command::Delete { path } => vec![path],
+            Command::Rename { old_path, new_path } => vec![old_path, new_path],
+        }
+    }
+
     /// Reads a command; a refusal names the parameter that is wrong. What the tool does not know
     /// is ignored.
     pub(super) fn parse(root: &Locator, given: &Value) -> Result<Self> {

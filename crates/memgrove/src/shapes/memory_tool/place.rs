@@ -3,6 +3,7 @@
 use super::{REFUSED, refused};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
+use crate::store::Store;
 
 /// What the model calls the root.
 const TOP: &str = "memories";
@@ -45,24 +46,23 @@ impl Place {
 
 /// The text that an error is answered with: a refusal as it stands, and anything else as
 /// sentences, in which the store's places have the names that the model knows.
-pub(super) fn told(error: &Error, root: &Locator, exists: impl Fn(&Locator) -> Result<bool>) -> String {
+pub(super) fn told(store: &Store, root: &Locator, asked: &[&Place], error: &Error) -> String {
     if error.code_name() == Some(REFUSED) {
         return error.message().to_owned();
     }
+    let is_asked = |quoted: &str| {
+        let is_it = |at: &Locator| at.key() == quoted || at.key().escape_debug().to_string() == quoted;
+        asked.iter().any(|place| is_it(&place.at) || place.at.ancestors().any(|at| is_it(&at)))
+    };
     sentence(error, |quoted| {
         let Ok(at) = Locator::new(quoted) else { return quoted.to_owned() };
         match at.relative_to(root) {
             Some("") if !root.is_root() => format!("/{TOP}"),
-            Some(rest) if !root.is_root() || is_place(&at, &exists) => format!("/{TOP}/{rest}"),
+            // A quoted word may also be a setting or a command: only what is a place is renamed.
+            Some(rest) if is_asked(quoted) || store.exists(&at).unwrap_or(false) => format!("/{TOP}/{rest}"),
             _ => quoted.to_owned(),
         }
     })
-}
-
-/// Whether a quoted word of a message is a place: it exists, or could be made in a folder that does.
-fn is_place(at: &Locator, exists: impl Fn(&Locator) -> Result<bool>) -> bool {
-    let is_there = |at: &Locator| exists(at).unwrap_or(false);
-    !at.is_root() && (is_there(at) || at.key().contains(['/', '.']) || at.ancestors().any(|at| is_there(&at)))
 }
 
 /// An error as sentences, its quoted words as `rename` calls them.

@@ -1,0 +1,5 @@
+//! One integration binary: every file beside this one is a module of it.
+
+mod conformance;
+mod local;
+mod registry;
