@@ -257,7 +257,8 @@ impl Program {
                     .map_err(|error| Error::from_io(error, "the manual"))?;
                 printed(&text)?;
             }
-            Program::Man(Some(folder)) => clap_mangen::generate_to(command(), &folder)
+            Program::Man(Some(folder)) => std::fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(command(), &folder))
                 .map_err(|error| Error::from_io(error, folder.display()))?,
         }
         Ok(ExitCode::SUCCESS)

@@ -73,11 +73,12 @@ impl Environment {
         if let Some((path, how)) = told {
             return Ok(Place { root: self.absolute(path)?, how });
         }
-        if let Some(root) = self.working.as_deref().and_then(upward) {
-            return Ok(Place { root, how: How::Upward });
+        let home = self.home.as_ref().map(|home| home.join(STORE_FOLDER));
+        match (self.working.as_deref().and_then(upward), home) {
+            (Some(root), home) if home.as_ref() != Some(&root) => Ok(Place { root, how: How::Upward }),
+            (_, Some(root)) => Ok(Place { root, how: How::Home }),
+            (_, None) => Err(homeless()),
         }
-        let home = self.home.as_ref().ok_or_else(homeless)?;
-        Ok(Place { root: home.join(STORE_FOLDER), how: How::Home })
     }
 }
 
@@ -178,6 +179,10 @@ mod tests {
         assert_eq!(found(&env, None), (project, How::Upward));
         let near = made(deep.join(".memgrove"));
         assert_eq!(found(&env, None), (near, How::Upward));
+        env.working = Some(home.clone());
+        made(home.join(".memgrove"));
+        assert_eq!(found(&env, None), (home.join(".memgrove"), How::Home));
+        env.working = Some(deep.clone());
         env.store = Some("elsewhere".into());
         assert_eq!(found(&env, None), (deep.join("elsewhere"), How::Variable));
         assert_eq!(found(&env, Some("/told")), ("/told".into(), How::Flag));

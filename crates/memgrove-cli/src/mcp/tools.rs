@@ -58,18 +58,50 @@ impl Toolbox {
             return Err(Error::new(Kind::Invalid, format!("there is no tool `{}`", name.escape_default()))
                 .hint(format!("choose from: {}", names.join(", "))));
         };
-        if let Some(known) = tool.input_schema.get("properties").and_then(Value::as_object)
-            && let Some(given) = arguments.as_object()
-            && let Some(stranger) = given.keys().find(|name| !known.contains_key(*name))
-        {
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            return Err(Error::new(
-                Kind::Invalid,
-                format!("`{name}` takes no argument `{}`", stranger.escape_default()),
-            )
-            .hint(format!("it takes: {}", names.join(", "))));
-        }
+        let arguments = fitted(name, &tool.input_schema, arguments)?;
         (entry.run_json)(arguments, cx)
+    }
+}
+
+/// The arguments, checked against the schema one by one, so that a model is told which is wrong.
+/// One that is null is as good as left out.
+fn fitted(name: &str, schema: &JsonObject, arguments: Value) -> Result<Value> {
+    let wrong = |message: String| Error::new(Kind::Invalid, message);
+    let Value::Object(mut given) = arguments else {
+        return Err(wrong(format!("the arguments of `{name}` are not an object")));
+    };
+    given.retain(|_, value| !value.is_null());
+    let known = schema.get("properties").and_then(Value::as_object);
+    for (argument, value) in &given {
+        let shown = argument.escape_default();
+        let Some(property) = known.and_then(|known| known.get(argument)) else {
+            let names: Vec<&str> =
+                known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+            return Err(wrong(format!("`{name}` takes no argument `{shown}`"))
+                .hint(format!("it takes: {}", names.join(", "))));
+        };
+        match property.get("type").and_then(Value::as_str) {
+            Some(kind) if !is_a(kind, value) => {
+                return Err(wrong(format!("`{shown}` of `{name}` is not of the type {kind}")));
+            }
+            _ => {}
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    match required.filter_map(Value::as_str).find(|argument| !given.contains_key(*argument)) {
+        Some(missing) => Err(wrong(format!("`{name}` needs the argument `{missing}`"))),
+        None => Ok(Value::Object(given)),
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
     }
 }
 
@@ -184,6 +216,26 @@ mod tests {
             let annotations = tool.annotations.expect("every verb has an effect");
             assert_eq!(annotations.open_world_hint, Some(false), "{name}");
         }
+    }
+
+    #[test]
+    fn arguments_are_checked_one_by_one() {
+        let schema = trimmed((TABLE[4].input)().to_value(), Words::First);
+        let check = |arguments: Value, expected: Result<Value, &str>| {
+            let got = fitted("file_insert", &schema, arguments);
+            assert_eq!(got.as_ref().map_err(Error::message), expected.as_ref().map_err(|text| *text));
+        };
+        use serde_json::json;
+        let good = json!({"path": "a", "line": 1, "text": "x"});
+        check(good.clone(), Ok(good.clone()));
+        check(json!({"path": "a", "line": 1, "text": "x", "key": null}), Ok(good));
+        check(json!({"path": "a", "text": "x"}), Err("`file_insert` needs the argument `line`"));
+        check(
+            json!({"path": "a", "line": "1", "text": "x"}),
+            Err("`line` of `file_insert` is not of the type integer"),
+        );
+        check(json!({"pth": "a"}), Err("`file_insert` takes no argument `pth`"));
+        check(json!([]), Err("the arguments of `file_insert` are not an object"));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::io;
 
 use base64::Engine;
 use memgrove::backend::{ChangeId, FileKind, Moment};
+use memgrove::error::code;
+use memgrove::shapes::files::{self, Viewed};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,10 +67,10 @@ impl Verb for Read {
         let address = address_of(cx, &at);
         let memory = cx.reading()?;
         let (bytes, version) = match &self.at {
-            None => {
-                let content = memory.store().read_bytes(&at).map_err(|error| in_memories(cx, error))?;
-                (content.bytes, Some(content.version.as_str().to_owned()))
-            }
+            None => match files::view(memory.store(), &at).map_err(|error| in_memories(cx, error))? {
+                Viewed::File { bytes, version } => (bytes, Some(version.as_str().to_owned())),
+                Viewed::Folder { .. } => return Err(folder(&address)),
+            },
             Some(change) => {
                 let moment = Moment::After(ChangeId::new(change.as_str()));
                 let there = memory.store().backend().read_past(&at, &moment);
@@ -94,6 +96,12 @@ impl Verb for Read {
             None => Ok(()),
         }
     }
+}
+
+fn folder(address: &str) -> Error {
+    Error::new(Kind::Invalid, format!("`{address}` is a folder"))
+        .code(code::IS_DIRECTORY)
+        .hint("`memgrove file view` lists it")
 }
 
 fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {

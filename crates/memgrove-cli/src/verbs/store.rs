@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::backend::{Capabilities, Finding, Level};
-use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::{Error, Kind, Registry, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,7 +133,7 @@ impl Selection {
                 page.line(&format!(" ({because})"))
             }
             (.., problem) => {
-                page.ink(Ink::Removed, "unusable")?;
+                page.ink(Ink::Removed, "cannot be used")?;
                 page.line(&format!(": {}", problem.as_deref().unwrap_or("no backend")))?;
                 self.hint.iter().try_for_each(|hint| page.line(&format!("  hint: {hint}")))
             }
@@ -162,8 +161,7 @@ impl Verb for Backends {
     fn show(answer: &BackendsAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for row in &answer.backends {
             page.ink(Ink::Strong, &format!("{:<14}", row.name))?;
-            page.put(row.about)?;
-            page.put(if row.name == DEFAULT_PROTOCOL { " (default)\n" } else { "\n" })?;
+            page.line(row.about)?;
             let offered = row.capabilities.entries().into_iter().filter(|(_, offered)| *offered);
             let names: Vec<&str> = offered.map(|(name, _)| name).collect();
             let names =
