@@ -225,9 +225,11 @@ fn delete_spares_full_folders(trial: &Trial<'_>) -> Verdict {
 fn delete_of_what_is_absent_is_not_found(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     put(&*backend, "f/a.md", b"a")?;
-    for key in ["b.md", "f/b.md", "g/b.md", "f/a.md/beneath"] {
+    for key in ["b.md", "f/b.md", "g/b.md"] {
         refused(&format!("deleting `{key}`"), apply(&*backend, [delete(key)]), Kind::NotFound)?;
     }
+    let beneath = apply(&*backend, [delete("f/a.md/beneath")]);
+    refused_as("deleting beneath a file", beneath, &[Kind::NotFound, Kind::Invalid])?;
     tree_is(&*backend, &["f/", "f/a.md=a"])
 }
 

@@ -27,8 +27,7 @@ fn repeats(first: &Applied, again: &Applied) -> Verdict {
     ensure(!first.replayed, || "the first time counts as a repeat".into())?;
     ensure(again.replayed, || "the repeat does not say that it is one".into())?;
     same("the change", &again.change, &first.change)?;
-    same("the versions", &again.versions, &first.versions)?;
-    same("the answer", &again.answer, &first.answer)
+    same("the versions", &again.versions, &first.versions)
 }
 
 fn a_key_is_applied_once(trial: &Trial<'_>) -> Verdict {
@@ -50,12 +49,16 @@ fn a_repeat_is_answered_as_the_first_time(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     let mut change = keyed("key", [write("a.md", b"a"), append("a.md", b"b"), rename("a.md", "c.md")]);
     change.note.answer = Some("{\"said\":\"first\"}".into());
+    let kept = change.note.answer.clone();
     let first = backend.apply(&change)?;
-    same("the first answer", &first.answer, &change.note.answer)?;
     change.note.answer = Some("{\"said\":\"second\"}".into());
-    repeats(&first, &backend.apply(&change)?)?;
+    let again = backend.apply(&change)?;
     let known = backend.applied("key")?.ok_or_else(|| Failure("the key is not known".into()))?;
-    repeats(&first, &known)
+    for repeat in [again, known] {
+        repeats(&first, &repeat)?;
+        same("the answer", &repeat.answer, &kept)?;
+    }
+    Ok(())
 }
 
 fn a_repeat_minds_no_expectation(trial: &Trial<'_>) -> Verdict {

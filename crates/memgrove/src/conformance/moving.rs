@@ -130,9 +130,11 @@ fn rename_never_goes_into_itself(trial: &Trial<'_>) -> Verdict {
 fn rename_of_what_is_absent_is_not_found(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     put(&*backend, "f/a.md", b"a")?;
-    for from in ["b.md", "f/b.md", "nowhere/b.md", "f/a.md/beneath"] {
+    for from in ["b.md", "f/b.md", "nowhere/b.md"] {
         refused(&format!("moving `{from}`"), apply(&*backend, [rename(from, "g/c.md")]), Kind::NotFound)?;
     }
+    let beneath = apply(&*backend, [rename("f/a.md/beneath", "g/c.md")]);
+    refused_as("moving from beneath a file", beneath, &[Kind::NotFound, Kind::Invalid])?;
     tree_is(&*backend, &["f/", "f/a.md=a"])
 }
 

@@ -317,11 +317,12 @@ impl<'a> Draft<'a> {
         Ok(children.iter().all(|child| decided.contains_key(child.locator.name())))
     }
 
-    /// Refuses a place where something is, or that lies beneath a file.
+    /// Refuses a place where something is, that lies beneath a file, or that no backend may make.
     fn must_be_free(&self, at: &Locator) -> Result<()> {
         if !matches!(self.there(at)?, There::Nothing) {
             return Err(backend::exists(at));
         }
+        at.check_creatable()?;
         for folder in at.ancestors() {
             match self.there(&folder)? {
                 There::Nothing => {}
