@@ -13,6 +13,7 @@ use memgrove::{Error, Kind, Result};
 
 use crate::config::Environment;
 use crate::context::{Context, Input};
+use crate::demo::Demo;
 use crate::mcp;
 use crate::memory_tool;
 use crate::page::{Ink, Page, Paper};
@@ -55,12 +56,9 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     let backend = matches.get_one::<String>("backend").cloned();
     let cx = || Context::new(environment, store, backend, actor, Input::Terminal);
     if let Some(program) = Program::named(&words, arguments)? {
-        return program.run(cx);
+        return program.run(cx, look);
     }
-    let entry = entries()
-        .find(|entry| entry.name == words)
-        .ok_or_else(|| Error::new(Kind::Invalid, format!("`{words}` is not a verb")))?;
-    let reply = (entry.run_matches)(arguments, &cx()?)?;
+    let reply = (entry(&words)?.run_matches)(arguments, &cx()?)?;
     answer(reply.as_ref(), look)?;
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
@@ -73,6 +71,20 @@ fn spoken(matches: &ArgMatches) -> (String, &ArgMatches) {
         here = below;
     }
     (words.join("_"), here)
+}
+
+/// Runs a verb with the words of a command line, in this process.
+pub(crate) fn speak(words: &[&str], cx: &Context) -> Result<Box<dyn Reply>> {
+    let given = std::iter::once("memgrove").chain(words.iter().copied());
+    let wrong = |error: clap::Error| Error::new(Kind::Invalid, error.to_string());
+    let matches = command().try_get_matches_from(given).map_err(wrong)?;
+    let (words, arguments) = spoken(&matches);
+    (entry(&words)?.run_matches)(arguments, cx)
+}
+
+fn entry(words: &str) -> Result<&'static Entry> {
+    let unknown = || Error::new(Kind::Invalid, format!("`{words}` is not a verb"));
+    entries().find(|entry| entry.name == words).ok_or_else(unknown)
 }
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -202,6 +214,7 @@ fn report(error: &Error, look: Look) {
 
 /// A command that is a surface itself, or that prints something about the program.
 enum Program {
+    Demo(Demo),
     MemoryTool(memory_tool::MemoryTool),
     Mcp(mcp::Serve),
     Completions(clap_complete::Shell),
@@ -209,8 +222,9 @@ enum Program {
 }
 
 impl Program {
-    fn commands() -> [Command; 4] {
+    fn commands() -> [Command; 5] {
         [
+            Demo::augment_args(Command::new("demo")),
             memory_tool::MemoryTool::augment_args(Command::new("memory-tool")),
             mcp::Serve::augment_args(Command::new("mcp")),
             Command::new("completions").about("Print the completions for a shell").arg(
@@ -228,6 +242,7 @@ impl Program {
     fn named(words: &str, matches: &ArgMatches) -> Result<Option<Self>> {
         let wrong = |error: clap::Error| Error::new(Kind::Invalid, error.to_string());
         Ok(Some(match words {
+            "demo" => Program::Demo(Demo::from_arg_matches(matches).map_err(wrong)?),
             "memory-tool" => {
                 Program::MemoryTool(memory_tool::MemoryTool::from_arg_matches(matches).map_err(wrong)?)
             }
@@ -241,8 +256,13 @@ impl Program {
         }))
     }
 
-    fn run(self, cx: impl FnOnce() -> Result<Context>) -> Result<ExitCode> {
+    fn run(self, cx: impl FnOnce() -> Result<Context>, look: Look) -> Result<ExitCode> {
         match self {
+            Program::Demo(program) => {
+                let stdout = io::stdout();
+                let paper = look.paper(&stdout);
+                program.run(&cx()?, &mut Page::new(&mut stdout.lock(), paper))?;
+            }
             Program::MemoryTool(program) => program.run(&cx()?)?,
             Program::Mcp(program) => program.run(&cx()?)?,
             Program::Completions(shell) => {

@@ -71,7 +71,7 @@ pub(crate) struct Guard {
     #[arg(long)]
     pub(crate) key: Option<String>,
     /// Why, for the history
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
 }
 

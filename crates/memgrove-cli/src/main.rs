@@ -9,10 +9,12 @@ mod context;
 mod modes;
 mod page;
 mod portion;
+mod rehearsal;
 
 mod verbs;
 
 mod cli;
+mod demo;
 mod mcp;
 mod memory_tool;
 

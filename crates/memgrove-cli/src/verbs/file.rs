@@ -273,7 +273,7 @@ pub(crate) struct Create {
     /// Such as /memories/notes.md; folders are made
     path: String,
     /// The content [default: standard input]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     #[schemars(required)]
     text: Option<String>,
     /// A file whose bytes are the content
@@ -313,10 +313,10 @@ pub(crate) struct Replace {
     /// The file
     path: String,
     /// The text that is there, exactly
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     old: String,
     /// The text instead; none deletes
-    #[arg(long, default_value = "")]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     new: String,
     #[command(flatten)]
@@ -352,7 +352,7 @@ pub(crate) struct Insert {
     /// The line, from 1; one past the last appends
     line: usize,
     /// The text [default: standard input]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     #[schemars(required)]
     text: Option<String>,
     /// A file whose content is the text
@@ -473,7 +473,7 @@ pub(crate) struct Batch {
     #[arg(long)]
     key: Option<String>,
     /// Why, for the history
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     reason: Option<String>,
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod memory;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod store;
+pub(crate) mod undo;
 
 use std::io;
 
@@ -34,6 +35,9 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<read::Read>(),
     entry::<read::Find>(),
     entry::<past::History>(),
+    entry::<undo::Diff>(),
+    entry::<undo::Restore>(),
+    entry::<undo::Undo>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];

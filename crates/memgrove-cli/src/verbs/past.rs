@@ -2,8 +2,8 @@
 
 use std::io;
 
+use memgrove::Result;
 use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past};
-use memgrove::{Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +81,7 @@ impl Verb for History {
         // One more than is shown tells whether there is more.
         let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
         let query = HistoryQuery { at, before, limit: ask };
-        let mut past =
-            cx.reading()?.store().backend().history(&query).map_err(|error| in_memories(cx, error))?;
+        let mut past = cx.reading()?.history(&query).map_err(|error| in_memories(cx, error))?;
         let more = self.limit > 0 && past.len() > self.limit;
         if more {
             past.truncate(self.limit);

@@ -3,13 +3,14 @@
 use std::io;
 
 use base64::Engine;
-use memgrove::backend::{ChangeId, FileKind, Moment};
+use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Viewed};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::undo::point;
 use super::{Effect, On, Verb};
 use crate::address::{address_of, in_memories, memory_at};
 use crate::context::{Context, Input};
@@ -30,7 +31,7 @@ const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub(crate) struct Read {
     /// Such as file:/memories/notes.md
     address: String,
-    /// As it was after this change
+    /// As it was after this change, or at this version
     #[arg(long, value_name = "CHANGE")]
     at: Option<String>,
     /// At most so many tokens
@@ -72,10 +73,9 @@ impl Verb for Read {
                 Viewed::Folder { .. } => return Err(folder(&address)),
             },
             Some(change) => {
-                let moment = Moment::After(ChangeId::new(change.as_str()));
-                let there = memory.store().backend().read_past(&at, &moment);
+                let there = memory.read_past(&at, &point(change));
                 let bytes = there.map_err(|error| in_memories(cx, error))?.ok_or_else(|| {
-                    Error::new(Kind::NotFound, format!("`{address}` was not there after change {change}"))
+                    Error::new(Kind::NotFound, format!("`{address}` was not there at {change}"))
                         .hint(format!("`memgrove history {address}` shows when it was"))
                 })?;
                 (bytes, None)

@@ -12,6 +12,7 @@ mod hostile;
 mod json;
 mod mcp;
 mod memory_tool;
+mod past;
 mod transcripts;
 
 /// A file that is not named above would never run.
