@@ -171,7 +171,6 @@ impl Store {
     /// [`Backend::apply`].
     pub fn commit<T>(&self, mut plan: impl FnMut() -> Result<(Change, T)>) -> Result<(Applied, T)> {
         let mut attempt = 1;
-        let mut exists_before = false;
         loop {
             let (change, outcome) = plan()?;
             match self.backend.apply(&change) {
