@@ -7,3 +7,4 @@ mod local;
 mod memory_tool;
 mod past;
 mod registry;
+mod tidy;
