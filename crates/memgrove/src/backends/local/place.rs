@@ -35,8 +35,8 @@ impl Core {
         }
     }
 
-    /// Writes the new content of an edit to its temporary file.
-    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Writes the new content of an edit to its temporary file, and gives back which file it is.
+    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let file = match self.tree.open(name, Open::CreateNew) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // Left by a process that died before it had a record of that number.
@@ -45,7 +45,7 @@ impl Core {
             }
             other => other?,
         };
-        file.write_at(0, bytes).inspect_err(|_| {
+        file.write_at(0, bytes).and_then(|()| Ok(file.stat()?.inode)).inspect_err(|_| {
             let _ = self.tree.remove_file(name);
         })
     }
@@ -66,7 +66,8 @@ impl Core {
                 }
             }
             journal.pending.retain(|(at, _)| *at != record_end);
-            journal.mark.placed.offset = record_end;
+            journal.prepared.remove(&record.header.seq);
+            journal.mark.placed = record_end;
         }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
         Ok(refused)
@@ -82,7 +83,9 @@ impl Core {
     ) -> io::Result<()> {
         match &record.header.edits[index] {
             Entry::Write { at, old, new, .. } => {
-                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new))
+                let prepared =
+                    journal.prepared.get(&record.header.seq).and_then(|inodes| *inodes.get(index)?);
+                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new), prepared)
             }
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
@@ -99,42 +102,14 @@ impl Core {
     /// Undoes the edits of a record up to `index`, and says in the journal that it did not happen.
     fn take_back(&self, journal: &mut Journal, record: &Record, index: usize) -> io::Result<()> {
         for index in (0..=index).rev() {
-            let before = || {
-                let moment = Moment::Before(change_id(record.header.seq));
-                self.read_past(record.header.edits[index].at(), &moment).map_err(io::Error::other)
-            };
-            match &record.header.edits[index] {
-                Entry::Write { at, new, .. } if self.holds(at, new) => match before()? {
-                    Some(bytes) => self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?,
-                    None => self.tree.remove_file(&self.spelled(at))?,
-                },
-                Entry::Append { at, offset, len, created } => {
-                    if let Ok(file) = self.tree.open(&self.spelled(at), Open::Write)
-                        && file.stat()?.size == offset + len
-                    {
-                        file.set_len(*offset)?;
-                        if *created {
-                            self.tree.remove_file(&self.spelled(at))?;
-                        }
-                    }
-                }
-                Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
-                    if let Some(bytes) = before()? {
-                        self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?;
-                    }
-                }
-                Entry::Delete { at, old: None, .. } => drop(self.tree.mkdir(at.key())),
-                Entry::Rename { at, to, .. } => match self.tree.rename(to.key(), at.key(), Rename::NoReplace)
-                {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                },
-                Entry::Write { .. } | Entry::Delete { .. } => {}
+            match self.take_back_edit(record, index) {
+                Err(error) if !is_changed_by_others(&error) => return Err(error),
+                _ => {}
             }
         }
         self.remove_temps(record);
         let header = Header {
-            seq: journal.next_seq,
+            seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Abort(record.header.seq),
             note: Note::default(),
@@ -142,6 +117,39 @@ impl Core {
         };
         journal.append(&Arc::new(Record::new(header, Vec::new())), self.reserve_bytes)?;
         journal.file.sync_data()
+    }
+
+    fn take_back_edit(&self, record: &Record, index: usize) -> io::Result<()> {
+        let temp = self.temp_name(record.header.seq, index);
+        let before = |at: &Locator| {
+            let moment = Moment::Before(change_id(record.header.seq));
+            self.read_past(at, &moment).map_err(io::Error::other)
+        };
+        match &record.header.edits[index] {
+            Entry::Write { at, new, .. } if self.holds(at, new) => match before(at)? {
+                Some(bytes) => self.replace(at, &bytes, &temp),
+                None => self.tree.remove_file(&self.spelled(at)),
+            },
+            Entry::Append { at, offset, len, created } => {
+                let file = self.tree.open(&self.spelled(at), Open::Write)?;
+                if file.stat()?.size == offset + len {
+                    file.set_len(*offset)?;
+                }
+                if *created && file.stat()?.size == 0 {
+                    self.tree.remove_file(&self.spelled(at))?;
+                }
+                Ok(())
+            }
+            Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
+                match before(at)? {
+                    Some(bytes) => self.replace(at, &bytes, &temp),
+                    None => Ok(()),
+                }
+            }
+            Entry::Delete { at, old: None, .. } => self.tree.mkdir(at.key()),
+            Entry::Rename { at, to, .. } => self.tree.rename(to.key(), at.key(), Rename::NoReplace),
+            Entry::Write { .. } | Entry::Delete { .. } => Ok(()),
+        }
     }
 
     /// Replaces a file's content without looking at what it was.
@@ -166,36 +174,57 @@ impl Core {
         record: &Record,
         index: usize,
         (at, old, new): (&Locator, Option<&Version>, &Version),
+        prepared: Option<u64>,
     ) -> io::Result<()> {
         let temp = self.temp_name(record.header.seq, index);
-        let target = self.spelled(at);
         if self.seeded.has(Bug::InPlaceWrite) {
             let _ = self.tree.remove_file(&temp);
             self.make_parents(at)?;
-            let file = self.tree.open(&target, Open::WriteOrCreate)?;
+            let file = self.tree.open(&self.spelled(at), Open::WriteOrCreate)?;
             file.set_len(0)?;
             return file.write_at(0, record.after(index));
         }
-        let found = match self.tree.open(&temp, Open::Read) {
-            Ok(file) => Some(file.read_all()?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        match found {
-            Some(bytes) if Version::of(&bytes) == *new => {}
-            // It has changed places already: what the temporary name holds is what was there.
-            Some(bytes) if self.holds(at, new) => {
-                let there = Version::of(&bytes);
-                let file = self.tree.open(&temp, Open::Read)?;
-                self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
-                return self.tree.remove_file(&temp);
-            }
-            Some(_) => self.write_temp(&temp, record.after(index))?,
-            None if self.holds(at, new) => return Ok(()),
-            None => self.write_temp(&temp, record.after(index))?,
+        // The usual case: the file that this process has just prepared. Any other may be what a
+        // process left that died in the middle of this.
+        let prepared = prepared.is_some() && self.tree.stat(&temp).map(|stat| stat.inode).ok() == prepared;
+        if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
+            return Ok(());
         }
-        self.make_parents(at)?;
+        if !prepared {
+            self.write_temp(&temp, record.after(index))?;
+        }
+        if record.header.edits.len() > 1 || !prepared {
+            self.make_parents(at)?;
+        }
         self.swap_in(journal, displaced, &temp, at, old)
+    }
+
+    /// Finishes a write that another process may have begun to place. `false` if it has not.
+    fn resume_write(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        at: &Locator,
+        (old, new): (Option<&Version>, &Version),
+        temp: &str,
+    ) -> io::Result<bool> {
+        if !self.holds(at, new) {
+            return Ok(false);
+        }
+        // They have traded places: the temporary name holds what was there, if anything.
+        match self.tree.open(temp, Open::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+            Ok(file) => {
+                let bytes = file.read_all()?;
+                let there = Version::of(&bytes);
+                if there != *new {
+                    self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
+                }
+            }
+        }
+        self.tree.remove_file(temp)?;
+        Ok(true)
     }
 
     /// Whether the file there has this content already.
@@ -358,7 +387,7 @@ impl Core {
         let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let header = Header {
-            seq: journal.next_seq,
+            seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Outside,
             note: Note { verb: "outside".into(), actor, ..Note::default() },
@@ -403,4 +432,13 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Whether an error says that someone else has put another thing in the place.
+fn is_changed_by_others(error: &io::Error) -> bool {
+    use io::ErrorKind as E;
+    matches!(
+        error.kind(),
+        E::NotFound | E::NotADirectory | E::IsADirectory | E::AlreadyExists | E::InvalidInput
+    )
 }

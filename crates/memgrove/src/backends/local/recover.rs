@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use super::journal::{Journal, scan, segments};
+use super::checkpoint::Dirty;
+use super::journal::{Journal, segments};
 use super::mark::MarkFile;
-use super::record::{Entry, Record, What};
+use super::record::{Entry, Record};
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
@@ -41,19 +42,19 @@ impl Core {
     /// Recovers if the machine may have stopped since the journal was last in order.
     pub(super) fn recover_if_needed(&self) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
-        let boot = self.tree.boot_id();
         let mark = match MarkFile::open(&*self.state, Open::Read) {
             Ok(file) => file.read().map_err(in_journal)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(in_journal(error)),
         };
-        if boot.is_some() && mark.is_some_and(|mark| Some(mark.boot) == boot) {
+        if !self.boot.is_empty() && mark.is_some_and(|mark| mark.boot == self.boot) {
             return Ok(());
         }
         if segments(&*self.state).map_err(in_journal)?.is_empty() {
             return Ok(());
         }
-        match self.recover(boot.unwrap_or_default()) {
+        let recovered = self.lock().and_then(|mut locked| self.recover(&mut locked.inner));
+        match recovered {
             // A store that cannot be written can still be read; the check reports it.
             Err(error) if matches!(error.kind(), Kind::Denied | Kind::Full | Kind::Busy) => {
                 let _ = self
@@ -65,33 +66,30 @@ impl Core {
         }
     }
 
-    fn recover(&self, boot: String) -> Result<()> {
-        let mut locked = self.lock()?;
-        self.ready(&mut locked.inner)?;
-        let Inner { journal: Some(journal), .. } = &mut *locked.inner else { return Ok(()) };
+    /// Brings every file to what the records since the last checkpoint say. With the lock in hand.
+    pub(super) fn recover(&self, inner: &mut Inner) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
-        let from = journal.mark.checkpoint.offset;
-        let found = scan(&*journal.file, from, self.seeded.has(Bug::DropBadRecords)).map_err(in_journal)?;
-        let happened = |record: &Record| {
-            record.header.what == What::Change && !journal.aborted.contains(&record.header.seq)
-        };
-        let records: Vec<_> =
-            found.records.into_iter().map(|(_, record)| record).filter(|record| happened(record)).collect();
+        inner.journal = None;
+        let drop_bad = self.seeded.has(Bug::DropBadRecords);
+        let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
+        let records: Vec<_> = journal.pending.drain(..).map(|(_, record)| record).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
         self.redo_renames(&records).map_err(in_journal)?;
         let outcome = Outcome::of(&records);
         for (at, wanted) in &outcome.finals {
-            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+            self.restore(&mut journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
         }
-        journal.pending.clear();
-        journal.mark.placed = journal.here();
-        journal.mark.boot = boot;
-        journal.mark_file.set_appends(0).map_err(in_journal)?;
-        journal.mark_file.write(&journal.mark).map_err(in_journal)?;
-        self.sweep_temps(&locked.inner);
-        drop(locked);
-        self.checkpoint()
+        self.sync_dirty(&Dirty::of(records.iter().map(|record| &**record))).map_err(in_journal)?;
+        journal.mark.placed = journal.mark.end;
+        journal.mark.checkpoint = journal.mark.end;
+        journal.mark.boot.clone_from(&self.boot);
+        let file = &journal.mark_file;
+        let moved = file.set_appends(0).and_then(|()| file.set_synced(journal.mark.here()));
+        moved.and_then(|()| file.write(&journal.mark)).and_then(|()| file.sync()).map_err(in_journal)?;
+        inner.journal = Some(journal);
+        self.sweep_temps(inner);
+        Ok(())
     }
 
     /// Moves what has not been moved yet.
