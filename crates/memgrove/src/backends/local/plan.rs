@@ -165,7 +165,9 @@ impl<'a> View<'a> {
         if !matches!(self.there(to)?, There::Absent) {
             return Err(exists(to));
         }
-        self.forget_name(from);
+        if to.parent() == from.parent() {
+            self.forget_name(from);
+        }
         self.check_new(to)?;
         if folder {
             self.check_lengths(from, to)?;
