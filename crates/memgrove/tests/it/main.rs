@@ -6,5 +6,7 @@ mod hostile;
 mod local;
 mod memory_tool;
 mod past;
+mod processes;
 mod registry;
+mod scoped;
 mod tidy;
