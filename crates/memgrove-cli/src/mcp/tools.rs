@@ -149,7 +149,7 @@ fn trim(schema: &mut Value, words: Words) {
     let Value::Object(object) = schema else { return };
     object.retain(|key, value| match key.as_str() {
         "$schema" | "title" | "format" | "minimum" => false,
-        "default" => !value.is_null(),
+        "default" => value.is_number(),
         "description" => words == Words::First,
         _ => true,
     });

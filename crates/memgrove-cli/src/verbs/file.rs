@@ -270,7 +270,7 @@ fn change(
 /// Create a file; with `expect`, replace its whole content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Create {
-    /// Such as /memories/notes.md; folders are made
+    /// Such as /memories/notes.md
     path: String,
     /// The content [default: standard input]
     #[arg(long, allow_hyphen_values = true)]

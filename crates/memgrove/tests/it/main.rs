@@ -4,5 +4,4 @@ mod conformance;
 mod files;
 mod hostile;
 mod local;
-mod memory_tool;
-mod registry;
+mod past;
