@@ -55,10 +55,11 @@ class Reference:
 class Memgrove:
     """The program on a folder: one command per line in, one answer per line out."""
 
-    def __init__(self, program, root):
+    def __init__(self, program, root, home):
         arguments = [program, "memory-tool", "--memories", str(root)]
+        private = {name: str(home / name) for name in ["HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"]}
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        encoding="utf-8")
+                                        encoding="utf-8", env=os.environ | private)
 
     def call(self, command):
         self.process.stdin.write(json.dumps(command) + "\n")
@@ -77,13 +78,10 @@ class Memgrove:
 
 
 def tree(root):
-    """Everything beneath a folder, without memgrove's own files: kind, mode and bytes by name."""
+    """Everything beneath a folder: mode and bytes by name."""
     found = {}
     for folder, folders, files in os.walk(root):
         here = os.path.relpath(folder, root)
-        if here == ".":
-            folders[:] = [name for name in folders if name != ".journal"]
-            files = [name for name in files if name != ".lock"]
         for name in folders + files:
             path = os.path.join(folder, name)
             mode = stat.S_IMODE(os.lstat(path).st_mode)
@@ -318,8 +316,9 @@ class Comparison:
 
     def folders(self):
         base = pathlib.Path(tempfile.mkdtemp(prefix="memory-tool-"))
-        (base / "ours").mkdir(mode=0o700)
-        return base, Reference(base / "theirs"), Memgrove(self.program, base / "ours" / "memories")
+        ours = base / "ours" / "memories"
+        ours.mkdir(mode=0o700, parents=True)
+        return base, Reference(base / "theirs"), Memgrove(self.program, ours, base / "home")
 
     def differs(self, what, theirs, ours, done):
         self.differences += 1

@@ -1,5 +1,7 @@
 //! Batches: one change, all of it or nothing.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -113,4 +115,73 @@ fn many_edits_of_one_file_are_one_edit() {
     assert_eq!((plan.edits.len(), plan.outcome.len()), (1, 300));
     files.apply(|store| files::batch(store, &operations, &files.limits)).unwrap();
     assert!(files.text("a.md").starts_with("299\n298\n"));
+}
+
+/// Operations on a few names, so that they meet.
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let path = || prop::sample::select(vec!["a", "b", "a/x", "a/y", "b/x", "b/x/deep", "c/d"]).prop_map(at);
+    let text = || prop::sample::select(vec!["", "one", "one\ntwo\n", "two"]).prop_map(str::to_owned);
+    let expect = || {
+        let versions = ["", "one", "one\ntwo\n"].map(|text| Some(Version::of(text.as_bytes())));
+        prop_oneof![8 => Just(None), 1 => prop::sample::select(versions.to_vec())]
+    };
+    let operation = prop_oneof![
+        3 => (path(), text()).prop_map(|(path, content)| Operation::Create { path, content }),
+        2 => (path(), text(), expect())
+            .prop_map(|(path, content, expect)| Operation::Write { path, content, expect }),
+        2 => (path(), text(), text(), expect())
+            .prop_map(|(path, old_str, new_str, expect)| Operation::Replace { path, old_str, new_str, expect }),
+        2 => (path(), 0..4usize, text(), expect())
+            .prop_map(|(path, insert_line, new_str, expect)| Operation::Insert { path, insert_line, new_str, expect }),
+        3 => (path(), expect()).prop_map(|(path, expect)| Operation::Delete { path, expect }),
+        3 => (path(), path(), expect())
+            .prop_map(|(old_path, new_path, expect)| Operation::Rename { old_path, new_path, expect }),
+    ];
+    prop::collection::vec(operation, 1..10)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    /// A batch does what its operations do one after the other, up to the first that fails; and
+    /// then it does nothing.
+    #[test]
+    fn a_batch_is_its_operations_in_order(given in operations(), skipped in any::<u16>()) {
+        let start = [("a/x", "one"), ("b", "one\ntwo\n"), ("c/d", "")];
+        let (batched, single) = (Files::holding(&start), Files::holding(&start));
+        // Most operations of a random batch fail; without some of those, batches get longer.
+        let mut given = given;
+        let (mut outcomes, mut failure) = (Vec::new(), None);
+        let mut index = 0;
+        while index < given.len() {
+            let one = &given[index..=index];
+            match single.apply(|store| files::batch(store, one, &single.limits)) {
+                Ok(done) => outcomes.extend(done.outcome),
+                Err(_) if skipped >> (index % 16) & 3 != 0 => {
+                    given.remove(index);
+                    continue;
+                }
+                Err(error) => {
+                    failure = Some((index, error));
+                    break;
+                }
+            }
+            index += 1;
+        }
+        let before = batched.everything();
+        let together = batched.apply(|store| files::batch(store, &given, &batched.limits));
+        match (together, failure) {
+            (Ok(done), None) => {
+                prop_assert_eq!(done.outcome, outcomes);
+                prop_assert_eq!(batched.everything(), single.everything());
+            }
+            (Err(error), Some((index, alone))) => {
+                prop_assert_eq!((error.kind(), error.code_name()), (alone.kind(), alone.code_name()));
+                let message = alone.message().replacen("operations[0]", &format!("operations[{index}]"), 1);
+                prop_assert_eq!(error.message(), message);
+                prop_assert_eq!(batched.everything(), before);
+            }
+            (together, failure) => prop_assert!(false, "together {together:?}, alone {failure:?}: {given:?}"),
+        }
+    }
 }
