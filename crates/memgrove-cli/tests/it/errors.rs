@@ -129,7 +129,9 @@ fn denied_is_10() {
     command.args(["file", "view", "a.md"]);
     // Root may do everything, so it goes as somebody else.
     if std::fs::metadata(sandbox.path()).expect("a folder").uid() == 0 {
-        [sandbox.path(), &sandbox.home(), &sandbox.project()].map(|path| mode(path, 0o755));
+        for path in [sandbox.path(), &sandbox.home(), &sandbox.project()] {
+            mode(path, 0o755);
+        }
         command.uid(65534).gid(65534);
     } else {
         mode(&sandbox.store(), 0);

@@ -4,4 +4,6 @@ mod conformance;
 mod files;
 mod hostile;
 mod local;
+mod memory_tool;
 mod past;
+mod registry;

@@ -218,8 +218,8 @@ impl<'a> Draft<'a> {
             Err(error) if error.kind() == Kind::NotFound => return Err(self.absent(at, expect)),
             content => content?,
         };
-        if let Some(version) = &version {
-            minded(at, expect, Some(version))?;
+        if expect.is_some() {
+            minded(at, expect, Some(&version.clone().unwrap_or_else(|| Version::of(&bytes))))?;
         }
         Ok((store::text(at, bytes)?, version))
     }
