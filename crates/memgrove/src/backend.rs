@@ -4,8 +4,13 @@
 //! is numbered in [`PROMISES`], and the [conformance suite](crate::conformance) holds every
 //! backend to each of them.
 
+mod past;
+mod refusal;
+
 use std::fmt;
 
+pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
+pub use refusal::{exists, into_itself, is_file, is_folder, not_empty, not_found, not_in_history};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -373,68 +378,6 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// Which part of the history to list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HistoryQuery {
-    /// Only changes that touched this place, or anything beneath it, under this or an earlier name.
-    pub at: Option<Locator>,
-    /// Only changes before this one.
-    pub before: Option<ChangeId>,
-    /// At most so many; 0 is no limit.
-    pub limit: usize,
-}
-
-/// One change in the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
-    /// The change's name.
-    pub change: ChangeId,
-    /// When it was applied.
-    pub time: Timestamp,
-    /// Who, with which verb, and why.
-    pub note: Note,
-    /// What it did.
-    pub edits: Vec<PastEdit>,
-}
-
-/// What one edit of a past change did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PastEdit {
-    /// The operation.
-    pub op: Op,
-    /// Where.
-    pub at: Locator,
-    /// The far end of a rename.
-    pub to: Option<Locator>,
-    /// The version before, where it is known without a read.
-    pub old: Option<Version>,
-    /// The version after, where it is known without a read.
-    pub new: Option<Version>,
-}
-
-/// The operation of a past edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// A file was created or replaced.
-    Write,
-    /// A file grew.
-    Append,
-    /// A file or folder was removed.
-    Delete,
-    /// A file or folder was moved.
-    Rename,
-}
-
-/// A point in a file's past, next to a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    /// Just before the change.
-    Before(ChangeId),
-    /// Just after it.
-    After(ChangeId),
-}
-
 /// One storage. Small on purpose: no method has a default body, so none can be forgotten.
 ///
 /// All methods may be called from several threads at once.
@@ -525,49 +468,4 @@ pub enum Level {
     Warning,
     /// Data is damaged or in danger.
     Error,
-}
-
-/// The error for a place where nothing is.
-pub fn not_found(at: &Locator) -> Error {
-    Error::new(Kind::NotFound, format!("`{at}` does not exist")).code(code::FILE_NOT_FOUND)
-}
-
-/// The error for a place that is taken.
-pub fn exists(at: &Locator) -> Error {
-    Error::new(Kind::Exists, format!("`{at}` already exists"))
-        .code(code::FILE_EXISTS)
-        .hint("choose another name, or pass the version of what is there")
-}
-
-/// The error for a folder where a file is needed.
-pub fn is_folder(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{at}` is a folder"))
-        .code(code::IS_DIRECTORY)
-        .hint("name a file in it")
-}
-
-/// The error for a file where a folder is needed.
-pub fn is_file(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{at}` is a file, so nothing can be beneath it"))
-        .code(code::NOT_DIRECTORY)
-        .hint("choose a place that is not beneath a file")
-}
-
-/// The error for a folder that still holds something.
-pub fn not_empty(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("the folder `{at}` is not empty"))
-        .code(code::DIRECTORY_NOT_EMPTY)
-        .hint("delete what is in it first")
-}
-
-/// The error for moving a folder into itself.
-pub fn into_itself(from: &Locator, to: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{from}` cannot be moved into itself, to `{to}`"))
-        .code(code::INVALID_PATH)
-}
-
-/// The error for a version or change that the history does not hold.
-pub fn not_in_history(what: impl fmt::Display) -> Error {
-    Error::new(Kind::NotFound, format!("the history does not hold {what}"))
-        .hint("`memgrove history` lists what it holds")
 }

@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate lies two folders deep").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies two folders deep")
+        .to_owned()
 }
 
 /// Every Rust file beneath a folder of the repository, by its name from the root, with its text.
@@ -39,8 +43,10 @@ fn no_test_file_is_forgotten() {
         for (name, _) in files.iter().filter(|(name, _)| !name.ends_with("/main.rs")) {
             let (parent, stem) = name.trim_end_matches(".rs").rsplit_once('/').unwrap();
             let owner = if parent == folder { format!("{folder}/main.rs") } else { format!("{parent}.rs") };
-            let (_, text) = files.iter().find(|(file, _)| *file == owner).unwrap_or_else(|| panic!("{owner} is missing"));
-            let named = text.lines().any(|line| line == format!("mod {stem};") || line == format!("pub mod {stem};"));
+            let (_, text) =
+                files.iter().find(|(file, _)| *file == owner).unwrap_or_else(|| panic!("{owner} is missing"));
+            let named =
+                text.lines().any(|line| line == format!("mod {stem};") || line == format!("pub mod {stem};"));
             assert!(named, "{owner} does not name `mod {stem};`, so {name} is never run");
         }
     }

@@ -34,7 +34,8 @@ fn is_type(quote: &str) -> bool {
 }
 
 fn path_exists(quote: &str, names: &[String]) -> bool {
-    root().join(quote.trim_end_matches('/')).exists() || names.iter().any(|name| name.ends_with(&format!("/{quote}")))
+    root().join(quote.trim_end_matches('/')).exists()
+        || names.iter().any(|name| name.ends_with(&format!("/{quote}")))
 }
 
 #[test]
@@ -44,7 +45,8 @@ fn documents_name_only_what_exists() {
     let code: String = files.iter().map(|(_, text)| text.as_str()).collect();
     let mut missing = Vec::new();
     for document in DOCUMENTS {
-        let text = std::fs::read_to_string(root().join(document)).unwrap_or_else(|_| panic!("{document} is missing"));
+        let text = std::fs::read_to_string(root().join(document))
+            .unwrap_or_else(|_| panic!("{document} is missing"));
         for quote in quoted(&text) {
             let known = match quote {
                 path if is_path(path) => path_exists(path, &names),

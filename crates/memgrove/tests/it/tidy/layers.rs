@@ -22,11 +22,15 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// What a module uses of the crate, tests aside.
 fn uses(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
-    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut found: Vec<String> = Vec::new();
     for piece in code.split("crate::").skip(1) {
         let name: String = piece.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        if !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && !found.contains(&name) {
+        if !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            && !found.contains(&name)
+        {
             found.push(name);
         }
     }

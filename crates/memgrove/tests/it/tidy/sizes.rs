@@ -39,14 +39,19 @@ fn long_functions(name: &str, text: &str) -> Vec<String> {
 fn files_and_functions_stay_short() {
     let (mut wrong, mut long) = (Vec::new(), Vec::new());
     for (name, text) in ["crates/memgrove/src", "crates/memgrove-cli/src"].into_iter().flat_map(sources) {
-        let allowed = LONG_FILES.iter().find(|(file, _)| *file == name).map_or(FILE_LINES_MAX, |(_, lines)| *lines);
+        let allowed =
+            LONG_FILES.iter().find(|(file, _)| *file == name).map_or(FILE_LINES_MAX, |(_, lines)| *lines);
         if length(&text) > allowed {
             wrong.push(format!("{name} has {} lines, more than {allowed}", length(&text)));
         }
         long.extend(long_functions(&name, &text));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(long.len() <= LONG_FUNCTIONS_MAX, "functions of more than {FUNCTION_LINES_MAX} lines:\n{}", long.join("\n"));
+    assert!(
+        long.len() <= LONG_FUNCTIONS_MAX,
+        "functions of more than {FUNCTION_LINES_MAX} lines:\n{}",
+        long.join("\n")
+    );
     let sample = format!("fn long() {{\n{}}}\n", "    x();\n".repeat(80));
     assert_eq!(long_functions("sample", &sample).len(), 1, "the rule can fail");
 }
