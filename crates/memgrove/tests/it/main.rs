@@ -5,6 +5,7 @@ mod files;
 mod hostile;
 mod local;
 mod memory_tool;
+mod model;
 mod past;
 mod processes;
 mod registry;
