@@ -1,6 +1,6 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{Environment, How, Place};
+use crate::config::{Environment, How, Place, STORE_FOLDER};
 use crate::settings::{self, Made, Settings};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
@@ -208,7 +208,13 @@ impl Context {
                     std::fs::File::open(path).map_err(|error| Error::from_io(error, path.display()))?;
                 bounded(file, &path.display().to_string())
             }
-            (None, None, Input::Terminal) => bounded(std::io::stdin().lock(), "standard input"),
+            (None, None, Input::Terminal) => {
+                let stdin = std::io::stdin();
+                if stdin.is_terminal() {
+                    crate::notice("reading the text from standard input; end it with Ctrl-D");
+                }
+                bounded(stdin.lock(), "standard input")
+            }
             (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
         }
     }
@@ -238,8 +244,13 @@ pub(crate) fn random_id() -> String {
 
 fn absent(place: &Place) -> Error {
     let root = place.root.display();
-    Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()))
-        .hint(format!("make one with `memgrove init {root}`"))
+    let error =
+        Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()));
+    let inside = place.root.join(STORE_FOLDER);
+    match inside.join(settings::FILE).is_file() {
+        true => error.hint(format!("there is one in it: name `{}`", inside.display())),
+        false => error.hint(format!("make one with `memgrove init {root}`")),
+    }
 }
 
 fn located(path: &Path) -> Result<String> {

@@ -10,3 +10,4 @@ mod past;
 mod processes;
 mod registry;
 mod scoped;
+mod tidy;
