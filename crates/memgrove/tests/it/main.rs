@@ -6,6 +6,7 @@ mod hostile;
 mod local;
 mod memory_tool;
 mod model;
+mod names;
 mod past;
 mod processes;
 mod registry;
