@@ -5,6 +5,8 @@ mod files;
 mod hostile;
 mod local;
 mod memory_tool;
+mod model;
+mod names;
 mod past;
 mod processes;
 mod registry;
