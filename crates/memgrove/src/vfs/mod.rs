@@ -145,6 +145,12 @@ pub trait Vfs: Send + Sync {
     /// `NotFound`, `NotADirectory`; as the system says.
     fn read_dir(&self, name: &str) -> io::Result<Vec<(Result<String, String>, Stat)>>;
 
+    /// At most `max` of the names in a folder, without asking what they are.
+    ///
+    /// # Errors
+    /// As [`Vfs::read_dir`].
+    fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>>;
+
     /// Makes one folder, mode 0700.
     ///
     /// # Errors
@@ -180,6 +186,12 @@ pub trait Vfs: Send + Sync {
     /// # Errors
     /// As the system says.
     fn sync_tree(&self) -> io::Result<()>;
+
+    /// Sets the permission bits of a file or folder.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn set_mode(&self, name: &str, mode: u32) -> io::Result<()>;
 
     /// A name of the machine's present run: after a power cut it is another one. `None` where the
     /// system does not tell, so that every opening must suspect a power cut.

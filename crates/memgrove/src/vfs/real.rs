@@ -1,3 +1,339 @@
-//! The machine's own disk.
-/// Placeholder.
-pub struct RealFs;
+//! The machine's own disk. Every name is resolved beneath the root by descriptor, so neither a
+//! symbolic link nor a race can lead outside.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags};
+
+use super::{Open, Rename, Stat, Vfs, VfsFile, split};
+use crate::backend::FileKind;
+
+const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o700);
+
+/// A tree of real files beneath one folder.
+pub struct RealFs {
+    root: OwnedFd,
+}
+
+impl RealFs {
+    /// The tree beneath an existing folder. The folder itself may be reached through links.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn open_root(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(RealFs { root: fs::open(root, flags, Mode::empty())? })
+    }
+
+    /// The tree beneath a folder that is made, with its parents and mode 0700, where it is missing.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn create_root(root: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root)?;
+        Self::open_root(root)
+    }
+
+    /// A descriptor of a folder in the tree.
+    fn folder(&self, name: &str) -> io::Result<Folder<'_>> {
+        if name.is_empty() {
+            return Ok(Folder::Root(self.root.as_fd()));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        open_beneath(self.root.as_fd(), name, flags, Mode::empty()).map(Folder::Inner)
+    }
+
+    /// The folder that holds a name, and the name's last segment.
+    fn holder<'a, 'n>(&'a self, name: &'n str) -> io::Result<(Folder<'a>, &'n str)> {
+        let (parent, last) = split(name);
+        Ok((self.folder(parent)?, last))
+    }
+}
+
+enum Folder<'a> {
+    Root(BorrowedFd<'a>),
+    Inner(OwnedFd),
+}
+
+impl AsFd for Folder<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Folder::Root(fd) => *fd,
+            Folder::Inner(fd) => fd.as_fd(),
+        }
+    }
+}
+
+/// Opens a name beneath a folder without following any link on the way.
+#[cfg(target_os = "linux")]
+fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    use rustix::io::Errno;
+
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    loop {
+        match fs::openat2(root, name, flags, mode, resolve) {
+            Ok(fd) => return Ok(fd),
+            // The kernel saw a rename race while it resolved the name, and asks to try again.
+            Err(Errno::AGAIN) => {}
+            Err(Errno::NOSYS | Errno::PERM) => return open_stepwise(root, name, flags, mode),
+            Err(errno) => return Err(named(errno)),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    open_stepwise(root, name, flags, mode)
+}
+
+/// Opens a name segment by segment, each without following a link.
+fn open_stepwise(root: BorrowedFd<'_>, name: &str, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (parents, last) = split(name);
+    let mut folder: Option<OwnedFd> = None;
+    for part in parents.split('/').filter(|part| !part.is_empty()) {
+        let at = folder.as_ref().map_or(root, |fd| fd.as_fd());
+        folder = Some(fs::openat(at, part, step, Mode::empty()).map_err(named)?);
+    }
+    let at = folder.as_ref().map_or(root, |fd| fd.as_fd());
+    fs::openat(at, last, flags | OFlags::NOFOLLOW, mode).map_err(named)
+}
+
+/// A system error, with links and special files told apart from the rest.
+fn named(errno: rustix::io::Errno) -> io::Error {
+    use rustix::io::Errno;
+    match errno {
+        Errno::LOOP | Errno::XDEV | Errno::MLINK => {
+            io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link is in the way, and links are not followed")
+        }
+        Errno::NXIO | Errno::NODEV => io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"),
+        other => other.into(),
+    }
+}
+
+fn stat_of(stat: &fs::Stat) -> Stat {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        _ => FileKind::Other,
+    };
+    Stat {
+        kind,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+        inode: stat.st_ino,
+        links: stat.st_nlink as u64,
+        mode: stat.st_mode & 0o7777,
+    }
+}
+
+impl Vfs for RealFs {
+    fn stat(&self, name: &str) -> io::Result<Stat> {
+        if name.is_empty() {
+            return Ok(stat_of(&fs::fstat(&self.root)?));
+        }
+        let (folder, last) = self.holder(name)?;
+        Ok(stat_of(&fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    fn open(&self, name: &str, how: Open) -> io::Result<Box<dyn VfsFile>> {
+        let how = match how {
+            Open::Read => OFlags::RDONLY,
+            Open::Write => OFlags::RDWR,
+            Open::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
+            Open::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        // Without NONBLOCK the opening of a pipe would wait for its other end.
+        let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(open_beneath(self.root.as_fd(), name, flags, FILE_MODE)?);
+        let kind = file.metadata()?.file_type();
+        if kind.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !kind.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn read_dir(&self, name: &str) -> io::Result<Vec<(Result<String, String>, Stat)>> {
+        let folder = self.folder(name)?;
+        let mut found = Vec::new();
+        for entry in fs::Dir::read_from(&folder)? {
+            let entry = entry?;
+            let raw = entry.file_name();
+            if raw == c"." || raw == c".." {
+                continue;
+            }
+            let stat = match fs::statat(&folder, raw, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat_of(&stat),
+                // It was removed while we read the folder.
+                Err(rustix::io::Errno::NOENT) => continue,
+                Err(errno) => return Err(errno.into()),
+            };
+            let name = match raw.to_str() {
+                Ok(name) => Ok(name.to_owned()),
+                Err(_) => Err(raw.to_bytes().escape_ascii().to_string()),
+            };
+            found.push((name, stat));
+        }
+        Ok(found)
+    }
+
+    fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for entry in fs::Dir::read_from(&self.folder(name)?)?.take(max) {
+            if let Ok(name) = entry?.file_name().to_str() {
+                found.push(name.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    fn mkdir(&self, name: &str) -> io::Result<()> {
+        let (folder, last) = self.holder(name)?;
+        Ok(fs::mkdirat(&folder, last, FOLDER_MODE)?)
+    }
+
+    fn remove_file(&self, name: &str) -> io::Result<()> {
+        let (folder, last) = self.holder(name)?;
+        Ok(fs::unlinkat(&folder, last, AtFlags::empty())?)
+    }
+
+    fn remove_dir(&self, name: &str) -> io::Result<()> {
+        let (folder, last) = self.holder(name)?;
+        Ok(fs::unlinkat(&folder, last, AtFlags::REMOVEDIR)?)
+    }
+
+    fn rename(&self, from: &str, to: &str, how: Rename) -> io::Result<()> {
+        let (from_folder, from_last) = self.holder(from)?;
+        let (to_folder, to_last) = self.holder(to)?;
+        rename_at(&from_folder, from_last, &to_folder, to_last, how)
+    }
+
+    fn sync_dir(&self, name: &str) -> io::Result<()> {
+        Ok(fs::fsync(self.folder(name)?)?)
+    }
+
+    fn sync_tree(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        fs::syncfs(&self.root)?;
+        #[cfg(not(target_os = "linux"))]
+        fs::sync();
+        Ok(())
+    }
+
+    fn set_mode(&self, name: &str, mode: u32) -> io::Result<()> {
+        let (folder, last) = self.holder(name)?;
+        let raw = mode.try_into().map_err(io::Error::other)?;
+        Ok(fs::chmodat(&folder, last, Mode::from_raw_mode(raw), AtFlags::empty())?)
+    }
+
+    fn boot_id(&self) -> Option<String> {
+        if cfg!(target_os = "linux") {
+            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            return Some(id.trim().to_owned());
+        }
+        None
+    }
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename_at(from: &Folder<'_>, from_last: &str, to: &Folder<'_>, to_last: &str, how: Rename) -> io::Result<()> {
+    use rustix::io::Errno;
+    let flags = match how {
+        Rename::NoReplace => RenameFlags::NOREPLACE,
+        Rename::Replace => RenameFlags::empty(),
+        Rename::Exchange => RenameFlags::EXCHANGE,
+    };
+    match fs::renameat_with(from, from_last, to, to_last, flags) {
+        Ok(()) => Ok(()),
+        // Some file systems know neither flag. A free target can then only be checked, not held.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if how == Rename::NoReplace => {
+            if fs::statat(to, to_last, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            Ok(fs::renameat(from, from_last, to, to_last)?)
+        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if how == Rename::Exchange => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename_at(from: &Folder<'_>, from_last: &str, to: &Folder<'_>, to_last: &str, how: Rename) -> io::Result<()> {
+    if how == Rename::Exchange {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    if how == Rename::NoReplace && fs::statat(to, to_last, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    Ok(fs::renameat(from, from_last, to, to_last)?)
+}
+
+struct RealFile(File);
+
+impl VfsFile for RealFile {
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(stat_of(&fs::fstat(&self.0)?))
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        // A wrong length in a damaged file must not make us reserve what is not there.
+        let there = usize::try_from(self.0.metadata()?.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; len.min(there)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.0.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn lock(&self, wait: Duration) -> io::Result<()> {
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            match self.0.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(std::fs::TryLockError::WouldBlock) if start.elapsed() < wait => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(1));
+                }
+                Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+}
