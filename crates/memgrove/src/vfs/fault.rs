@@ -57,7 +57,7 @@ pub enum Call {
     Open,
     /// `stat`, of a name or a file.
     Stat,
-    /// `read_dir`.
+    /// `read_dir`, `names`.
     List,
     /// `read_at`.
     Read,
@@ -73,13 +73,15 @@ pub enum Call {
     Mkdir,
     /// `remove_file`, `remove_dir`.
     Remove,
+    /// `set_mode`.
+    SetMode,
     /// `lock`; an unlock never fails.
     Lock,
 }
 
 impl Call {
     /// Every kind of call.
-    pub const ALL: [Call; 11] = [
+    pub const ALL: [Call; 12] = [
         Call::Open,
         Call::Stat,
         Call::List,
@@ -90,6 +92,7 @@ impl Call {
         Call::Rename,
         Call::Mkdir,
         Call::Remove,
+        Call::SetMode,
         Call::Lock,
     ];
 }
@@ -200,6 +203,11 @@ impl Vfs for FaultFs {
         self.inner.read_dir(name)
     }
 
+    fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>> {
+        self.pass(Call::List)?;
+        self.inner.names(name, max)
+    }
+
     fn mkdir(&self, name: &str) -> io::Result<()> {
         self.pass(Call::Mkdir)?;
         self.inner.mkdir(name)
@@ -228,6 +236,11 @@ impl Vfs for FaultFs {
     fn sync_tree(&self) -> io::Result<()> {
         self.pass(Call::Sync)?;
         self.inner.sync_tree()
+    }
+
+    fn set_mode(&self, name: &str, mode: u32) -> io::Result<()> {
+        self.pass(Call::SetMode)?;
+        self.inner.set_mode(name, mode)
     }
 
     fn boot_id(&self) -> Option<String> {

@@ -111,9 +111,10 @@ fn open_stepwise(root: BorrowedFd<'_>, name: &str, flags: OFlags, mode: Mode) ->
 fn named(errno: rustix::io::Errno) -> io::Error {
     use rustix::io::Errno;
     match errno {
-        Errno::LOOP | Errno::XDEV | Errno::MLINK => {
-            io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link is in the way, and links are not followed")
-        }
+        Errno::LOOP | Errno::XDEV | Errno::MLINK => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a symbolic link is in the way, and links are not followed",
+        ),
         Errno::NXIO | Errno::NODEV => io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"),
         other => other.into(),
     }
@@ -247,7 +248,13 @@ impl Vfs for RealFs {
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn rename_at(from: &Folder<'_>, from_last: &str, to: &Folder<'_>, to_last: &str, how: Rename) -> io::Result<()> {
+fn rename_at(
+    from: &Folder<'_>,
+    from_last: &str,
+    to: &Folder<'_>,
+    to_last: &str,
+    how: Rename,
+) -> io::Result<()> {
     use rustix::io::Errno;
     let flags = match how {
         Rename::NoReplace => RenameFlags::NOREPLACE,
@@ -271,7 +278,13 @@ fn rename_at(from: &Folder<'_>, from_last: &str, to: &Folder<'_>, to_last: &str,
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn rename_at(from: &Folder<'_>, from_last: &str, to: &Folder<'_>, to_last: &str, how: Rename) -> io::Result<()> {
+fn rename_at(
+    from: &Folder<'_>,
+    from_last: &str,
+    to: &Folder<'_>,
+    to_last: &str,
+    how: Rename,
+) -> io::Result<()> {
     if how == Rename::Exchange {
         return Err(io::ErrorKind::Unsupported.into());
     }

@@ -25,11 +25,18 @@ pub(super) enum Node {
 }
 
 /// A folder. `pending` groups of the disk lead from `kept` to `now`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct FolderNode {
     pub(super) now: Arc<Names>,
     pub(super) kept: Arc<Names>,
     pub(super) mtime: u64,
+    pub(super) mode: u32,
+}
+
+impl FolderNode {
+    fn new(mtime: u64) -> Self {
+        FolderNode { now: Arc::default(), kept: Arc::default(), mtime, mode: 0o700 }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +55,7 @@ pub(super) struct Disk {
 impl Disk {
     pub(super) fn new() -> Self {
         Disk {
-            nodes: vec![Some(Arc::new(Node::Folder(FolderNode::default())))],
+            nodes: vec![Some(Arc::new(Node::Folder(FolderNode::new(0))))],
             pending: Vec::new(),
             next_group: 0,
             ops: 0,
@@ -124,7 +131,7 @@ impl Disk {
             return Err(ErrorKind::AlreadyExists.into());
         }
         self.check_space()?;
-        let inode = self.add(Node::Folder(FolderNode { mtime: self.ops, ..FolderNode::default() }));
+        let inode = self.add(Node::Folder(FolderNode::new(self.ops)));
         self.assign(Group { makes: Some(inode), ..Group::of([place.holds(Some(inode))]) });
         Ok(())
     }
@@ -224,11 +231,13 @@ impl Disk {
         self.push_pending(group);
     }
 
-    /// How many bytes may still be written, given the files that count.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.nodes.iter().flatten().map(|node| node.used_bytes()).sum()
+    }
+
+    /// How many bytes may still be written.
     pub(super) fn free_bytes(&self) -> u64 {
-        let Some(capacity) = self.capacity_bytes else { return u64::MAX };
-        let used: u64 = self.nodes.iter().flatten().map(|node| node.used_bytes()).sum();
-        capacity.saturating_sub(used)
+        self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
     }
 
     fn check_space(&self) -> io::Result<()> {

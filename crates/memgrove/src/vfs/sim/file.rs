@@ -17,6 +17,7 @@ pub(super) struct FileNode {
     forgot: bool,
     pub(super) mtime: u64,
     pub(super) links: u64,
+    pub(super) mode: u32,
 }
 
 /// One modification that has not been synced.
@@ -41,7 +42,7 @@ pub(super) enum Survival {
 
 impl FileNode {
     pub(super) fn new(mtime: u64) -> Self {
-        FileNode { mtime, ..FileNode::default() }
+        FileNode { mtime, mode: 0o600, ..FileNode::default() }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -98,7 +99,8 @@ impl FileNode {
             Survival::Sectors => Arc::new(self.scattered(rng)),
         };
         let kept = Arc::clone(&left);
-        FileNode { now: left, kept, unsynced: Vec::new(), forgot: false, mtime: self.mtime, links: 1 }
+        let (mtime, mode) = (self.mtime, self.mode);
+        FileNode { now: left, kept, unsynced: Vec::new(), forgot: false, mtime, links: 1, mode }
     }
 
     fn replayed(&self, count: usize) -> Vec<u8> {

@@ -101,8 +101,9 @@ impl SimFs {
     /// As [`Vfs::mkdir`] and [`Vfs::sync_dir`].
     pub fn subtree(&self, name: &str) -> io::Result<SimFs> {
         match self.mkdir(name) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => self.sync_dir(super::split(name).0)?,
+            Ok(()) => self.sync_dir(super::split(name).0)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
         let root = self.state().disk.resolve(self.root, name)?;
         Ok(SimFs { machine: Arc::clone(&self.machine), root })
@@ -113,9 +114,9 @@ impl SimFs {
         self.state().disk.ops
     }
 
-    /// How many bytes may still be written; `u64::MAX` without a limit.
-    pub fn free_bytes(&self) -> u64 {
-        self.state().disk.free_bytes()
+    /// How many bytes the files hold.
+    pub fn used_bytes(&self) -> u64 {
+        self.state().disk.used_bytes()
     }
 
     /// Sets how many bytes of files the disk holds.
@@ -127,6 +128,12 @@ impl SimFs {
     /// once. The bytes are still seen but will never be durable, whatever is synced later.
     pub fn fail_sync_after(&self, count: u64) {
         self.state().syncs_left = Some(count);
+    }
+
+    /// How many syncs of files will succeed before the one that was told to fail; `None` if it has
+    /// failed, or none was told to.
+    pub fn syncs_left(&self) -> Option<u64> {
+        self.state().syncs_left
     }
 
     /// A new machine with the disk as a power cut at this instant leaves it. The seed chooses
@@ -183,8 +190,10 @@ impl State {
 
     fn stat(&self, inode: Inode) -> Stat {
         let (kind, size, mtime, links, mode) = match self.disk.node(inode) {
-            Node::File(file) => (FileKind::File, file.bytes().len() as u64, file.mtime, file.links, 0o600),
-            Node::Folder(folder) => (FileKind::Folder, 0, folder.mtime, 2, 0o700),
+            Node::File(file) => {
+                (FileKind::File, file.bytes().len() as u64, file.mtime, file.links, file.mode)
+            }
+            Node::Folder(folder) => (FileKind::Folder, 0, folder.mtime, 2, folder.mode),
         };
         // The simulated time starts with 2026 and moves one microsecond per call.
         let mtime_ns = 1_767_225_600_000_000_000 + i128::from(mtime) * 1_000;
@@ -247,6 +256,11 @@ impl Vfs for SimFs {
         }
     }
 
+    fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>> {
+        let entries = self.read_dir(name)?;
+        Ok(entries.into_iter().filter_map(|(name, _)| name.ok()).take(max).collect())
+    }
+
     fn mkdir(&self, name: &str) -> io::Result<()> {
         let state = &mut *self.state();
         if name.is_empty() {
@@ -298,6 +312,18 @@ impl Vfs for SimFs {
         let state = &mut *self.state();
         state.disk.sync_beneath(self.root);
         state.disk.collect(|inode| state.handles.contains_key(&inode));
+        state.changed();
+        Ok(())
+    }
+
+    /// The bits are durable at once: nothing rests on them after a power cut.
+    fn set_mode(&self, name: &str, mode: u32) -> io::Result<()> {
+        let state = &mut *self.state();
+        let inode = state.disk.resolve(self.root, name)?;
+        match state.disk.node(inode) {
+            Node::File(_) => state.disk.file_mut(inode).mode = mode,
+            Node::Folder(_) => state.disk.folder_mut(inode).mode = mode,
+        }
         state.changed();
         Ok(())
     }

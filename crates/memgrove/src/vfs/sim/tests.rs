@@ -274,3 +274,57 @@ fn a_lock_keeps_others_out_until_it_is_released() {
     let third = disk.open("lock", Open::WriteOrCreate).unwrap();
     assert_eq!(third.lock(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
+
+/// One call on a disk, and what came of it: the same on a simulated and on a real one.
+#[cfg(unix)]
+fn call(disk: &dyn Vfs, rng: &mut super::rng::Rng) -> String {
+    const NAMES: [&str; 10] = ["a", "b", "d", "e", "d/a", "d/b", "d/e", "e/a", "e/d/a", "a/x"];
+    let mut name = || NAMES[rng.below(NAMES.len())];
+    let (one, two) = (name(), name());
+    let said = |result: io::Result<String>| result.unwrap_or_else(|error| format!("{:?}", error.kind()));
+    let done = |result: io::Result<()>| said(result.map(|()| "done".into()));
+    let how = [Open::Read, Open::Write, Open::WriteOrCreate, Open::CreateNew][rng.below(4)];
+    let renaming = [Rename::NoReplace, Rename::Replace, Rename::Exchange][rng.below(3)];
+    match rng.below(8) {
+        0 => format!("mkdir {one}: {}", done(disk.mkdir(one))),
+        1 => format!("remove_file {one}: {}", done(disk.remove_file(one))),
+        2 => format!("remove_dir {one}: {}", done(disk.remove_dir(one))),
+        3 | 4 => format!("rename {one} {two} {renaming:?}: {}", done(disk.rename(one, two, renaming))),
+        5 => format!("sync_dir {one}: {}", done(disk.sync_dir(one))),
+        6 => {
+            let listed = disk.read_dir(one).map(|entries| {
+                let mut names: Vec<_> = entries.into_iter().map(|(name, stat)| (name, stat.kind)).collect();
+                names.sort_by(|a, b| a.0.cmp(&b.0));
+                format!("{names:?}")
+            });
+            format!("read_dir {one}: {}", said(listed))
+        }
+        _ => {
+            let (offset, len) = (rng.below(20) as u64, rng.below(30) as u64);
+            let used = disk.open(one, how).and_then(|file| {
+                if how != Open::Read {
+                    file.write_at(offset, two.as_bytes())?;
+                    file.set_len(len)?;
+                }
+                let stat = file.stat()?;
+                let seen = (stat.kind, stat.size, stat.links, stat.mode);
+                Ok(format!("{seen:?} {:?} {:?}", file.read_all()?, disk.stat(one)?.size))
+            });
+            format!("open {one} {how:?}: {}", said(used))
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_real_disk_answers_the_same() {
+    for seed in 0..60 {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, sim) = (crate::vfs::RealFs::open_root(folder.path()).unwrap(), SimFs::new());
+        let mut rng = super::rng::Rng::new(seed);
+        for number in 0..200 {
+            let expected = call(&real, &mut rng.clone());
+            assert_eq!(call(&sim, &mut rng), expected, "seed {seed}, call {number}");
+        }
+    }
+}
