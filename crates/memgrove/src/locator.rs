@@ -1,5 +1,6 @@
 //! Where something is, as the seam names it: relative, normalised, never a path of the machine.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -121,6 +122,95 @@ impl Locator {
         };
         Some(Locator { key: key.into() })
     }
+
+    /// Checks that something new may be made here: that every system can hold each of its names
+    /// and that a person can see what they are.
+    ///
+    /// | name | why it is refused |
+    /// |---|---|
+    /// | `CON`, `PRN`, `AUX`, `NUL`, `COM1`…`COM9`, `LPT1`…`LPT9` (also with `¹²³`), `CONIN$`, `CONOUT$`, in any case, with any extension | a device on Windows |
+    /// | ends in a dot or a space | Windows drops it |
+    /// | has one of `< > : " \ \| ? *` in it | no file name on Windows |
+    /// | has a bidirectional control or a zero-width character in it | it does not look like what it is |
+    ///
+    /// What is there already, made by other means, may still be read, overwritten, and moved away.
+    ///
+    /// # Errors
+    /// `Invalid` (code `INVALID_PATH`) with a hint.
+    pub fn check_creatable(&self) -> Result<()> {
+        if self.key.len() > KEY_BYTES_MAX {
+            return Err(too_long(&self.key));
+        }
+        for name in self.parts() {
+            if let Some((why, hint)) = unfit(name) {
+                return Err(Error::new(Kind::Invalid, format!("`{}` {why}", self.key.escape_debug()))
+                    .code(code::INVALID_PATH)
+                    .hint(hint));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a name is reduced to by systems that do not tell letter case apart. Two names with the
+/// same key cannot both be in one folder on every system, so a backend refuses the second.
+///
+/// ```
+/// use memgrove::locator::collision_key;
+///
+/// assert_eq!(collision_key("Straße.md"), collision_key("STRASSE.MD"));
+/// assert_ne!(collision_key("a.md"), collision_key("b.md"));
+/// ```
+pub fn collision_key(name: &str) -> String {
+    // Upper case first, for letters such as `ß` and `ſ` that only meet their twins there.
+    let folded = name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    folded.nfc().collect()
+}
+
+/// Why a name cannot be made, and what to do about it.
+fn unfit(name: &str) -> Option<(&'static str, &'static str)> {
+    if is_device(name) {
+        return Some(("names a device on Windows", "choose another name, such as one with `_` in front"));
+    }
+    if name.ends_with(['.', ' ']) {
+        return Some(("has a name that ends in a dot or a space", "drop the dot or space at the end"));
+    }
+    if name.contains(['<', '>', ':', '"', '\\', '|', '?', '*']) {
+        return Some((
+            "has a character in it that Windows cannot hold",
+            "leave out `<`, `>`, `:`, `\"`, `\\`, `|`, `?` and `*`",
+        ));
+    }
+    if name.chars().any(is_invisible) {
+        return Some((
+            "has an invisible character in it",
+            "leave out text direction controls and zero-width characters",
+        ));
+    }
+    None
+}
+
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or("").trim_end_matches(' ').to_ascii_uppercase();
+    if matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") {
+        return true;
+    }
+    let Some(port) = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT")) else { return false };
+    matches!(port, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "\u{b9}" | "\u{b2}" | "\u{b3}")
+}
+
+/// Whether a character takes no room or turns the direction of the text around it.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn too_long(key: &str) -> Error {
+    let shown: String = key.chars().take(40).collect();
+    Error::new(Kind::Invalid, format!("`{shown}…` is longer than {KEY_BYTES_MAX} bytes"))
+        .code(code::INVALID_PATH)
+        .hint("use fewer or shorter folders")
 }
 
 fn normalize(key: &str) -> Result<String> {
@@ -156,11 +246,7 @@ fn normalize(key: &str) -> Result<String> {
         }
     }
     if kept.len() > KEY_BYTES_MAX {
-        let shown: String = kept.chars().take(40).collect();
-        return invalid(
-            format!("`{shown}…` is longer than {KEY_BYTES_MAX} bytes"),
-            "use fewer or shorter folders",
-        );
+        return Err(too_long(&kept));
     }
     Ok(kept)
 }
@@ -168,6 +254,12 @@ fn normalize(key: &str) -> Result<String> {
 impl fmt::Display for Locator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.key)
+    }
+}
+
+impl Borrow<str> for Locator {
+    fn borrow(&self) -> &str {
+        &self.key
     }
 }
 
@@ -244,5 +336,80 @@ mod tests {
         assert_eq!(at("a/b").rebased(&at("a/b"), &at("x/y")), Some(at("x/y")));
         assert_eq!(at("ab").rebased(&at("a"), &at("x")), None);
         assert_eq!(at("a/b").child("../c").err().map(|e| e.kind()), Some(Kind::Invalid));
+    }
+
+    #[test]
+    fn names_that_some_system_cannot_hold_are_not_made() {
+        let refused = |key: &str| {
+            let error = Locator::new(key).expect("a valid key").check_creatable().expect_err(key);
+            assert_eq!((error.kind(), error.code_name()), (Kind::Invalid, Some(code::INVALID_PATH)), "{key}");
+            assert!(error.hint_text().is_some(), "{key}");
+        };
+        for device in ["CON", "prn", "Aux", "nul", "COM1", "com9", "LPT1", "lpt9", "COM\u{b9}", "lpt\u{b3}"] {
+            refused(device);
+            refused(&format!("{device}.md"));
+            refused(&format!("{device}.tar.gz"));
+            refused(&format!("{device} .md"));
+            refused(&format!("notes/{device}/a.md"));
+        }
+        refused("CONIN$");
+        refused("conout$.txt");
+        for end in ["a.", "a ", "...", "a. ", "folder./a.md", "folder /a.md"] {
+            refused(end);
+        }
+        for c in ['<', '>', ':', '"', '\\', '|', '?', '*'] {
+            refused(&format!("a{c}b.md"));
+        }
+        for c in
+            ['\u{200b}', '\u{200d}', '\u{200e}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{61c}', '\u{e0041}']
+        {
+            refused(&format!("a{c}b.md"));
+        }
+    }
+
+    #[test]
+    fn names_that_every_system_can_hold_are_made() {
+        for key in [
+            "",
+            "a.md",
+            ".hidden",
+            "-dash",
+            "~tilde",
+            "console.md",
+            "COM10",
+            "COM0",
+            "com",
+            "lpt.md",
+            "auxiliary",
+            "a.con",
+            "a b.md",
+            "(1) #2 & co; 50%.md",
+            "日本語/ノート.md",
+            "café",
+            "\u{2764}\u{fe0f}.md",
+        ] {
+            Locator::new(key).expect("a valid key").check_creatable().expect(key);
+        }
+        let folder = Locator::new("f".repeat(200)).expect("a valid key");
+        let far = (0..5).fold(folder.clone(), |at, _| at.rebased(&Locator::root(), &folder).expect("within"));
+        assert_eq!(far.check_creatable().map_err(|e| e.kind()), Err(Kind::Invalid), "too long after a move");
+    }
+
+    #[test]
+    fn twins_share_a_collision_key() {
+        let twins = [
+            ("a.md", "A.md"),
+            ("é", "É"),
+            ("e\u{301}", "\u{c9}"),
+            ("ß", "SS"),
+            ("σ", "ς"),
+            ("K", "\u{212a}"),
+        ];
+        for (one, other) in twins {
+            assert_eq!(collision_key(one), collision_key(other), "{one} {other}");
+        }
+        for (one, other) in [("a", "b"), ("e", "é"), ("a.md", "a_md"), ("i", "ı\u{307}x")] {
+            assert_ne!(collision_key(one), collision_key(other), "{one} {other}");
+        }
     }
 }

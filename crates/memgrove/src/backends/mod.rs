@@ -4,6 +4,7 @@
 pub mod local;
 pub mod ram;
 pub mod scoped;
+mod trail;
 
 #[cfg(unix)]
 pub use local::{Local, LocalOptions};

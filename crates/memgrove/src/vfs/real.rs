@@ -131,9 +131,14 @@ fn stat_of(stat: &fs::Stat) -> Stat {
         size: u64::try_from(stat.st_size).unwrap_or(0),
         mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
         inode: stat.st_ino,
-        links: stat.st_nlink as u64,
+        links: link_count(stat),
         mode: stat.st_mode & 0o7777,
     }
+}
+
+#[allow(clippy::unnecessary_cast)] // Its width differs between systems.
+fn link_count(stat: &fs::Stat) -> u64 {
+    stat.st_nlink as u64
 }
 
 impl Vfs for RealFs {
@@ -146,15 +151,15 @@ impl Vfs for RealFs {
     }
 
     fn open(&self, name: &str, how: Open) -> io::Result<Box<dyn VfsFile>> {
-        let how = match how {
-            Open::Read => OFlags::RDONLY,
-            Open::Write => OFlags::RDWR,
-            Open::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
-            Open::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        let (how, mode) = match how {
+            Open::Read => (OFlags::RDONLY, Mode::empty()),
+            Open::Write => (OFlags::RDWR, Mode::empty()),
+            Open::WriteOrCreate => (OFlags::RDWR | OFlags::CREATE, FILE_MODE),
+            Open::CreateNew => (OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, FILE_MODE),
         };
         // Without NONBLOCK the opening of a pipe would wait for its other end.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(open_beneath(self.root.as_fd(), name, flags, FILE_MODE)?);
+        let file = File::from(open_beneath(self.root.as_fd(), name, flags, mode)?);
         let kind = file.metadata()?.file_type();
         if kind.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -234,8 +239,8 @@ impl Vfs for RealFs {
 
     fn set_mode(&self, name: &str, mode: u32) -> io::Result<()> {
         let (folder, last) = self.holder(name)?;
-        let raw = mode.try_into().map_err(io::Error::other)?;
-        Ok(fs::chmodat(&folder, last, Mode::from_raw_mode(raw), AtFlags::empty())?)
+        let mode = Mode::from_bits_truncate(mode as _);
+        Ok(fs::chmodat(&folder, last, mode, AtFlags::empty())?)
     }
 
     fn boot_id(&self) -> Option<String> {

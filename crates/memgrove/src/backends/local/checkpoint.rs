@@ -1,0 +1,217 @@
+//! Making placed files durable in their places, in the background and at close, so that the
+//! journal need not be replayed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::record::Entry;
+use super::{Bug, Core, Inner, TEMP_PREFIX, journal};
+use crate::error::{Error, Result};
+use crate::locator::Locator;
+use crate::vfs::Open;
+
+/// How long after a change a checkpoint follows: how long a power cut may leave a file torn until
+/// the store is opened again.
+const DELAY: Duration = Duration::from_secs(1);
+/// From so many files on, one sync of the whole file system is cheaper than one each.
+const SINGLE_SYNCS_MAX: usize = 64;
+/// How long close waits for an editor that was caught in the middle of a save.
+const EDITOR_PAUSE: Duration = Duration::from_millis(300);
+
+/// What was changed and is not known to be durable in its place.
+#[derive(Default)]
+struct Dirty {
+    files: BTreeSet<Locator>,
+    folders: BTreeSet<Locator>,
+}
+
+impl Dirty {
+    fn add(&mut self, entry: &Entry) {
+        for at in [Some(entry.at()), entry.to()].into_iter().flatten() {
+            self.folders.extend(at.ancestors());
+            self.folders.insert(Locator::root());
+        }
+        match entry {
+            Entry::Write { at, .. } | Entry::Append { at, .. } => drop(self.files.insert(at.clone())),
+            Entry::Rename { at, to, .. } => {
+                let moved = self.files.iter().filter_map(|file| Some((file.clone(), file.rebased(at, to)?)));
+                for (from, to) in moved.collect::<Vec<_>>() {
+                    self.files.remove(&from);
+                    self.files.insert(to);
+                }
+            }
+            Entry::Delete { .. } => {}
+        }
+    }
+}
+
+impl Core {
+    /// Syncs what has been placed since the last checkpoint, then moves the mark.
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.check_healthy()?;
+        let mut locked = self.lock_recovered()?;
+        let in_journal = |error| Error::from_io(error, "the journal");
+        self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
+        let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
+        let upto = journal.here();
+        let mut dirty = Dirty::default();
+        for (_, entries) in &journal.unsynced {
+            entries.iter().for_each(|entry| dirty.add(entry));
+        }
+        drop(locked);
+
+        // Without the lock: whatever is placed meanwhile has a record behind `upto`.
+        self.sync_dirty(&dirty).map_err(|error| self.fail(error, "a placed file"))?;
+
+        let mut locked = self.lock()?;
+        self.ready(&mut locked.inner)?;
+        let Inner { journal: Some(journal), .. } = &mut *locked.inner else { return Ok(()) };
+        if journal.segment != upto.segment || journal.mark.checkpoint >= upto {
+            return Ok(());
+        }
+        journal.mark.checkpoint = upto;
+        journal.unsynced.retain(|(end, _)| *end > upto.offset);
+        let moved = journal.mark_file.write(&journal.mark).and_then(|()| journal.mark_file.sync());
+        moved.map_err(|error| self.fail(error, super::mark::NAME))?;
+        if upto.offset >= self.segment_bytes && journal.here() == upto {
+            journal.rotate().map_err(in_journal)?;
+        }
+        self.sweep_temps(&locked.inner);
+        Ok(())
+    }
+
+    fn sync_dirty(&self, dirty: &Dirty) -> io::Result<()> {
+        let (files, folders) = (!self.seeded.has(Bug::NoFileSync), !self.seeded.has(Bug::NoFolderSync));
+        if dirty.files.len() > SINGLE_SYNCS_MAX && files && folders {
+            return self.tree.sync_tree();
+        }
+        // What is gone by now has been deleted by a later record, or by someone else.
+        let unless_gone = |result: io::Result<()>| match result {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(())
+            }
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory) =>
+            {
+                Ok(())
+            }
+            other => other,
+        };
+        for file in dirty.files.iter().filter(|_| files) {
+            let synced = self.tree.open(&self.spelled(file), Open::Read).and_then(|file| file.sync_data());
+            unless_gone(synced)?;
+        }
+        for folder in dirty.folders.iter().filter(|_| folders) {
+            unless_gone(self.tree.sync_dir(&self.spelled(folder)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes temporary files that belong to no pending record: their processes died.
+    pub(super) fn sweep_temps(&self, inner: &Inner) {
+        let Some(journal) = &inner.journal else { return };
+        let (folder, prefix) = if self.inside { (journal::FOLDER, "tmp-") } else { ("", TEMP_PREFIX) };
+        let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
+        for name in self.tree.names(folder, usize::MAX).unwrap_or_default() {
+            let seq = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next()?.parse().ok());
+            if seq.is_some_and(|seq: u64| !live.contains(&seq)) {
+                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                // The next checkpoint tries again.
+                let _ = self.tree.remove_file(&path);
+            }
+        }
+    }
+
+    /// The last checkpoint of a process.
+    fn close(&self) {
+        let unfinished = self.inner.lock().unwrap_or_else(PoisonError::into_inner).journal.is_some();
+        if !unfinished {
+            return;
+        }
+        if let Ok(mut locked) = self.lock_recovered() {
+            // What fails here has been answered and is in the journal; the next opening goes on.
+            let _ = self.settle_all_displaced(&mut locked.inner, || std::thread::sleep(EDITOR_PAUSE));
+        }
+        let _ = self.checkpoint();
+    }
+}
+
+/// The thread that makes checkpoints, started by the first change.
+pub(super) struct Background {
+    core: Arc<Core>,
+    wanted: bool,
+    shared: Arc<(Mutex<Signal>, Condvar)>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Signal {
+    changed: bool,
+    closing: bool,
+}
+
+impl Background {
+    pub(super) fn new(core: &Arc<Core>, wanted: bool) -> Self {
+        Background { core: Arc::clone(core), wanted, shared: Arc::default(), thread: Mutex::default() }
+    }
+
+    /// Says that there is something to make durable.
+    pub(super) fn wake(&self) {
+        if !self.wanted {
+            return;
+        }
+        let mut signal = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if signal.changed {
+            return;
+        }
+        signal.changed = true;
+        drop(signal);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let (core, shared) = (Arc::clone(&self.core), Arc::clone(&self.shared));
+            let made =
+                std::thread::Builder::new().name("checkpoint".into()).spawn(move || run(&core, &shared));
+            // Without a thread, close makes the checkpoint.
+            *thread = made.ok();
+        }
+        self.shared.1.notify_one();
+    }
+}
+
+fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
+    let mut state = signal.lock().unwrap_or_else(PoisonError::into_inner);
+    while !state.closing {
+        if !state.changed {
+            state = woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
+        let (mut woken_state, wait) = woken
+            .wait_timeout_while(state, DELAY, |state| !state.closing)
+            .unwrap_or_else(PoisonError::into_inner);
+        if !wait.timed_out() {
+            return;
+        }
+        woken_state.changed = false;
+        drop(woken_state);
+        // A failure is remembered in the backend, which then refuses further changes.
+        let _ = core.checkpoint();
+        state = signal.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if !self.wanted {
+            return;
+        }
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).closing = true;
+        self.shared.1.notify_one();
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join();
+        }
+        self.core.close();
+    }
+}

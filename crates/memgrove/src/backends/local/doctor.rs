@@ -1,0 +1,113 @@
+//! What is wrong with a store on disk, in sentences.
+
+use super::journal::{scan, segment_name, segments};
+use super::{Core, TEMP_PREFIX};
+use crate::backend::{FileKind, Finding, Level};
+use crate::error::{Error, Result};
+use crate::locator::{Locator, collision_key};
+use crate::vfs::Open;
+
+impl Core {
+    pub(super) fn check(&self) -> Result<Vec<Finding>> {
+        let mut found = Vec::new();
+        if let Some(why) = self.failed.get() {
+            found.push(finding(
+                Level::Error,
+                "",
+                why.clone(),
+                "check the disk and the permissions, then run `memgrove doctor` again",
+            ));
+        }
+        self.check_journal(&mut found)?;
+        self.check_folder(&Locator::root(), &mut found)?;
+        Ok(found)
+    }
+
+    fn check_journal(&self, found: &mut Vec<Finding>) -> Result<()> {
+        let in_journal = |error| Error::from_io(error, "the journal");
+        for segment in segments(&*self.state).map_err(in_journal)? {
+            let name = segment_name(segment);
+            let file = self.state.open(&name, Open::Read).map_err(in_journal)?;
+            for span in scan(&*file, 0, false).map_err(in_journal)?.damaged {
+                found.push(finding(
+                    Level::Error,
+                    &name,
+                    format!("bytes {} to {} are damaged", span.start, span.end),
+                    "the records around them are whole and in use; the bytes are kept as they are",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_folder(&self, folder: &Locator, found: &mut Vec<Finding>) -> Result<()> {
+        let entries =
+            self.tree.read_dir(&self.spelled(folder)).map_err(|error| super::meant(error, folder))?;
+        let mut keys = std::collections::HashMap::new();
+        for (name, stat) in entries {
+            let at = match name.as_ref().map(|name| folder.child(name)) {
+                Ok(Ok(at)) => at,
+                Ok(Err(_)) | Err(_) => {
+                    let shown = name.unwrap_or_else(|escaped| escaped).escape_debug().to_string();
+                    found.push(finding(
+                        Level::Warning,
+                        &format!("{folder}/{shown}"),
+                        "the name is not one that memgrove can spell, so the file is not seen".into(),
+                        "rename it to printable UTF-8 of at most 255 bytes",
+                    ));
+                    continue;
+                }
+            };
+            let name = name.unwrap_or_default();
+            if folder.is_root() && self.is_private(&name) {
+                if name.starts_with(TEMP_PREFIX) {
+                    found.push(finding(
+                        Level::Info,
+                        &name,
+                        "a temporary file of a writer".into(),
+                        "the next checkpoint removes it if its writer died",
+                    ));
+                }
+                continue;
+            }
+            if let Some(twin) = keys.insert(collision_key(&name), at.clone()) {
+                found.push(finding(
+                    Level::Warning,
+                    at.key(),
+                    format!("it differs from `{twin}` only in case or accents"),
+                    "rename one of them: on other systems they would be one file",
+                ));
+            }
+            match stat.kind {
+                FileKind::Folder => {
+                    self.check_mode(&at, stat.mode, 0o700, found);
+                    self.check_folder(&at, found)?;
+                }
+                FileKind::File => self.check_mode(&at, stat.mode, 0o600, found),
+                FileKind::Other => found.push(finding(
+                    Level::Warning,
+                    at.key(),
+                    "it is a link or a special file, so it is not read".into(),
+                    "replace it by a regular file if it is a memory",
+                )),
+            }
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::unused_self)]
+    fn check_mode(&self, at: &Locator, mode: u32, wanted: u32, found: &mut Vec<Finding>) {
+        if mode & 0o077 != 0 {
+            found.push(finding(
+                Level::Info,
+                at.key(),
+                format!("others on this machine may read or change it (mode {mode:o})"),
+                &format!("`chmod {wanted:o}` it if that is not meant; `memgrove doctor --fix` does"),
+            ));
+        }
+    }
+}
+
+fn finding(level: Level, at: &str, what: String, hint: &str) -> Finding {
+    Finding { level, at: at.to_owned(), what, hint: hint.to_owned() }
+}

@@ -1,0 +1,406 @@
+//! How a record's edits reach the files: by temporary file and rename, one after another, and
+//! again from the middle if a process died there.
+
+use std::io;
+use std::sync::Arc;
+
+use super::journal::Journal;
+use super::record::{Entry, Header, Record, What, change_id};
+use super::{Bug, Core, Inner, TEMP_PREFIX};
+use crate::backend::{Actor, Moment, Note, Origin, Version};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::vfs::{Open, Rename, VfsFile};
+
+/// How long a file that was just replaced may still be written to by an editor that has it open.
+const GRACE_MS: i64 = 2_000;
+/// How many replaced files are watched at once.
+const DISPLACED_MAX: usize = 128;
+
+/// A file that a change has replaced or deleted. An editor may still have it open.
+pub(super) struct Displaced {
+    file: Box<dyn VfsFile>,
+    at: Locator,
+    version: Version,
+    since: Timestamp,
+}
+
+impl Core {
+    /// The name of the temporary file of an edit: known to every process, so that any can place it.
+    pub(super) fn temp_name(&self, seq: u64, index: usize) -> String {
+        match self.inside {
+            true => format!("{}/tmp-{seq}-{index}", super::journal::FOLDER),
+            false => format!("{TEMP_PREFIX}{seq}-{index}"),
+        }
+    }
+
+    /// Writes the new content of an edit to its temporary file.
+    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let file = match self.tree.open(name, Open::CreateNew) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Left by a process that died before it had a record of that number.
+                self.tree.remove_file(name)?;
+                self.tree.open(name, Open::CreateNew)?
+            }
+            other => other?,
+        };
+        file.write_at(0, bytes).inspect_err(|_| {
+            let _ = self.tree.remove_file(name);
+        })
+    }
+
+    /// Places every record up to `end`, oldest first. To be called with the lock in hand and the
+    /// journal synced up to there. A record that cannot be placed is taken back whole; its error is
+    /// given back with its number.
+    pub(super) fn place_pending(&self, inner: &mut Inner, end: u64) -> Result<Vec<(u64, io::Error)>> {
+        let mut refused = Vec::new();
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
+        while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
+            for index in 0..record.header.edits.len() {
+                if let Err(error) = self.place(journal, displaced, &record, index) {
+                    self.take_back(journal, &record, index)
+                        .map_err(|error| self.fail(error, "a refused change"))?;
+                    refused.push((record.header.seq, error));
+                    break;
+                }
+            }
+            journal.pending.retain(|(at, _)| *at != record_end);
+            journal.mark.placed.offset = record_end;
+        }
+        journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
+        Ok(refused)
+    }
+
+    /// Places one edit of a record; no harm if it has been placed before.
+    fn place(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        record: &Record,
+        index: usize,
+    ) -> io::Result<()> {
+        match &record.header.edits[index] {
+            Entry::Write { at, old, new, .. } => {
+                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new))
+            }
+            Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
+            Entry::Delete { at, old: Some(old), .. } => {
+                self.place_delete(journal, displaced, at, old, &self.temp_name(record.header.seq, index))
+            }
+            Entry::Delete { at, old: None, .. } => match self.tree.remove_dir(&self.spelled(at)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+            Entry::Rename { at, to, folder } => self.place_rename(at, to, *folder),
+        }
+    }
+
+    /// Undoes the edits of a record up to `index`, and says in the journal that it did not happen.
+    fn take_back(&self, journal: &mut Journal, record: &Record, index: usize) -> io::Result<()> {
+        for index in (0..=index).rev() {
+            let before = || {
+                let moment = Moment::Before(change_id(record.header.seq));
+                self.read_past(record.header.edits[index].at(), &moment).map_err(io::Error::other)
+            };
+            match &record.header.edits[index] {
+                Entry::Write { at, new, .. } if self.holds(at, new) => match before()? {
+                    Some(bytes) => self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?,
+                    None => self.tree.remove_file(&self.spelled(at))?,
+                },
+                Entry::Append { at, offset, len, created } => {
+                    if let Ok(file) = self.tree.open(&self.spelled(at), Open::Write)
+                        && file.stat()?.size == offset + len
+                    {
+                        file.set_len(*offset)?;
+                        if *created {
+                            self.tree.remove_file(&self.spelled(at))?;
+                        }
+                    }
+                }
+                Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
+                    if let Some(bytes) = before()? {
+                        self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?;
+                    }
+                }
+                Entry::Delete { at, old: None, .. } => drop(self.tree.mkdir(at.key())),
+                Entry::Rename { at, to, .. } => match self.tree.rename(to.key(), at.key(), Rename::NoReplace)
+                {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                },
+                Entry::Write { .. } | Entry::Delete { .. } => {}
+            }
+        }
+        self.remove_temps(record);
+        let header = Header {
+            seq: journal.next_seq,
+            time: self.clock.now(),
+            what: What::Abort(record.header.seq),
+            note: Note::default(),
+            edits: Vec::new(),
+        };
+        journal.append(&Arc::new(Record::new(header, Vec::new())), self.reserve_bytes)?;
+        journal.file.sync_data()
+    }
+
+    /// Replaces a file's content without looking at what it was.
+    pub(super) fn replace(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
+        self.write_temp(temp, bytes)?;
+        self.make_parents(at)?;
+        self.tree.rename(temp, &self.spelled(at), Rename::Replace)
+    }
+
+    /// Removes what is left of a record's temporary files.
+    pub(super) fn remove_temps(&self, record: &Record) {
+        for index in 0..record.header.edits.len() {
+            // Most never existed or have taken their places.
+            let _ = self.tree.remove_file(&self.temp_name(record.header.seq, index));
+        }
+    }
+
+    fn place_write(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        record: &Record,
+        index: usize,
+        (at, old, new): (&Locator, Option<&Version>, &Version),
+    ) -> io::Result<()> {
+        let temp = self.temp_name(record.header.seq, index);
+        let target = self.spelled(at);
+        if self.seeded.has(Bug::InPlaceWrite) {
+            let _ = self.tree.remove_file(&temp);
+            self.make_parents(at)?;
+            let file = self.tree.open(&target, Open::WriteOrCreate)?;
+            file.set_len(0)?;
+            return file.write_at(0, record.after(index));
+        }
+        let found = match self.tree.open(&temp, Open::Read) {
+            Ok(file) => Some(file.read_all()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        match found {
+            Some(bytes) if Version::of(&bytes) == *new => {}
+            // It has changed places already: what the temporary name holds is what was there.
+            Some(bytes) if self.holds(at, new) => {
+                let there = Version::of(&bytes);
+                let file = self.tree.open(&temp, Open::Read)?;
+                self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
+                return self.tree.remove_file(&temp);
+            }
+            Some(_) => self.write_temp(&temp, record.after(index))?,
+            None if self.holds(at, new) => return Ok(()),
+            None => self.write_temp(&temp, record.after(index))?,
+        }
+        self.make_parents(at)?;
+        self.swap_in(journal, displaced, &temp, at, old)
+    }
+
+    /// Whether the file there has this content already.
+    fn holds(&self, at: &Locator, version: &Version) -> bool {
+        self.read_file(at).is_ok_and(|bytes| Version::of(&bytes) == *version)
+    }
+
+    /// Lets a temporary file take its place, and looks at what it displaced.
+    fn swap_in(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        temp: &str,
+        at: &Locator,
+        old: Option<&Version>,
+    ) -> io::Result<()> {
+        let target = self.spelled(at);
+        if self.seeded.has(Bug::PlainRename) {
+            return self.tree.rename(temp, &target, Rename::Replace);
+        }
+        if old.is_none() {
+            match self.tree.rename(temp, &target, Rename::NoReplace) {
+                // Someone made the file since it was checked: keep what they made.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => return other,
+            }
+        }
+        let file = match self.tree.rename(temp, &target, Rename::Exchange) {
+            Ok(()) => {
+                let file = self.tree.open(temp, Open::Read);
+                if file.is_err() {
+                    // A link or a folder has taken the place: put it back and leave it alone.
+                    self.tree.rename(temp, &target, Rename::Exchange)?;
+                }
+                file?
+            }
+            // Someone removed the file since it was checked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.tree.rename(temp, &target, Rename::Replace);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let file = self.tree.open(&target, Open::Read)?;
+                self.tree.rename(temp, &target, Rename::Replace)?;
+                let bytes = file.read_all()?;
+                let there = Version::of(&bytes);
+                return self.keep_displaced(journal, displaced, file, at, (old, there), bytes);
+            }
+            Err(error) => return Err(error),
+        };
+        let bytes = file.read_all()?;
+        let there = Version::of(&bytes);
+        self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
+        self.tree.remove_file(temp)
+    }
+
+    fn place_delete(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        at: &Locator,
+        old: &Version,
+        temp: &str,
+    ) -> io::Result<()> {
+        // By way of a temporary name, so that a hand edit that slipped in can still be kept.
+        match self.tree.rename(&self.spelled(at), temp, Rename::Replace) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = match self.tree.open(temp, Open::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let bytes = file.read_all()?;
+        let there = Version::of(&bytes);
+        self.keep_displaced(journal, displaced, file, at, (Some(old), there), bytes)?;
+        self.tree.remove_file(temp)
+    }
+
+    fn place_append(&self, journal: &Journal, at: &Locator, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.make_parents(at)?;
+        let file = self.tree.open(&self.spelled(at), Open::WriteOrCreate)?;
+        let size = file.stat()?.size;
+        let tail = size.saturating_sub(bytes.len() as u64);
+        // A process may have died right after it wrote them; or half-way.
+        if size > offset
+            && [offset, tail]
+                .iter()
+                .any(|start| file.read_at(*start, bytes.len()).is_ok_and(|there| there == bytes))
+        {
+            return Ok(());
+        }
+        let half = file.read_at(offset, bytes.len())?;
+        let start = if size > offset && bytes.starts_with(&half) { offset } else { size };
+        // Readers take no lock: an odd count tells them to wait.
+        let count = journal.mark_file.appends()? | 1;
+        journal.mark_file.set_appends(count)?;
+        let written = file.write_at(start, bytes).inspect_err(|_| {
+            let _ = file.set_len(start);
+        });
+        journal.mark_file.set_appends(count + 1)?;
+        written
+    }
+
+    fn place_rename(&self, from: &Locator, to: &Locator, folder: bool) -> io::Result<()> {
+        let (source, target) = (self.spelled(from), self.spelled(to));
+        if self.tree.stat(&source).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(());
+        }
+        self.make_parents(to)?;
+        match self.tree.rename(&source, &target, Rename::NoReplace) {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+                ) =>
+            {
+                // Someone has put a file there since it was checked: both stay.
+                return Ok(());
+            }
+            other => other?,
+        }
+        if folder {
+            // Later records name places beneath the new name: the names must not come apart.
+            for at in [from, to] {
+                self.tree.sync_dir(at.parent().unwrap_or_default().key())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps in the journal what someone else wrote, and watches the file for a while.
+    fn keep_displaced(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        file: Box<dyn VfsFile>,
+        at: &Locator,
+        (expected, there): (Option<&Version>, Version),
+        bytes: Vec<u8>,
+    ) -> io::Result<()> {
+        if expected != Some(&there) {
+            self.journal_outside(journal, at, bytes)?;
+        }
+        if displaced.len() >= DISPLACED_MAX {
+            let oldest = displaced.remove(0);
+            self.settle_displaced(journal, &oldest)?;
+        }
+        displaced.push(Displaced { file, at: at.clone(), version: there, since: self.clock.now() });
+        Ok(())
+    }
+
+    /// Puts content that someone else wrote into the journal, durably.
+    pub(super) fn journal_outside(
+        &self,
+        journal: &mut Journal,
+        at: &Locator,
+        bytes: Vec<u8>,
+    ) -> io::Result<()> {
+        let new = Version::of(&bytes);
+        let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
+        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
+        let header = Header {
+            seq: journal.next_seq,
+            time: self.clock.now(),
+            what: What::Outside,
+            note: Note { verb: "outside".into(), actor, ..Note::default() },
+            edits: vec![entry],
+        };
+        journal.append(&Arc::new(Record::new(header, bytes)), self.reserve_bytes)?;
+        // The tree no longer has it, so its only copy must not wait.
+        journal.file.sync_data()
+    }
+
+    fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+        let bytes = displaced.file.read_all()?;
+        // An editor that opens a file truncates it first: empty is not what it meant to save.
+        if bytes.is_empty() || Version::of(&bytes) == displaced.version {
+            return Ok(());
+        }
+        self.journal_outside(journal, &displaced.at, bytes)
+    }
+
+    /// Looks once more at the files that were replaced a while ago, and keeps what an editor wrote
+    /// into them since.
+    pub(super) fn settle_old_displaced(&self, inner: &mut Inner) -> io::Result<()> {
+        let now = self.clock.now().as_millisecond();
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
+        let ready = displaced.iter().take_while(|old| now - old.since.as_millisecond() >= GRACE_MS).count();
+        for old in displaced.drain(..ready).collect::<Vec<_>>() {
+            self.settle_displaced(journal, &old)?;
+        }
+        Ok(())
+    }
+
+    /// At close: waits for editors that were caught in the middle of a save, then looks for the
+    /// last time.
+    pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) -> io::Result<()> {
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
+        let truncated = |old: &Displaced| old.version == Version::of(b"");
+        if displaced.iter().any(truncated) {
+            pause();
+        }
+        for old in std::mem::take(displaced) {
+            self.settle_displaced(journal, &old)?;
+        }
+        Ok(())
+    }
+}

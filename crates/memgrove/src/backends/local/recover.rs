@@ -1,0 +1,254 @@
+//! What a power cut left undone, done: every file is brought to what the last record says of it,
+//! except where someone else has changed it since.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+
+use super::journal::{Journal, scan, segments};
+use super::mark::MarkFile;
+use super::record::{Entry, Record, What};
+use super::{Bug, Core, Inner};
+use crate::backend::Version;
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::vfs::{Open, Rename};
+
+/// The smallest piece that a disk writes whole.
+const SECTOR_BYTES: usize = 512;
+
+/// What the records say a file should be.
+enum Final {
+    /// Exactly these bytes.
+    Bytes(Vec<u8>),
+    /// What was there, up to the offset, and then these bytes.
+    Grown { offset: u64, tail: Vec<u8> },
+    /// Nothing.
+    Absent,
+}
+
+/// What the records since the last checkpoint say of the files they name.
+#[derive(Default)]
+struct Outcome {
+    finals: BTreeMap<Locator, Final>,
+    /// Versions that each file had meanwhile.
+    versions: HashMap<Locator, Vec<Version>>,
+    /// Contents that were written, and may lie there torn.
+    contents: HashMap<Locator, Vec<Vec<u8>>>,
+}
+
+impl Core {
+    /// Recovers if the machine may have stopped since the journal was last in order.
+    pub(super) fn recover_if_needed(&self) -> Result<()> {
+        let in_journal = |error| Error::from_io(error, "the journal");
+        let boot = self.tree.boot_id();
+        let mark = match MarkFile::open(&*self.state, Open::Read) {
+            Ok(file) => file.read().map_err(in_journal)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(in_journal(error)),
+        };
+        if boot.is_some() && mark.is_some_and(|mark| Some(mark.boot) == boot) {
+            return Ok(());
+        }
+        if segments(&*self.state).map_err(in_journal)?.is_empty() {
+            return Ok(());
+        }
+        match self.recover(boot.unwrap_or_default()) {
+            // A store that cannot be written can still be read; the check reports it.
+            Err(error) if matches!(error.kind(), Kind::Denied | Kind::Full | Kind::Busy) => {
+                let _ = self
+                    .failed
+                    .set(format!("it could not be recovered after a stop of the machine ({error})"));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn recover(&self, boot: String) -> Result<()> {
+        let mut locked = self.lock()?;
+        self.ready(&mut locked.inner)?;
+        let Inner { journal: Some(journal), .. } = &mut *locked.inner else { return Ok(()) };
+        let in_journal = |error| Error::from_io(error, "the journal");
+        let from = journal.mark.checkpoint.offset;
+        let found = scan(&*journal.file, from, self.seeded.has(Bug::DropBadRecords)).map_err(in_journal)?;
+        let happened = |record: &Record| {
+            record.header.what == What::Change && !journal.aborted.contains(&record.header.seq)
+        };
+        let records: Vec<_> =
+            found.records.into_iter().map(|(_, record)| record).filter(|record| happened(record)).collect();
+        // What the journal says must be durable before files are made to say it.
+        journal.file.sync_data().map_err(in_journal)?;
+        self.redo_renames(&records).map_err(in_journal)?;
+        let outcome = Outcome::of(&records);
+        for (at, wanted) in &outcome.finals {
+            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+        }
+        journal.pending.clear();
+        journal.mark.placed = journal.here();
+        journal.mark.boot = boot;
+        journal.mark_file.set_appends(0).map_err(in_journal)?;
+        journal.mark_file.write(&journal.mark).map_err(in_journal)?;
+        self.sweep_temps(&locked.inner);
+        drop(locked);
+        self.checkpoint()
+    }
+
+    /// Moves what has not been moved yet.
+    fn redo_renames(&self, records: &[Arc<Record>]) -> io::Result<()> {
+        for entry in records.iter().flat_map(|record| &record.header.edits) {
+            let Entry::Rename { at, to, .. } = entry else { continue };
+            let (source, target) = (self.spelled(at), self.spelled(to));
+            if self.tree.stat(&source).is_ok() && self.tree.stat(&target).is_err() {
+                self.make_parents(to)?;
+                self.tree.rename(&source, &target, Rename::NoReplace)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restore(
+        &self,
+        journal: &mut Journal,
+        outcome: &Outcome,
+        at: &Locator,
+        wanted: &Final,
+    ) -> io::Result<()> {
+        let there = match self.tree.open(&self.spelled(at), Open::Write) {
+            Ok(file) => Some(file),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                None
+            }
+            // A folder or a link has taken the place: that is someone else's doing.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput) =>
+            {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let temp = self.temp_name(0, 0);
+        match (wanted, there) {
+            (Final::Absent, None) => Ok(()),
+            (Final::Absent, Some(file)) => match outcome.explains(at, &file.read_all()?) {
+                true => self.tree.remove_file(&self.spelled(at)),
+                false => Ok(()),
+            },
+            (Final::Bytes(bytes), None) => self.replace(at, bytes, &temp),
+            (Final::Bytes(bytes), Some(file)) => {
+                let found = file.read_all()?;
+                if found == *bytes {
+                    return Ok(());
+                }
+                if !outcome.explains(at, &found) && !self.seeded.has(Bug::RecoverOverHandEdit) {
+                    return Ok(());
+                }
+                // It looks torn, but a person may have cut it short: keep what they may have meant.
+                if !outcome.knows(at, &found)
+                    && found.iter().any(|byte| *byte != 0)
+                    && !self.seeded.has(Bug::RecoverOverHandEdit)
+                {
+                    self.journal_outside(journal, at, found)?;
+                }
+                self.replace(at, bytes, &temp)
+            }
+            (Final::Grown { .. }, None) => Ok(()),
+            (Final::Grown { offset, tail }, Some(file)) => {
+                let size = file.stat()?.size;
+                if size < *offset {
+                    return Ok(());
+                }
+                let found =
+                    file.read_at(*offset, usize::try_from(size - offset).map_err(io::Error::other)?)?;
+                if !found.starts_with(tail) && is_torn(&found, tail) {
+                    file.write_at(*offset, tail)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Outcome {
+    fn of(records: &[Arc<Record>]) -> Self {
+        let mut outcome = Outcome::default();
+        for record in records {
+            for index in 0..record.header.edits.len() {
+                outcome.follow(record, index);
+            }
+        }
+        outcome
+    }
+
+    fn follow(&mut self, record: &Record, index: usize) {
+        match &record.header.edits[index] {
+            Entry::Write { at, old, new, .. } => {
+                self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
+                self.set(at, Final::Bytes(record.after(index).to_vec()));
+            }
+            Entry::Append { at, offset, created, .. } => {
+                let added = record.after(index);
+                let grown = match self.finals.remove(at) {
+                    Some(Final::Bytes(bytes)) => Final::Bytes([&bytes, added].concat()),
+                    Some(Final::Grown { offset, tail }) => {
+                        Final::Grown { offset, tail: [&tail, added].concat() }
+                    }
+                    Some(Final::Absent) | None if *created => Final::Bytes(added.to_vec()),
+                    _ => Final::Grown { offset: *offset, tail: added.to_vec() },
+                };
+                self.set(at, grown);
+            }
+            Entry::Delete { at, old: Some(old), .. } => {
+                self.versions.entry(at.clone()).or_default().push(old.clone());
+                self.finals.insert(at.clone(), Final::Absent);
+            }
+            Entry::Delete { .. } => {}
+            Entry::Rename { at, to, .. } => self.rename(at, to),
+        }
+    }
+
+    fn set(&mut self, at: &Locator, wanted: Final) {
+        if let Final::Bytes(bytes) = &wanted {
+            self.versions.entry(at.clone()).or_default().push(Version::of(bytes));
+            self.contents.entry(at.clone()).or_default().push(bytes.clone());
+        }
+        self.finals.insert(at.clone(), wanted);
+    }
+
+    fn rename(&mut self, from: &Locator, to: &Locator) {
+        let within = |at: &&Locator| at.is_within(from);
+        for at in self.finals.keys().filter(within).cloned().collect::<Vec<_>>() {
+            let moved = at.rebased(from, to).expect("it lies within");
+            let wanted = self.finals.remove(&at).expect("it was just seen");
+            let versions = self.versions.get(&at).cloned().unwrap_or_default();
+            let contents = self.contents.get(&at).cloned().unwrap_or_default();
+            self.versions.entry(moved.clone()).or_default().extend(versions);
+            self.contents.entry(moved.clone()).or_default().extend(contents);
+            self.finals.insert(moved, wanted);
+            self.finals.insert(at, Final::Absent);
+        }
+    }
+
+    /// Whether the file had exactly this content at some time.
+    fn knows(&self, at: &Locator, found: &[u8]) -> bool {
+        let version = Version::of(found);
+        self.versions.get(at).is_some_and(|known| known.contains(&version))
+    }
+
+    /// Whether a power cut can have left this, so that nobody else has written it.
+    fn explains(&self, at: &Locator, found: &[u8]) -> bool {
+        let torn =
+            || self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content)));
+        self.knows(at, found) || torn()
+    }
+}
+
+/// Whether `found` is what a power cut can leave of `whole`: no longer than it, and each sector
+/// either written or still empty.
+fn is_torn(found: &[u8], whole: &[u8]) -> bool {
+    found.len() <= whole.len()
+        && found
+            .chunks(SECTOR_BYTES)
+            .zip(whole.chunks(SECTOR_BYTES))
+            .all(|(found, whole)| whole.starts_with(found) || found.iter().all(|byte| *byte == 0))
+}
