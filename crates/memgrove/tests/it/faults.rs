@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use memgrove::backend::{Backend, Change, Note};
 use memgrove::backends::local::{Bug, Local};
-use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Recording, SimFs, Vfs};
+use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Recording, SimFs};
 use memgrove::{Error, Kind, Result};
 
 use crate::crash::explore::open;
-use crate::crash::model::{Tree, applied, difference, leftovers, observed};
+use crate::crash::model::{Tree, difference, leftovers, observed};
 use crate::crash::workload::{Step, base, letter, text, write};
 
 /// The letters of the alphabet of steps that are operations of ours.

@@ -109,7 +109,16 @@ impl Journal {
             }
             other => other?,
         };
-        let mark = mark_file.read()?.filter(|mark| mark.checkpoint.segment == segment).unwrap_or_default();
+        let mark = match mark_file.read()? {
+            Some(mark) if mark.checkpoint.segment == segment => mark,
+            other => {
+                // Its maker died before the mark told of the segment: its name may not be durable.
+                state.sync_dir(FOLDER)?;
+                state.sync_dir("")?;
+                let start = Place { segment, offset: 0 };
+                Mark { boot: other.unwrap_or_default().boot, checkpoint: start, placed: start }
+            }
+        };
         let file: Arc<dyn VfsFile> = state.open(&segment_name(segment), Open::Write)?.into();
         let mut journal = Journal {
             state: Arc::clone(state),
@@ -137,13 +146,14 @@ impl Journal {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
+        state.open(&segment_name(1), Open::CreateNew)?.sync_data()?;
+        state.sync_dir(FOLDER)?;
+        state.sync_dir("")?;
+        // Last, so that a mark tells of a segment only when its name is durable.
         let place = Place { segment: 1, offset: 0 };
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
         mark_file.write(&Mark { boot, checkpoint: place, placed: place })?;
         mark_file.sync()?;
-        state.open(&segment_name(1), Open::CreateNew)?.sync_data()?;
-        state.sync_dir(FOLDER)?;
-        state.sync_dir("")?;
         Ok(Journal::open(state, false)?.expect("the segment was just made"))
     }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use super::journal::{Journal, scan, segments};
-use super::mark::MarkFile;
-use super::record::{Entry, Record, What};
+use super::journal::{Journal, scan, segment_name, segments};
+use super::mark::{Mark, MarkFile};
+use super::record::{Entry, HEAD_BYTES, Record, What};
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
@@ -47,7 +47,8 @@ impl Core {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(in_journal(error)),
         };
-        if boot.is_some() && mark.is_some_and(|mark| Some(mark.boot) == boot) {
+        if let Some(mark) = mark.filter(|mark| boot.as_ref() == Some(&mark.boot)) {
+            self.settle_what_died(&mark);
             return Ok(());
         }
         if segments(&*self.state).map_err(in_journal)?.is_empty() {
@@ -62,6 +63,18 @@ impl Core {
                 Ok(())
             }
             other => other,
+        }
+    }
+
+    /// Finishes what a process that was killed has left half-placed, so that nobody sees half of it.
+    fn settle_what_died(&self, mark: &Mark) {
+        let unplaced = || {
+            let segment = self.state.open(&segment_name(mark.placed.segment), Open::Read)?;
+            segment.read_at(mark.placed.offset, HEAD_BYTES)
+        };
+        if unplaced().is_ok_and(|head: Vec<u8>| head.iter().any(|byte| *byte != 0)) {
+            // If this fails, or its process lives and is busy, the next change settles it.
+            let _ = self.lock_recovered();
         }
     }
 
@@ -160,7 +173,7 @@ impl Core {
                 }
                 let found =
                     file.read_at(*offset, usize::try_from(size - offset).map_err(io::Error::other)?)?;
-                if !found.starts_with(tail) && is_torn(&found, tail) {
+                if !found.starts_with(tail) && is_torn(&found, tail, *offset) {
                     file.write_at(*offset, tail)?;
                 }
                 Ok(())
@@ -237,18 +250,25 @@ impl Outcome {
 
     /// Whether a power cut can have left this, so that nobody else has written it.
     fn explains(&self, at: &Locator, found: &[u8]) -> bool {
-        let torn =
-            || self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content)));
+        let torn = || {
+            self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content, 0)))
+        };
         self.knows(at, found) || torn()
     }
 }
 
-/// Whether `found` is what a power cut can leave of `whole`: no longer than it, and each sector
-/// either written or still empty.
-fn is_torn(found: &[u8], whole: &[u8]) -> bool {
+/// Whether `found` is what a power cut can leave of `whole`, which stands at `offset` in its file:
+/// no longer than it, and each sector written, or not, or as it was before the last bytes were
+/// added to it.
+fn is_torn(found: &[u8], whole: &[u8], offset: u64) -> bool {
+    let into_sector = usize::try_from(offset % SECTOR_BYTES as u64).expect("less than a sector");
+    let first = (SECTOR_BYTES - into_sector).min(found.len());
+    let is_torn_sector = |range: std::ops::Range<usize>| {
+        let written = found[range.clone()].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        whole[range.start..].starts_with(&found[range.start..range.start + written])
+    };
+    let starts = (first..found.len()).step_by(SECTOR_BYTES);
     found.len() <= whole.len()
-        && found
-            .chunks(SECTOR_BYTES)
-            .zip(whole.chunks(SECTOR_BYTES))
-            .all(|(found, whole)| whole.starts_with(found) || found.iter().all(|byte| *byte == 0))
+        && is_torn_sector(0..first)
+        && starts.into_iter().all(|at| is_torn_sector(at..found.len().min(at + SECTOR_BYTES)))
 }

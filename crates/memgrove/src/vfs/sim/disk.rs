@@ -165,24 +165,24 @@ impl Disk {
     /// Renames; `false` if there was nothing to do.
     pub(super) fn rename(&mut self, from: &Place<'_>, to: &Place<'_>, how: Rename) -> io::Result<bool> {
         let source = from.there.ok_or(ErrorKind::NotFound)?;
-        if self.holds(source, to.folder) {
-            return Err(ErrorKind::InvalidInput.into());
-        }
         let moves_folder = self.is_folder(source) || to.there.is_some_and(|inode| self.is_folder(inode));
-        let left = match (how, to.there) {
-            (Rename::Exchange, _) if !self.can_exchange => return Err(ErrorKind::Unsupported.into()),
-            (Rename::Exchange, None) => return Err(ErrorKind::NotFound.into()),
-            (Rename::Exchange, Some(target)) if self.holds(target, from.folder) => {
-                return Err(ErrorKind::InvalidInput.into());
-            }
-            (Rename::Exchange, Some(target)) => Some(target),
-            (Rename::NoReplace, Some(_)) => return Err(ErrorKind::AlreadyExists.into()),
-            (Rename::Replace, Some(target)) => {
-                self.check_replace(source, target)?;
-                None
-            }
-            (_, None) => None,
+        let around = to.there.is_some_and(|target| self.holds(target, from.folder));
+        let refused = match (how, to.there) {
+            (Rename::Exchange, _) if !self.can_exchange => Some(ErrorKind::Unsupported),
+            (Rename::Exchange, None) => Some(ErrorKind::NotFound),
+            (Rename::NoReplace, Some(_)) => Some(ErrorKind::AlreadyExists),
+            _ if self.holds(source, to.folder) => Some(ErrorKind::InvalidInput),
+            (Rename::Exchange, Some(_)) if around => Some(ErrorKind::InvalidInput),
+            (Rename::Replace, Some(_)) if around => Some(ErrorKind::DirectoryNotEmpty),
+            _ => None,
         };
+        if let Some(kind) = refused {
+            return Err(kind.into());
+        }
+        if let (Rename::Replace, Some(target)) = (how, to.there) {
+            self.check_replace(source, target)?;
+        }
+        let left = to.there.filter(|_| how == Rename::Exchange);
         if to.there == Some(source) {
             return Ok(false);
         }

@@ -281,7 +281,12 @@ fn call(disk: &dyn Vfs, rng: &mut super::rng::Rng) -> String {
     const NAMES: [&str; 10] = ["a", "b", "d", "e", "d/a", "d/b", "d/e", "e/a", "e/d/a", "a/x"];
     let mut name = || NAMES[rng.below(NAMES.len())];
     let (one, two) = (name(), name());
-    let said = |result: io::Result<String>| result.unwrap_or_else(|error| format!("{:?}", error.kind()));
+    let said = |result: io::Result<String>| match result.map_err(|error| error.kind()) {
+        Ok(said) => said,
+        // Linux says the same of an exchange that makes no sense and of one that it cannot do.
+        Err(ErrorKind::Unsupported) => format!("{:?}", ErrorKind::InvalidInput),
+        Err(kind) => format!("{kind:?}"),
+    };
     let done = |result: io::Result<()>| said(result.map(|()| "done".into()));
     let how = [Open::Read, Open::Write, Open::WriteOrCreate, Open::CreateNew][rng.below(4)];
     let renaming = [Rename::NoReplace, Rename::Replace, Rename::Exchange][rng.below(3)];

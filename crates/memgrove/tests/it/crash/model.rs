@@ -1,6 +1,6 @@
 //! What a store should hold, worked out without a disk, and what it does hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
@@ -79,20 +79,31 @@ pub(crate) fn observed(backend: &dyn Backend) -> Result<Tree> {
 
 /// What two trees do not have in common, for a person to read.
 pub(crate) fn difference(expected: &Tree, found: &Tree) -> String {
-    let show = |there: Option<&Option<Arc<[u8]>>>| match there {
+    let keys: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
+    let lines = keys.into_iter().filter_map(|key| {
+        let (expected, found) = (expected.get(key), found.get(key));
+        let from = match (expected, found) {
+            _ if expected == found => return None,
+            (Some(Some(expected)), Some(Some(found))) => {
+                expected.iter().zip(&**found).take_while(|(a, b)| a == b).count()
+            }
+            _ => 0,
+        };
+        let shown = |there| show(there, from);
+        Some(format!("  {key}, from byte {from}: expected {}, found {}", shown(expected), shown(found)))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn show(there: Option<&Option<Arc<[u8]>>>, from: usize) -> String {
+    match there {
         None => "nothing".to_owned(),
         Some(None) => "a folder".to_owned(),
         Some(Some(bytes)) => {
-            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(24)]).escape_debug().to_string();
-            format!("{} bytes `{start}…`", bytes.len())
+            let part = &bytes[from..bytes.len().min(from + 24)];
+            format!("`{}` of {} bytes", part.escape_ascii(), bytes.len())
         }
-    };
-    let keys: std::collections::BTreeSet<_> = expected.keys().chain(found.keys()).collect();
-    let lines = keys
-        .into_iter()
-        .filter(|key| expected.get(*key) != found.get(*key))
-        .map(|key| format!("  {key}: expected {}, found {}", show(expected.get(key)), show(found.get(key))));
-    lines.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// The temporary files that lie anywhere on the disk.
@@ -103,7 +114,7 @@ pub(crate) fn leftovers(disk: &dyn Vfs, under: &str) -> io::Result<Vec<String>> 
         let full = if under.is_empty() { name.clone() } else { format!("{under}/{name}") };
         if stat.kind == FileKind::Folder {
             found.extend(leftovers(disk, &full)?);
-        } else if name.starts_with(".mtmp-") {
+        } else if name.starts_with(".mtmp-") || full.contains(".journal/tmp-") {
             found.push(full);
         }
     }
