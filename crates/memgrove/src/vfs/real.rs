@@ -15,6 +15,9 @@ use crate::backend::FileKind;
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o700);
+/// How often a busy lock is asked for again at once before the thread sleeps in between.
+const LOCK_YIELDS_MAX: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_micros(100);
 
 /// A tree of real files beneath one folder.
 pub struct RealFs {
@@ -323,6 +326,27 @@ impl VfsFile for RealFile {
         Ok(bytes)
     }
 
+    fn read_all(&self) -> io::Result<Vec<u8>> {
+        let size = usize::try_from(self.0.metadata()?.size()).map_err(io::Error::other)?;
+        // One byte more than it has, so that a short read shows the end.
+        let mut bytes = vec![0; size + 1];
+        let mut filled = 0;
+        loop {
+            match self.0.read_at(&mut bytes[filled..], filled as u64) {
+                Ok(count) if count < bytes.len() - filled => {
+                    bytes.truncate(filled + count);
+                    return Ok(bytes);
+                }
+                Ok(count) => {
+                    filled += count;
+                    bytes.resize(filled + 64 * 1024, 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all_at(bytes, offset)
     }
@@ -337,18 +361,22 @@ impl VfsFile for RealFile {
 
     fn lock(&self, wait: Duration) -> io::Result<()> {
         let start = Instant::now();
-        let mut pause = Duration::from_micros(20);
-        loop {
+        for attempt in 0u32.. {
             match self.0.try_lock() {
                 Ok(()) => return Ok(()),
                 Err(std::fs::TryLockError::WouldBlock) if start.elapsed() < wait => {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(Duration::from_millis(1));
+                    // It is held for microseconds: most waits end before a sleep would.
+                    if attempt < LOCK_YIELDS_MAX {
+                        std::thread::yield_now();
+                    } else {
+                        std::thread::sleep(LOCK_PAUSE);
+                    }
                 }
                 Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
                 Err(std::fs::TryLockError::Error(error)) => return Err(error),
             }
         }
+        unreachable!("the loop has no end of its own")
     }
 
     fn unlock(&self) -> io::Result<()> {

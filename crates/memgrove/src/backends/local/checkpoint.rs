@@ -7,8 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::record::Entry;
-use super::{Bug, Core, Inner, TEMP_PREFIX, journal};
+use super::journal::{self, scan};
+use super::record::{Entry, Record};
+use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
 use crate::vfs::Open;
@@ -23,12 +24,18 @@ const EDITOR_PAUSE: Duration = Duration::from_millis(300);
 
 /// What was changed and is not known to be durable in its place.
 #[derive(Default)]
-struct Dirty {
+pub(super) struct Dirty {
     files: BTreeSet<Locator>,
     folders: BTreeSet<Locator>,
 }
 
 impl Dirty {
+    pub(super) fn of<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
+        let mut dirty = Dirty::default();
+        records.flat_map(|record| &record.header.edits).for_each(|entry| dirty.add(entry));
+        dirty
+    }
+
     fn add(&mut self, entry: &Entry) {
         for at in [Some(entry.at()), entry.to()].into_iter().flatten() {
             self.folders.extend(at.ancestors());
@@ -56,11 +63,9 @@ impl Core {
         let in_journal = |error| Error::from_io(error, "the journal");
         self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
         let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
-        let upto = journal.here();
-        let mut dirty = Dirty::default();
-        for (_, entries) in &journal.unsynced {
-            entries.iter().for_each(|entry| dirty.add(entry));
-        }
+        let (from, upto) = (journal.mark.checkpoint, journal.mark.here());
+        let found = scan(&*journal.file, from, false).map_err(in_journal)?;
+        let dirty = Dirty::of(found.records.iter().map(|(_, record)| &**record));
         drop(locked);
 
         // Without the lock: whatever is placed meanwhile has a record behind `upto`.
@@ -69,21 +74,20 @@ impl Core {
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
         let Inner { journal: Some(journal), .. } = &mut *locked.inner else { return Ok(()) };
-        if journal.segment != upto.segment || journal.mark.checkpoint >= upto {
+        if journal.mark.segment != upto.segment || journal.mark.checkpoint > upto.offset {
             return Ok(());
         }
-        journal.mark.checkpoint = upto;
-        journal.unsynced.retain(|(end, _)| *end > upto.offset);
+        journal.mark.checkpoint = upto.offset;
         let moved = journal.mark_file.write(&journal.mark).and_then(|()| journal.mark_file.sync());
         moved.map_err(|error| self.fail(error, super::mark::NAME))?;
-        if upto.offset >= self.segment_bytes && journal.here() == upto {
+        if upto.offset >= self.segment_bytes && journal.mark.here() == upto {
             journal.rotate().map_err(in_journal)?;
         }
         self.sweep_temps(&locked.inner);
         Ok(())
     }
 
-    fn sync_dirty(&self, dirty: &Dirty) -> io::Result<()> {
+    pub(super) fn sync_dirty(&self, dirty: &Dirty) -> io::Result<()> {
         let (files, folders) = (!self.seeded.has(Bug::NoFileSync), !self.seeded.has(Bug::NoFolderSync));
         if dirty.files.len() > SINGLE_SYNCS_MAX && files && folders {
             return self.tree.sync_tree();

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use super::journal::{Journal, scan, segment_name, segments};
-use super::mark::Place;
+use super::mark::{MarkFile, Place};
 use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, Locked, meant};
@@ -13,6 +13,15 @@ use crate::backend::{Applied, Change, Edit};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
+
+/// What was made ready for a change.
+#[derive(Default)]
+struct Prepared {
+    /// The folders that were missing.
+    folders: Vec<String>,
+    /// The temporary file of each edit that needs one.
+    inodes: Vec<Option<u64>>,
+}
 
 impl Core {
     /// Applies a change; see the module's opening words for the steps.
@@ -38,82 +47,96 @@ impl Core {
             Some(planned) => planned,
             None => plan(self, locked.inner.journal.as_ref(), &change.edits)?,
         };
-        let (place, file, record) = self.log(&mut locked.inner, change, planned)?;
+        let (place, record) = self.log(&mut locked.inner, change, planned)?;
+        let (file, mark_file) = handles(&locked.inner);
         if self.seeded.has(Bug::PlaceBeforeSync) {
             self.place_pending(&mut locked.inner, place.offset)?;
         }
         drop(locked);
 
-        self.sync_journal(&*file, place)?;
+        self.sync_journal(&*file, &mark_file, place)?;
 
-        let mut locked = self.lock_for(change)?;
-        self.ready(&mut locked.inner)?;
-        self.place_own(&mut locked.inner, place, &record)?;
+        // Another process that came by with the lock may have placed this change with its own.
+        let placed =
+            mark_file.read().ok().flatten().is_some_and(|mark| mark.aborted == 0 && mark.has_placed(place));
+        if !placed {
+            let mut locked = self.lock_for(change)?;
+            self.ready(&mut locked.inner)?;
+            self.place_own(&mut locked.inner, place, &record)?;
+        }
         Ok(answer(&record, false))
     }
 
     /// Writes the temporary files and the record: after this the change is in the journal.
-    fn log(
-        &self,
-        inner: &mut Inner,
-        change: &Change,
-        planned: Planned,
-    ) -> Result<(Place, Arc<dyn VfsFile>, Arc<Record>)> {
+    fn log(&self, inner: &mut Inner, change: &Change, planned: Planned) -> Result<(Place, Arc<Record>)> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
         let header = Header {
-            seq: journal.next_seq,
+            seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Change,
             note: change.note.clone(),
             edits: planned.entries,
         };
         let record = Arc::new(Record::new(header, planned.body));
-        let folders = self.prepare(&record)?;
+        let Prepared { folders, inodes } = self.prepare(&record)?;
         if let Err(error) = journal.append(&record, self.reserve_bytes) {
             self.remove_temps(&record);
             self.remove_folders(&folders);
             return Err(Error::from_io(error, "the journal"));
         }
-        *self.appended.lock().unwrap_or_else(PoisonError::into_inner) = journal.here();
-        Ok((journal.here(), Arc::clone(&journal.file), record))
+        journal.prepared.insert(record.header.seq, inodes);
+        for entry in &record.header.edits {
+            if let Entry::Write { at, new, .. } = entry {
+                journal.known.insert(at.clone(), new.clone());
+            }
+        }
+        Ok((journal.mark.here(), record))
     }
 
     /// Writes the new content of every file beside its place, and gives back the folders made for
     /// it. A full disk shows here, before anything has happened.
-    fn prepare(&self, record: &Record) -> Result<Vec<String>> {
-        let mut folders = Vec::new();
+    fn prepare(&self, record: &Record) -> Result<Prepared> {
+        let mut done = Prepared::default();
         let moves = |entry: &Entry| matches!(entry, Entry::Rename { folder: true, .. });
         if record.header.edits.iter().any(moves) {
             // The folders that the files go to may not exist yet.
-            return Ok(folders);
+            return Ok(done);
         }
         for (index, entry) in record.header.edits.iter().enumerate() {
-            let Entry::Write { at, .. } = entry else { continue };
-            let made = self.make_parents(at).map(|made| folders.extend(made)).and_then(|()| {
-                self.write_temp(&self.temp_name(record.header.seq, index), record.after(index))
-            });
-            if let Err(error) = made {
-                self.remove_temps(record);
-                self.remove_folders(&folders);
-                return Err(meant(error, at));
+            let Entry::Write { at, .. } = entry else {
+                done.inodes.push(None);
+                continue;
+            };
+            let temp = self.temp_name(record.header.seq, index);
+            let made = self.make_parents(at).map(|made| done.folders.extend(made));
+            match made.and_then(|()| self.write_temp(&temp, record.after(index))) {
+                Ok(inode) => done.inodes.push(Some(inode)),
+                Err(error) => {
+                    self.remove_temps(record);
+                    self.remove_folders(&done.folders);
+                    return Err(meant(error, at));
+                }
             }
         }
-        Ok(folders)
+        Ok(done)
     }
 
     /// Places the change that was just synced, unless another process has done it meanwhile.
     fn place_own(&self, inner: &mut Inner, place: Place, record: &Record) -> Result<()> {
         let journal = inner.journal.as_ref().expect("the journal is open under the lock");
-        let placed = journal.segment != place.segment || journal.mark.placed.offset >= place.offset;
         let mut refused = Vec::new();
-        if !placed {
-            refused = self.place_pending(inner, place.offset)?;
+        if !journal.mark.has_placed(place) {
+            // With it, whatever else is durable by now.
+            let synced = journal.mark_file.synced().ok().filter(|synced| synced.segment == place.segment);
+            let upto = synced.map_or(place.offset, |synced| synced.offset.max(place.offset));
+            refused = self.place_pending(inner, upto)?;
         }
         let seq = record.header.seq;
         if let Some((_, error)) = refused.into_iter().find(|(refused, _)| *refused == seq) {
             return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
         }
-        if inner.journal.as_ref().is_some_and(|journal| journal.aborted.contains(&seq)) {
+        let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
+        if aborts && self.record(seq)?.is_none() {
             return Err(Error::from_io(
                 io::Error::other("its files could not be put in place"),
                 "the change",
@@ -125,35 +148,28 @@ impl Core {
     /// Opens or starts the journal, or learns what others have appended to it.
     pub(super) fn ready(&self, inner: &mut Inner) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
-        if inner.journal.as_ref().is_some_and(|journal| !journal.is_current()) {
-            inner.journal = None;
+        if let Some(journal) = &mut inner.journal
+            && journal.is_current()
+            && journal.catch_up().map_err(in_journal)?
+        {
+            return Ok(());
         }
-        match &mut inner.journal {
-            Some(journal) => journal.catch_up().map_err(in_journal),
-            none => {
-                let opened =
-                    Journal::open(&self.state, self.seeded.has(Bug::DropBadRecords)).map_err(in_journal)?;
-                *none = Some(match opened {
-                    Some(journal) => journal,
-                    None => {
-                        let boot = self.tree.boot_id().unwrap_or_default();
-                        Journal::create(&self.state, boot).map_err(in_journal)?
-                    }
-                });
-                Ok(())
-            }
+        let opened = Journal::open(&self.state).map_err(in_journal)?;
+        match opened.filter(|journal| journal.mark.boot == self.boot) {
+            Some(journal) => inner.journal = Some(journal),
+            None => self.recover(inner)?,
         }
+        Ok(())
     }
 
     /// Syncs the journal and places all that is pending, with the lock in hand.
     pub(super) fn settle(&self, inner: &mut Inner) -> Result<()> {
-        let Some(journal) = &inner.journal else { return Ok(()) };
-        if journal.pending.is_empty() {
+        let Some(journal) = inner.journal.as_ref().filter(|journal| !journal.pending.is_empty()) else {
             return Ok(());
-        }
-        let place = journal.here();
-        let file = Arc::clone(&journal.file);
-        self.sync_journal(&*file, place)?;
+        };
+        let place = journal.mark.here();
+        let (file, mark_file) = handles(inner);
+        self.sync_journal(&*file, &mark_file, place)?;
         self.place_pending(inner, place.offset)?;
         Ok(())
     }
@@ -178,43 +194,50 @@ impl Core {
         Ok(Locked { inner, other: target })
     }
 
-    /// Makes the journal durable up to a place. Threads that wait here share one sync.
-    fn sync_journal(&self, file: &dyn VfsFile, place: Place) -> Result<()> {
+    /// Makes the journal durable up to a place. Whoever waits here, thread or process, shares the
+    /// syncs of the others.
+    fn sync_journal(&self, file: &dyn VfsFile, mark_file: &MarkFile, place: Place) -> Result<()> {
         if self.seeded.has(Bug::AckBeforeSync) {
             return Ok(());
         }
-        let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
-        if *synced >= place {
+        let _turn = self.sync_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let covers = |synced: Place| synced.segment == place.segment && synced.offset >= place.offset;
+        if mark_file.synced().is_ok_and(covers) {
             return Ok(());
         }
-        let appended = *self.appended.lock().unwrap_or_else(PoisonError::into_inner);
+        let appended = mark_file.read().ok().flatten().map(|mark| mark.here());
+        let upto =
+            appended.filter(|here| here.segment == place.segment).map_or(place, |here| here.max(place));
         let mut result = file.sync_data();
         if result.is_err() && self.seeded.has(Bug::RetrySync) {
             result = file.sync_data();
         }
         // Never tried again: the system may have dropped the pages, and would report success.
         result.map_err(|error| self.fail(error, "the journal"))?;
-        *synced = if appended.segment == place.segment { appended.max(place) } else { place };
+        // Only a hint for others: without it they sync once more.
+        let _ = mark_file.set_synced(upto);
         Ok(())
     }
 
     /// The idempotency keys of the whole journal and the change of each.
     fn keys<'a>(&self, inner: &'a mut Inner) -> Result<&'a HashMap<String, u64>> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
-        if journal.keys.is_none() {
-            let mut keys = HashMap::new();
-            for segment in segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))? {
-                for record in self.segment_records(segment)? {
-                    match (&record.header.what, &record.header.note.key) {
-                        (What::Abort(seq), _) => keys.retain(|_, known| known != seq),
-                        (_, Some(key)) => drop(keys.insert(key.clone(), record.header.seq)),
-                        _ => {}
-                    }
+        let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
+        for (index, segment) in all.iter().enumerate() {
+            // Only what came since they were last read.
+            if all.get(index + 1).is_some_and(|next| *next <= journal.keys_upto) {
+                continue;
+            }
+            for record in self.segment_records(*segment)? {
+                match (&record.header.what, &record.header.note.key) {
+                    (What::Abort(seq), _) => journal.keys.retain(|_, known| known != seq),
+                    (_, Some(key)) => drop(journal.keys.insert(key.clone(), record.header.seq)),
+                    _ => {}
                 }
             }
-            journal.keys = Some(keys);
         }
-        Ok(journal.keys.as_ref().expect("they were just read"))
+        journal.keys_upto = journal.mark.next_seq;
+        Ok(&journal.keys)
     }
 
     /// All records of a segment, oldest first.
@@ -238,6 +261,12 @@ impl Core {
     fn applied_as(&self, seq: u64) -> Result<Option<Applied>> {
         Ok(self.record(seq)?.map(|record| answer(&record, true)))
     }
+}
+
+/// What is needed to sync the journal without the lock.
+fn handles(inner: &Inner) -> (Arc<dyn VfsFile>, Arc<MarkFile>) {
+    let journal = inner.journal.as_ref().expect("the journal is open under the lock");
+    (Arc::clone(&journal.file), Arc::clone(&journal.mark_file))
 }
 
 fn answer(record: &Record, replayed: bool) -> Applied {

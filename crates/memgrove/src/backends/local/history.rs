@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Core;
 use super::journal::segments;
 use super::record::{Entry, Record, What};
-use crate::backend::{ChangeId, HistoryQuery, Moment, Past, not_in_history};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
 use crate::error::{Error, Result};
 use crate::locator::Locator;
@@ -68,7 +68,7 @@ impl Core {
             Moment::After(change) => (change, true),
         };
         let seq = self.known(change)?;
-        let mut search = Search { name: at.clone(), appended: Vec::new(), offset: None };
+        let mut search = Search { name: at.clone(), expected: None, appended: Vec::new(), offset: None };
         let mut found = None;
         self.backwards(|record| {
             let wanted = record.header.seq < seq || (record.header.seq == seq && inclusive);
@@ -157,6 +157,8 @@ enum Visit {
 /// A file's state looked for by walking back.
 struct Search {
     name: Locator,
+    /// The version that is looked for, where the change that replaced it names it.
+    expected: Option<Version>,
     /// What was appended after the state that is looked for, newest first.
     appended: Vec<Vec<u8>>,
     /// Where the oldest append met so far began.
@@ -171,7 +173,11 @@ impl Search {
 
     fn step_edit(&mut self, record: &Record, index: usize) -> Option<Option<Vec<u8>>> {
         match &record.header.edits[index] {
-            Entry::Write { at, .. } if *at == self.name => Some(Some(record.after(index).to_vec())),
+            Entry::Write { at, new, .. } if *at == self.name => {
+                let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
+                fits.then(|| Some(record.after(index).to_vec()))
+            }
+            Entry::Append { .. } | Entry::Delete { .. } if self.expected.is_some() => None,
             Entry::Append { at, offset, created, .. } if *at == self.name => {
                 self.appended.push(record.after(index).to_vec());
                 self.offset = Some(*offset);
@@ -199,7 +205,10 @@ impl Search {
             match entry {
                 Entry::Write { at, old: None, .. } if *at == self.name => return Some(None),
                 Entry::Append { at, created: true, .. } if *at == self.name => return Some(None),
-                Entry::Write { at, .. } | Entry::Delete { at, old: Some(_), .. } if *at == self.name => {
+                Entry::Write { at, old, .. } | Entry::Delete { at, old: old @ Some(_), .. }
+                    if *at == self.name =>
+                {
+                    self.expected.clone_from(old);
                     return record.before(index).map(|bytes| Some(bytes.to_vec()));
                 }
                 Entry::Rename { to, .. } if self.name.is_within(to) => return Some(None),

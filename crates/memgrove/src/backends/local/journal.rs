@@ -4,12 +4,12 @@
 //! A segment is named after its first record. A new one begins only when everything in the one
 //! before is placed and synced, so recovery never looks further back than the last segment.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use super::mark::{Mark, MarkFile, Place};
-use super::record::{Decoded, Entry, HEAD_BYTES, Record, What, decode, encode, resync};
+use super::mark::{Mark, MarkFile};
+use super::record::{Decoded, HEAD_BYTES, Record, What, decode, encode, resync};
 use crate::backend::Version;
 use crate::locator::Locator;
 use crate::vfs::{Open, Vfs, VfsFile};
@@ -20,29 +20,21 @@ pub(super) const FOLDER: &str = ".journal";
 /// date by [`Journal::catch_up`] first.
 pub(super) struct Journal {
     state: Arc<dyn Vfs>,
-    /// The number of the last segment's first record, which is its name.
-    pub(super) segment: u64,
     pub(super) file: Arc<dyn VfsFile>,
-    /// Where the next record goes.
-    pub(super) end: u64,
+    pub(super) mark_file: Arc<MarkFile>,
+    pub(super) mark: Mark,
     /// Up to here the segment is filled with NUL bytes ahead of time, so that a sync has no new
     /// size to write.
     reserved: u64,
-    pub(super) next_seq: u64,
-    pub(super) mark_file: MarkFile,
-    pub(super) mark: Mark,
-    /// The last version of each file that this segment holds in full.
+    /// Versions that this process has written to this segment in full, the last of each file.
     pub(super) known: HashMap<Locator, Version>,
     /// Records that are not placed yet, and where each ends.
     pub(super) pending: VecDeque<(u64, Arc<Record>)>,
-    /// What was changed since the last checkpoint, and where each record ends.
-    pub(super) unsynced: VecDeque<(u64, Vec<Entry>)>,
-    /// Changes that could not be placed and did not happen.
-    pub(super) aborted: HashSet<u64>,
-    /// Idempotency keys and the change each belongs to, once someone asked.
-    pub(super) keys: Option<HashMap<String, u64>>,
-    /// Whether damaged bytes were met at the end: what a crash left of a record.
-    torn: bool,
+    /// The temporary files that this process has prepared for its own pending records, by edit.
+    pub(super) prepared: HashMap<u64, Vec<Option<u64>>>,
+    /// Idempotency keys, the change each belongs to, and up to which record they have been read.
+    pub(super) keys: HashMap<String, u64>,
+    pub(super) keys_upto: u64,
 }
 
 pub(super) fn segment_name(first_seq: u64) -> String {
@@ -100,170 +92,149 @@ pub(super) fn scan(file: &dyn VfsFile, from: u64, drop_bad: bool) -> io::Result<
 }
 
 impl Journal {
-    /// Opens the journal; `None` where there is none yet.
-    pub(super) fn open(state: &Arc<dyn Vfs>, drop_bad: bool) -> io::Result<Option<Self>> {
-        let Some(segment) = segments(&**state)?.last().copied() else { return Ok(None) };
+    /// Opens the journal as its mark says; `None` where there is none yet, or its mark is not to be
+    /// trusted.
+    pub(super) fn open(state: &Arc<dyn Vfs>) -> io::Result<Option<Self>> {
         let mark_file = match MarkFile::open(&**state, Open::Write) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                MarkFile::open(&**state, Open::CreateNew)?
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
-        let mark = match mark_file.read()? {
-            Some(mark) if mark.checkpoint.segment == segment => mark,
-            other => {
-                // Its maker died before the mark told of the segment: its name may not be durable.
-                state.sync_dir(FOLDER)?;
-                state.sync_dir("")?;
-                let start = Place { segment, offset: 0 };
-                Mark { boot: other.unwrap_or_default().boot, checkpoint: start, placed: start }
+        let Some(mark) = mark_file.read()? else { return Ok(None) };
+        match Journal::at(state, mark_file, mark) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(mut journal) => {
+                journal.catch_up()?;
+                Ok(Some(journal))
             }
-        };
-        let file: Arc<dyn VfsFile> = state.open(&segment_name(segment), Open::Write)?.into();
-        let mut journal = Journal {
+        }
+    }
+
+    fn at(state: &Arc<dyn Vfs>, mark_file: MarkFile, mark: Mark) -> io::Result<Self> {
+        let file: Arc<dyn VfsFile> = state.open(&segment_name(mark.segment), Open::Write)?.into();
+        Ok(Journal {
             state: Arc::clone(state),
-            segment,
+            reserved: file.stat()?.size,
             file,
-            end: 0,
-            reserved: 0,
-            next_seq: segment,
-            mark_file,
+            mark_file: Arc::new(mark_file),
             mark,
             known: HashMap::new(),
             pending: VecDeque::new(),
-            unsynced: VecDeque::new(),
-            aborted: HashSet::new(),
-            keys: None,
-            torn: false,
+            prepared: HashMap::new(),
+            keys: HashMap::new(),
+            keys_upto: 0,
+        })
+    }
+
+    /// Opens the journal by reading its last segment whole, for recovery: everything behind the
+    /// last checkpoint counts as not placed. Starts one where there is none.
+    pub(super) fn rebuild(state: &Arc<dyn Vfs>, drop_bad: bool) -> io::Result<Self> {
+        let all = segments(&**state)?;
+        let Some(newest) = all.last().copied() else { return Journal::create(state) };
+        let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
+        let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
+        // Without a mark: a process may have died as it began a segment, and left an empty one.
+        let filled = |segment: &u64| state.stat(&segment_name(*segment)).is_ok_and(|stat| stat.size > 0);
+        let lasting = || all.iter().copied().rfind(filled).unwrap_or(newest);
+        let segment = old.as_ref().map_or_else(lasting, |mark| mark.segment);
+        let old = old.unwrap_or_default();
+        let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
+        let found = scan(&*journal.file, 0, drop_bad)?;
+        let checkpoint = old.checkpoint.min(found.end);
+        let last = found.records.iter().map(|(_, record)| record.header.seq).max();
+        journal.mark = Mark {
+            checkpoint,
+            placed: checkpoint,
+            end: found.end,
+            next_seq: last.map_or(segment, |seq| seq + 1),
+            ..journal.mark
         };
-        journal.load(drop_bad)?;
-        Ok(Some(journal))
+        journal.note_records(found.records);
+        Ok(journal)
     }
 
     /// Starts a journal in a store that has none, durably.
-    pub(super) fn create(state: &Arc<dyn Vfs>, boot: String) -> io::Result<Self> {
+    fn create(state: &Arc<dyn Vfs>) -> io::Result<Self> {
         match state.mkdir(FOLDER) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
+        let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
         state.open(&segment_name(1), Open::CreateNew)?.sync_data()?;
         state.sync_dir(FOLDER)?;
         state.sync_dir("")?;
-        // Last, so that a mark tells of a segment only when its name is durable.
-        let place = Place { segment: 1, offset: 0 };
-        let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
-        mark_file.write(&Mark { boot, checkpoint: place, placed: place })?;
-        mark_file.sync()?;
-        Ok(Journal::open(state, false)?.expect("the segment was just made"))
+        Journal::at(state, mark_file, Mark { segment: 1, next_seq: 1, ..Mark::default() })
     }
 
-    /// Reads the whole segment: what it knows, what is not placed or synced yet.
-    fn load(&mut self, drop_bad: bool) -> io::Result<()> {
-        let found = scan(&*self.file, 0, drop_bad)?;
-        for (end, record) in found.records {
-            self.learn(end, record);
-        }
-        self.end = found.end;
-        self.reserved = self.file.stat()?.size;
-        self.torn = found.damaged.last().is_some_and(|span| span.start >= self.end);
-        Ok(())
-    }
-
-    /// Takes note of a record that stands in the journal.
-    fn learn(&mut self, end: u64, record: Arc<Record>) {
-        let header = &record.header;
-        self.next_seq = self.next_seq.max(header.seq + 1);
-        for entry in &header.edits {
-            self.know(entry);
-        }
-        if let (Some(keys), Some(key)) = (&mut self.keys, &header.note.key) {
-            keys.insert(key.clone(), header.seq);
-        }
-        if let What::Abort(seq) = header.what {
-            self.aborted.insert(seq);
-            self.pending.retain(|(_, pending)| pending.header.seq != seq);
-            if let Some(keys) = &mut self.keys {
-                keys.retain(|_, known| *known != seq);
-            }
-        }
-        if header.what == What::Change && end > self.mark.checkpoint.offset {
-            self.unsynced.push_back((end, header.edits.clone()));
-            if end > self.mark.placed.offset {
-                self.pending.push_back((end, record));
-            }
-        }
-    }
-
-    fn know(&mut self, entry: &Entry) {
-        match entry {
-            Entry::Write { at, new, .. } => {
-                self.known.insert(at.clone(), new.clone());
-            }
-            Entry::Append { at, .. } | Entry::Delete { at, .. } => {
-                self.known.remove(at);
-            }
-            Entry::Rename { at, to, folder: false } => {
-                if let Some(version) = self.known.remove(at) {
-                    self.known.insert(to.clone(), version);
+    /// Sorts out what of the records read is not placed yet, and did not fail.
+    fn note_records(&mut self, records: Vec<(u64, Arc<Record>)>) {
+        for (end, record) in records {
+            match record.header.what {
+                What::Abort(seq) => {
+                    self.mark.aborted = seq;
+                    self.pending.retain(|(_, pending)| pending.header.seq != seq);
                 }
+                What::Change if end > self.mark.placed => self.pending.push_back((end, record)),
+                _ => {}
             }
-            Entry::Rename { at, folder: true, .. } => self.known.retain(|known, _| !known.is_within(at)),
         }
     }
 
-    /// Learns what other processes have done since. To be called with the lock in hand.
-    pub(super) fn catch_up(&mut self) -> io::Result<()> {
-        if let Some(mark) = self.mark_file.read()? {
-            if mark.placed.segment != self.segment {
-                // Its keys go too: those of a segment that we missed would be missing.
-                *self = Journal::open(&self.state, false)?.ok_or(io::ErrorKind::NotFound)?;
-                return Ok(());
-            }
-            self.mark = mark;
-            let (placed, synced) = (self.mark.placed.offset, self.mark.checkpoint.offset);
-            self.pending.retain(|(end, _)| *end > placed);
-            self.unsynced.retain(|(end, _)| *end > synced);
+    /// Learns what other processes have done since. To be called with the lock in hand. `false` if
+    /// the journal is not the one it was: it must be opened again.
+    pub(super) fn catch_up(&mut self) -> io::Result<bool> {
+        let Some(mark) = self.mark_file.read()? else { return Ok(false) };
+        if mark.segment != self.mark.segment {
+            return Ok(false);
         }
-        let head = self.file.read_at(self.end, HEAD_BYTES)?;
-        if head.iter().all(|byte| *byte == 0) {
-            return Ok(());
+        self.mark = mark;
+        let placed = self.mark.placed;
+        self.pending.retain(|(end, _)| *end > placed);
+        if self.pending.is_empty() {
+            self.prepared.clear();
         }
-        let found = scan(&*self.file, self.end, false)?;
-        for (end, record) in found.records {
-            self.learn(end, record);
+        let known_upto = self.pending.back().map_or(placed, |(end, _)| *end);
+        if known_upto < self.mark.end {
+            let found = scan(&*self.file, known_upto, false)?;
+            let end = self.mark.end;
+            self.note_records(found.records.into_iter().filter(|(at, _)| *at <= end).collect());
         }
-        self.end = found.end;
-        self.reserved = self.reserved.max(self.end);
-        self.torn = !found.damaged.is_empty();
+        Ok(true)
+    }
+
+    /// Appends a record. Not synced.
+    pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<()> {
+        let frame = encode(record);
+        let (start, end) = (self.mark.end, self.mark.end + frame.len() as u64);
+        let before = self.mark.clone();
+        self.mark.end = end;
+        self.mark.next_seq = record.header.seq + 1;
+        if let What::Abort(seq) = record.header.what {
+            self.mark.aborted = seq;
+        }
+        self.write_frame(&frame, start, ahead).and_then(|()| self.mark_file.write(&self.mark)).inspect_err(
+            |_| {
+                // What half a record leaves behind is damage at the end, which every reader ignores and
+                // the next append removes.
+                let _ = self.file.set_len(start);
+                self.reserved = start;
+                self.mark = before;
+            },
+        )?;
+        if record.header.what == What::Change {
+            self.pending.push_back((end, Arc::clone(record)));
+        }
         Ok(())
     }
 
-    /// Appends a record and gives back where it ends. Not synced.
-    pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<u64> {
-        let frame = encode(record);
-        let end = self.end + frame.len() as u64;
-        self.write_frame(&frame, end, ahead).inspect_err(|_| {
-            // What half a record leaves behind must not look like one. If this fails too, the
-            // bytes are damage at the end, which every reader ignores.
-            self.torn = self.file.set_len(self.end).is_err();
-            self.reserved = self.end;
-        })?;
-        self.end = end;
-        self.learn(end, Arc::clone(record));
-        Ok(end)
-    }
-
-    fn write_frame(&mut self, frame: &[u8], end: u64, ahead: u64) -> io::Result<()> {
-        if self.torn {
-            self.file.set_len(self.end)?;
-            self.reserved = self.end;
-            self.torn = false;
+    fn write_frame(&mut self, frame: &[u8], start: u64, ahead: u64) -> io::Result<()> {
+        let end = start + frame.len() as u64;
+        if self.file.read_at(start, HEAD_BYTES)?.iter().any(|byte| *byte != 0) {
+            // A process died before it could say that it had appended this.
+            self.file.set_len(start)?;
+            self.reserved = start;
         }
-        self.file.write_at(self.end, frame)?;
-        self.reserve(end, ahead)
-    }
-
-    fn reserve(&mut self, end: u64, ahead: u64) -> io::Result<()> {
+        self.file.write_at(start, frame)?;
         if end > self.reserved && ahead > 0 {
             self.file.write_at(end, &vec![0; usize::try_from(ahead).map_err(io::Error::other)?])?;
             self.reserved = end + ahead;
@@ -273,28 +244,20 @@ impl Journal {
 
     /// Whether the segment is still the file of that name: someone may have deleted the journal.
     pub(super) fn is_current(&self) -> bool {
-        let named = self.state.stat(&segment_name(self.segment)).map(|stat| stat.inode).ok();
+        let named = self.state.stat(&segment_name(self.mark.segment)).map(|stat| stat.inode).ok();
         named.is_some() && named == self.file.stat().map(|stat| stat.inode).ok()
-    }
-
-    /// Where the journal ends.
-    pub(super) fn here(&self) -> Place {
-        Place { segment: self.segment, offset: self.end }
     }
 
     /// Begins a new segment, when everything in this one is placed and synced.
     pub(super) fn rotate(&mut self) -> io::Result<()> {
-        let place = Place { segment: self.next_seq, offset: 0 };
-        let name = segment_name(place.segment);
-        let file = self.state.open(&name, Open::CreateNew)?;
+        let segment = self.mark.next_seq;
+        let file = self.state.open(&segment_name(segment), Open::WriteOrCreate)?;
         file.sync_data()?;
         self.state.sync_dir(FOLDER)?;
-        self.mark = Mark { checkpoint: place, placed: place, ..self.mark.clone() };
+        self.mark = Mark { segment, checkpoint: 0, placed: 0, end: 0, aborted: 0, ..self.mark.clone() };
         self.mark_file.write(&self.mark)?;
         self.mark_file.sync()?;
-        self.segment = place.segment;
         self.file = file.into();
-        self.end = 0;
         self.reserved = 0;
         self.known.clear();
         Ok(())

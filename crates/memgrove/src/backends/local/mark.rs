@@ -1,5 +1,6 @@
-//! The mark: how far the journal has been placed and synced. A hint that saves work, written in
-//! place; when it is damaged or gone, the journal's last segment is simply read from its start.
+//! The mark: where the journal ends, and how far it is placed and synced. It is shared by all
+//! processes through the page cache and written in place, so it holds only while the machine runs;
+//! after a stop of the machine, or when it is damaged, the journal itself is read instead.
 
 use std::io;
 
@@ -7,9 +8,10 @@ use crate::vfs::{Open, Vfs, VfsFile};
 
 pub(super) const NAME: &str = ".journal/mark";
 const MAGIC: &str = "MGM1";
-const LINE_BYTES: usize = 144;
-/// Where the count of in-place appends stands, apart from the line, so that it can be bumped alone.
+const LINE_BYTES: usize = 192;
+/// Words that stand apart from the line, because they are written without the lock, or alone.
 const APPENDS_OFFSET: u64 = 256;
+const SYNCED_OFFSET: u64 = 264;
 
 /// A position in the journal: a segment, by the number of its first record, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -18,15 +20,35 @@ pub(super) struct Place {
     pub(super) offset: u64,
 }
 
-/// How far things are.
+/// How far things are in the last segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Mark {
     /// The run of the machine in which this was written; empty if unknown.
     pub(super) boot: String,
+    /// The last segment.
+    pub(super) segment: u64,
     /// Everything before this is placed and synced, whatever happens to the machine.
-    pub(super) checkpoint: Place,
-    /// Everything before this is placed, as long as the machine has not stopped since.
-    pub(super) placed: Place,
+    pub(super) checkpoint: u64,
+    /// Everything before this is placed, as long as the machine runs.
+    pub(super) placed: u64,
+    /// Where the next record goes.
+    pub(super) end: u64,
+    /// The next record's number.
+    pub(super) next_seq: u64,
+    /// The last change that could not be placed and did not happen; 0 if there is none.
+    pub(super) aborted: u64,
+}
+
+impl Mark {
+    /// The end of the journal.
+    pub(super) fn here(&self) -> Place {
+        Place { segment: self.segment, offset: self.end }
+    }
+
+    /// Whether the record that ends there is placed.
+    pub(super) fn has_placed(&self, place: Place) -> bool {
+        self.segment != place.segment || self.placed >= place.offset
+    }
 }
 
 /// The file that the mark stands in.
@@ -59,13 +81,32 @@ impl MarkFile {
     pub(super) fn set_appends(&self, count: u64) -> io::Result<()> {
         self.0.write_at(APPENDS_OFFSET, &count.to_le_bytes())
     }
+
+    /// Up to where some process has synced the journal.
+    pub(super) fn synced(&self) -> io::Result<Place> {
+        let bytes = self.0.read_at(SYNCED_OFFSET, 24)?;
+        let word = |at: usize| {
+            bytes.get(at..at + 8).map_or(0, |word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+        };
+        let place = Place { segment: word(0), offset: word(8) };
+        // Read beside a writer, the words may not belong together: then nothing is known.
+        Ok(if word(16) == check(place) { place } else { Place::default() })
+    }
+
+    pub(super) fn set_synced(&self, place: Place) -> io::Result<()> {
+        let words = [place.segment, place.offset, check(place)];
+        self.0.write_at(SYNCED_OFFSET, words.map(u64::to_le_bytes).as_flattened())
+    }
+}
+
+fn check(place: Place) -> u64 {
+    !place.segment.rotate_left(32) ^ place.offset
 }
 
 fn print(mark: &Mark) -> String {
-    let Mark { boot, checkpoint, placed } = mark;
+    let Mark { boot, segment, checkpoint, placed, end, next_seq, aborted } = mark;
     let body = format!(
-        "{MAGIC} {boot:<36.36} {:016x} {:016x} {:016x} {:016x} ",
-        checkpoint.segment, checkpoint.offset, placed.segment, placed.offset
+        "{MAGIC} {boot:<36.36} {segment:016x} {checkpoint:016x} {placed:016x} {end:016x} {next_seq:016x} {aborted:016x} "
     );
     let hash = blake3::hash(body.as_bytes()).to_hex();
     format!("{body}{}\n", &hash[..LINE_BYTES - 1 - body.len()])
@@ -73,16 +114,15 @@ fn print(mark: &Mark) -> String {
 
 fn parse(bytes: &[u8]) -> Option<Mark> {
     let line = std::str::from_utf8(bytes).ok()?;
-    let mut fields = line.strip_prefix(MAGIC)?.split_whitespace().collect::<Vec<_>>().into_iter().rev();
+    let mut fields = line.strip_prefix(MAGIC)?.split_ascii_whitespace().rev();
     fields.next()?;
-    let mut number = || u64::from_str_radix(fields.next()?, 16).ok();
-    let (placed_offset, placed_segment) = (number()?, number()?);
-    let (checkpoint_offset, checkpoint_segment) = (number()?, number()?);
-    let mark = Mark {
-        boot: fields.next().unwrap_or_default().to_owned(),
-        checkpoint: Place { segment: checkpoint_segment, offset: checkpoint_offset },
-        placed: Place { segment: placed_segment, offset: placed_offset },
-    };
+    let mut numbers = [0; 6];
+    for number in numbers.iter_mut().rev() {
+        *number = u64::from_str_radix(fields.next()?, 16).ok()?;
+    }
+    let [segment, checkpoint, placed, end, next_seq, aborted] = numbers;
+    let boot = fields.next().unwrap_or_default().to_owned();
+    let mark = Mark { boot, segment, checkpoint, placed, end, next_seq, aborted };
     (print(&mark) == line).then_some(mark)
 }
 
@@ -93,13 +133,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_then_parsing_is_the_identity(boot in "([0-9a-f-]{1,36})?", numbers in any::<[u32; 4]>()) {
-            let [a, b, c, d] = numbers.map(u64::from);
-            let mark = Mark {
-                boot,
-                checkpoint: Place { segment: a, offset: b },
-                placed: Place { segment: c, offset: d },
-            };
+        fn printing_then_parsing_is_the_identity(boot in "([0-9a-f-]{1,36})?", numbers in any::<[u64; 6]>()) {
+            let [segment, checkpoint, placed, end, next_seq, aborted] = numbers;
+            let mark = Mark { boot, segment, checkpoint, placed, end, next_seq, aborted };
             prop_assert_eq!(print(&mark).len(), LINE_BYTES);
             prop_assert_eq!(parse(print(&mark).as_bytes()), Some(mark));
         }

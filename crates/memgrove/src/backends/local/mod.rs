@@ -119,9 +119,10 @@ struct Core {
     segment_bytes: u64,
     seeded: Seeded,
     inner: Mutex<Inner>,
-    /// How far this process has appended to the journal, and how far it has synced it.
-    appended: Mutex<mark::Place>,
-    synced: Mutex<mark::Place>,
+    /// The machine's present run; empty if the system does not tell.
+    boot: String,
+    /// One sync at a time: a thread that waits finds its record synced by the one before.
+    sync_turn: Mutex<()>,
     /// The count of appends in place, for readers, who take no lock.
     appends: OnceLock<MarkFile>,
     /// Why nothing may be written any more.
@@ -164,7 +165,6 @@ impl Local {
         let inside = options.state.is_none();
         let core = Arc::new(Core {
             state: options.state.unwrap_or_else(|| Arc::clone(&options.tree)),
-            tree: options.tree,
             inside,
             clock: options.clock,
             reserve_bytes: options.reserve_bytes,
@@ -174,10 +174,11 @@ impl Local {
                 bug: options.bug,
             },
             inner: Mutex::default(),
-            appended: Mutex::default(),
-            synced: Mutex::default(),
+            boot: options.tree.boot_id().unwrap_or_default(),
+            sync_turn: Mutex::default(),
             appends: OnceLock::new(),
             failed: OnceLock::new(),
+            tree: options.tree,
         });
         core.recover_if_needed()?;
         Ok(Local { background: Background::new(&core, options.background), core })

@@ -4,7 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use super::journal::Journal;
+use super::checkpoint::Dirty;
+use super::journal::{Journal, scan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::backend::{Actor, Moment, Note, Origin, Version};
@@ -35,8 +36,8 @@ impl Core {
         }
     }
 
-    /// Writes the new content of an edit to its temporary file.
-    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Writes the new content of an edit to its temporary file, and gives back which file it is.
+    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let file = match self.tree.open(name, Open::CreateNew) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // Left by a process that died before it had a record of that number.
@@ -45,7 +46,7 @@ impl Core {
             }
             other => other?,
         };
-        file.write_at(0, bytes).inspect_err(|_| {
+        file.write_at(0, bytes).and_then(|()| Ok(file.stat()?.inode)).inspect_err(|_| {
             let _ = self.tree.remove_file(name);
         })
     }
@@ -57,6 +58,11 @@ impl Core {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
         while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
+            let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. });
+            let fenced = record.header.edits.iter().any(moves);
+            if fenced {
+                self.fence(journal)?;
+            }
             for index in 0..record.header.edits.len() {
                 if let Err(error) = self.place(journal, displaced, &record, index) {
                     self.take_back(journal, &record, index)
@@ -66,10 +72,29 @@ impl Core {
                 }
             }
             journal.pending.retain(|(at, _)| *at != record_end);
-            journal.mark.placed.offset = record_end;
+            journal.prepared.remove(&record.header.seq);
+            journal.mark.placed = record_end;
+            if fenced {
+                self.fence(journal)?;
+            }
         }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
         Ok(refused)
+    }
+
+    /// Makes all that is placed durable. Renames stand between two fences: after a power cut no
+    /// name before them is in doubt, and nothing after them has happened to a name that they left.
+    fn fence(&self, journal: &mut Journal) -> Result<()> {
+        let mut fence = || {
+            let found = scan(&*journal.file, journal.mark.checkpoint, false)?;
+            let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
+            self.sync_dirty(&Dirty::of(placed.map(|(_, record)| &**record)))?;
+            journal.mark.checkpoint = journal.mark.placed;
+            journal.mark_file.write(&journal.mark)?;
+            journal.mark_file.sync()
+        };
+        let fenced: io::Result<()> = fence();
+        fenced.map_err(|error| self.fail(error, "a placed file"))
     }
 
     /// Places one edit of a record; no harm if it has been placed before.
@@ -82,7 +107,9 @@ impl Core {
     ) -> io::Result<()> {
         match &record.header.edits[index] {
             Entry::Write { at, old, new, .. } => {
-                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new))
+                let prepared =
+                    journal.prepared.get(&record.header.seq).and_then(|inodes| *inodes.get(index)?);
+                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new), prepared)
             }
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
@@ -92,7 +119,11 @@ impl Core {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             },
-            Entry::Rename { at, to, folder } => self.place_rename(at, to, *folder),
+            Entry::Rename { at, to, inode, .. } => {
+                // Of another process, it may have been moved before.
+                let own = journal.prepared.contains_key(&record.header.seq);
+                self.place_rename(at, to, inode.filter(|_| !own))
+            }
         }
     }
 
@@ -134,7 +165,7 @@ impl Core {
         }
         self.remove_temps(record);
         let header = Header {
-            seq: journal.next_seq,
+            seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Abort(record.header.seq),
             note: Note::default(),
@@ -166,36 +197,55 @@ impl Core {
         record: &Record,
         index: usize,
         (at, old, new): (&Locator, Option<&Version>, &Version),
+        prepared: Option<u64>,
     ) -> io::Result<()> {
         let temp = self.temp_name(record.header.seq, index);
-        let target = self.spelled(at);
         if self.seeded.has(Bug::InPlaceWrite) {
             let _ = self.tree.remove_file(&temp);
             self.make_parents(at)?;
-            let file = self.tree.open(&target, Open::WriteOrCreate)?;
+            let file = self.tree.open(&self.spelled(at), Open::WriteOrCreate)?;
             file.set_len(0)?;
             return file.write_at(0, record.after(index));
         }
-        let found = match self.tree.open(&temp, Open::Read) {
-            Ok(file) => Some(file.read_all()?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        match found {
-            Some(bytes) if Version::of(&bytes) == *new => {}
-            // It has changed places already: what the temporary name holds is what was there.
-            Some(bytes) if self.holds(at, new) => {
-                let there = Version::of(&bytes);
-                let file = self.tree.open(&temp, Open::Read)?;
-                self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
-                return self.tree.remove_file(&temp);
-            }
-            Some(_) => self.write_temp(&temp, record.after(index))?,
-            None if self.holds(at, new) => return Ok(()),
-            None => self.write_temp(&temp, record.after(index))?,
+        // The usual case: the file that this process has just prepared. Any other may be what a
+        // process left that died in the middle of this.
+        let prepared = prepared.is_some() && self.tree.stat(&temp).map(|stat| stat.inode).ok() == prepared;
+        if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
+            return Ok(());
         }
-        self.make_parents(at)?;
+        if !prepared {
+            self.write_temp(&temp, record.after(index))?;
+            self.make_parents(at)?;
+        }
         self.swap_in(journal, displaced, &temp, at, old)
+    }
+
+    /// Finishes a write that another process may have begun to place. `false` if it has not.
+    fn resume_write(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        at: &Locator,
+        (old, new): (Option<&Version>, &Version),
+        temp: &str,
+    ) -> io::Result<bool> {
+        if !self.holds(at, new) {
+            return Ok(false);
+        }
+        // They have traded places: the temporary name holds what was there, if anything.
+        match self.tree.open(temp, Open::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+            Ok(file) => {
+                let bytes = file.read_all()?;
+                let there = Version::of(&bytes);
+                if there != *new {
+                    self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
+                }
+            }
+        }
+        self.tree.remove_file(temp)?;
+        Ok(true)
     }
 
     /// Whether the file there has this content already.
@@ -299,31 +349,22 @@ impl Core {
         written
     }
 
-    fn place_rename(&self, from: &Locator, to: &Locator, folder: bool) -> io::Result<()> {
+    /// Moves a file or folder; only if it is this one, where that is given.
+    pub(super) fn place_rename(&self, from: &Locator, to: &Locator, inode: Option<u64>) -> io::Result<()> {
+        use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
-        if self.tree.stat(&source).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Ok(());
+        match self.tree.stat(&source) {
+            Err(error) if matches!(error.kind(), E::NotFound | E::NotADirectory) => return Ok(()),
+            Ok(stat) if inode.is_some_and(|inode| inode != stat.inode) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(error),
         }
         self.make_parents(to)?;
         match self.tree.rename(&source, &target, Rename::NoReplace) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
-                ) =>
-            {
-                // Someone has put a file there since it was checked: both stay.
-                return Ok(());
-            }
-            other => other?,
+            // Someone has put a file there since it was checked: both stay.
+            Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
+            other => other,
         }
-        if folder {
-            // Later records name places beneath the new name: the names must not come apart.
-            for at in [from, to] {
-                self.tree.sync_dir(at.parent().unwrap_or_default().key())?;
-            }
-        }
-        Ok(())
     }
 
     /// Keeps in the journal what someone else wrote, and watches the file for a while.
@@ -358,7 +399,7 @@ impl Core {
         let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let header = Header {
-            seq: journal.next_seq,
+            seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Outside,
             note: Note { verb: "outside".into(), actor, ..Note::default() },

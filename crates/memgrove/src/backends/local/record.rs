@@ -84,6 +84,10 @@ pub(super) enum Entry {
         to: Locator,
         #[serde(default, skip_serializing_if = "is_false")]
         folder: bool,
+        /// The file or folder that moves, so that it is never moved twice; unknown for one that
+        /// the same change writes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inode: Option<u64>,
     },
 }
 
@@ -294,8 +298,8 @@ mod tests {
             (locator(), bytes()).prop_map(|(at, old)| {
                 (Entry::Delete { at, old: Some(Version::of(&old)), before: Some(old.len() as u64) }, old)
             }),
-            (locator(), locator(), any::<bool>())
-                .prop_map(|(at, to, folder)| (Entry::Rename { at, to, folder }, Vec::new())),
+            (locator(), locator(), any::<bool>(), any::<Option<u64>>())
+                .prop_map(|(at, to, folder, inode)| (Entry::Rename { at, to, folder, inode }, Vec::new())),
         ]
     }
 

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use super::journal::{Journal, scan, segment_name, segments};
-use super::mark::{Mark, MarkFile};
-use super::record::{Entry, HEAD_BYTES, Record, What};
+use super::checkpoint::Dirty;
+use super::journal::{Journal, segments};
+use super::mark::MarkFile;
+use super::record::{Entry, Record};
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::vfs::{Open, Rename};
+use crate::vfs::Open;
 
 /// The smallest piece that a disk writes whole.
 const SECTOR_BYTES: usize = 512;
@@ -41,20 +42,24 @@ impl Core {
     /// Recovers if the machine may have stopped since the journal was last in order.
     pub(super) fn recover_if_needed(&self) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
-        let boot = self.tree.boot_id();
         let mark = match MarkFile::open(&*self.state, Open::Read) {
             Ok(file) => file.read().map_err(in_journal)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(in_journal(error)),
         };
-        if let Some(mark) = mark.filter(|mark| boot.as_ref() == Some(&mark.boot)) {
-            self.settle_what_died(&mark);
+        if let Some(mark) = mark.filter(|mark| !self.boot.is_empty() && mark.boot == self.boot) {
+            if mark.placed < mark.end {
+                // A process was killed, or is at work: nobody shall see half of its change. If this
+                // fails, the next change sees to it.
+                let _ = self.lock_recovered();
+            }
             return Ok(());
         }
         if segments(&*self.state).map_err(in_journal)?.is_empty() {
             return Ok(());
         }
-        match self.recover(boot.unwrap_or_default()) {
+        let recovered = self.lock().and_then(|mut locked| self.recover(&mut locked.inner));
+        match recovered {
             // A store that cannot be written can still be read; the check reports it.
             Err(error) if matches!(error.kind(), Kind::Denied | Kind::Full | Kind::Busy) => {
                 let _ = self
@@ -66,55 +71,37 @@ impl Core {
         }
     }
 
-    /// Finishes what a process that was killed has left half-placed, so that nobody sees half of it.
-    fn settle_what_died(&self, mark: &Mark) {
-        let unplaced = || {
-            let segment = self.state.open(&segment_name(mark.placed.segment), Open::Read)?;
-            segment.read_at(mark.placed.offset, HEAD_BYTES)
-        };
-        if unplaced().is_ok_and(|head: Vec<u8>| head.iter().any(|byte| *byte != 0)) {
-            // If this fails, or its process lives and is busy, the next change settles it.
-            let _ = self.lock_recovered();
-        }
-    }
-
-    fn recover(&self, boot: String) -> Result<()> {
-        let mut locked = self.lock()?;
-        self.ready(&mut locked.inner)?;
-        let Inner { journal: Some(journal), .. } = &mut *locked.inner else { return Ok(()) };
+    /// Brings every file to what the records since the last checkpoint say. With the lock in hand.
+    pub(super) fn recover(&self, inner: &mut Inner) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
-        let from = journal.mark.checkpoint.offset;
-        let found = scan(&*journal.file, from, self.seeded.has(Bug::DropBadRecords)).map_err(in_journal)?;
-        let happened = |record: &Record| {
-            record.header.what == What::Change && !journal.aborted.contains(&record.header.seq)
-        };
-        let records: Vec<_> =
-            found.records.into_iter().map(|(_, record)| record).filter(|record| happened(record)).collect();
+        inner.journal = None;
+        let drop_bad = self.seeded.has(Bug::DropBadRecords);
+        let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
+        let records: Vec<_> = journal.pending.drain(..).map(|(_, record)| record).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
         self.redo_renames(&records).map_err(in_journal)?;
         let outcome = Outcome::of(&records);
         for (at, wanted) in &outcome.finals {
-            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+            self.restore(&mut journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
         }
-        journal.pending.clear();
-        journal.mark.placed = journal.here();
-        journal.mark.boot = boot;
-        journal.mark_file.set_appends(0).map_err(in_journal)?;
-        journal.mark_file.write(&journal.mark).map_err(in_journal)?;
-        self.sweep_temps(&locked.inner);
-        drop(locked);
-        self.checkpoint()
+        self.sync_dirty(&Dirty::of(records.iter().map(|record| &**record))).map_err(in_journal)?;
+        journal.mark.placed = journal.mark.end;
+        journal.mark.checkpoint = journal.mark.end;
+        journal.mark.boot.clone_from(&self.boot);
+        let file = &journal.mark_file;
+        let moved = file.set_appends(0).and_then(|()| file.set_synced(journal.mark.here()));
+        moved.and_then(|()| file.write(&journal.mark)).and_then(|()| file.sync()).map_err(in_journal)?;
+        inner.journal = Some(journal);
+        self.sweep_temps(inner);
+        Ok(())
     }
 
     /// Moves what has not been moved yet.
     fn redo_renames(&self, records: &[Arc<Record>]) -> io::Result<()> {
         for entry in records.iter().flat_map(|record| &record.header.edits) {
-            let Entry::Rename { at, to, .. } = entry else { continue };
-            let (source, target) = (self.spelled(at), self.spelled(to));
-            if self.tree.stat(&source).is_ok() && self.tree.stat(&target).is_err() {
-                self.make_parents(to)?;
-                self.tree.rename(&source, &target, Rename::NoReplace)?;
+            if let Entry::Rename { at, to, inode: Some(inode), .. } = entry {
+                self.place_rename(at, to, Some(*inode))?;
             }
         }
         Ok(())
@@ -267,8 +254,8 @@ fn is_torn(found: &[u8], whole: &[u8], offset: u64) -> bool {
         let written = found[range.clone()].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         whole[range.start..].starts_with(&found[range.start..range.start + written])
     };
-    let starts = (first..found.len()).step_by(SECTOR_BYTES);
+    let mut starts = (first..found.len()).step_by(SECTOR_BYTES);
     found.len() <= whole.len()
         && is_torn_sector(0..first)
-        && starts.into_iter().all(|at| is_torn_sector(at..found.len().min(at + SECTOR_BYTES)))
+        && starts.all(|at| is_torn_sector(at..found.len().min(at + SECTOR_BYTES)))
 }

@@ -1,0 +1,170 @@
+//! The cost of durability, as ratios taken side by side in one run: `make bench`.
+//!
+//! Times on shared machines are noise; a ratio of two things measured alternately is not.
+
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)] // It measures the machine, and speaks.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memgrove::backend::{Change, Edit, Expect, Note};
+use memgrove::backends::{Local, LocalOptions};
+use memgrove::clock::SystemClock;
+use memgrove::vfs::RealFs;
+use memgrove::{Locator, Store};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, mode, root, name] = arguments.as_slice()
+        && mode == "--writer"
+    {
+        return writer(Path::new(root), name);
+    }
+    println!("| figure | measured | bound |");
+    println!("|---|--:|--:|");
+    single();
+    processes();
+    batch();
+}
+
+fn temp() -> tempfile::TempDir {
+    // Beside the build, not in /tmp, which may be memory.
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&target).unwrap();
+    tempfile::tempdir_in(target).unwrap()
+}
+
+fn store(root: &Path) -> Store {
+    let tree = Arc::new(RealFs::open_root(root).unwrap());
+    Store::new(Local::open(LocalOptions::new(tree, Arc::new(SystemClock))).unwrap())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn row(figure: &str, measured: String, bound: &str) {
+    println!("| {figure} | {measured} | {bound} |");
+}
+
+/// One durable write of 1 KiB against an append and `fdatasync` of the same bytes, in turns.
+fn single() {
+    const ROUNDS: usize = 2_000;
+    let (ours, raw) = (temp(), temp());
+    let store = store(ours.path());
+    let file = std::fs::File::create_new(raw.path().join("log")).unwrap();
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut offset = 0;
+    for round in 0..ROUNDS {
+        let text = format!("{round:01024}");
+        let start = Instant::now();
+        file.write_all_at(text.as_bytes(), offset).unwrap();
+        file.sync_data().unwrap();
+        times[0].push(start.elapsed());
+        offset += text.len() as u64;
+        let start = Instant::now();
+        store.write(&Locator::new(format!("notes/{}.md", round % 100)).unwrap(), &text).unwrap();
+        times[1].push(start.elapsed());
+        let start = Instant::now();
+        store.write(&Locator::new(format!("new/{}/{round}.md", round / 100)).unwrap(), &text).unwrap();
+        times[2].push(start.elapsed());
+    }
+    let [raw, write, create] = times.map(median);
+    let ratio =
+        |time: Duration| format!("{:.2} ({time:.0?} / {raw:.0?})", time.as_secs_f64() / raw.as_secs_f64());
+    row("replace a 1 KiB file durably / raw append + fdatasync", ratio(write), "1.5");
+    row("create a 1 KiB file durably / raw append + fdatasync", ratio(create), "1.5");
+}
+
+/// Writes until its parent closes its standard input, then says how often.
+fn writer(root: &Path, name: &str) {
+    let store = store(root);
+    let stop = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    println!("ready");
+    let mut count = 0u64;
+    while !stop.is_finished() {
+        let at = Locator::new(format!("notes/{name}-{}.md", count % 50)).unwrap();
+        store.write(&at, &format!("{count:01024}")).unwrap();
+        count += 1;
+    }
+    println!("{count}");
+}
+
+/// The writes a second of one process against those of eight, one after the other.
+fn processes() {
+    let throughput = |count: usize| {
+        let root = temp();
+        drop(store(root.path()).write(&Locator::new("first").unwrap(), ""));
+        let spawn = |index: usize| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--writer".as_ref(), root.path().as_os_str(), format!("w{index}").as_ref()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let mut children: Vec<_> = (0..count).map(spawn).collect();
+        for child in &mut children {
+            child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        }
+        let start = Instant::now();
+        std::thread::sleep(Duration::from_secs(2));
+        children.iter_mut().for_each(|child| drop(child.stdin.take()));
+        let elapsed = start.elapsed();
+        let total: u64 = children
+            .into_iter()
+            .map(|child| {
+                String::from_utf8(child.wait_with_output().unwrap().stdout)
+                    .unwrap()
+                    .trim()
+                    .parse::<u64>()
+                    .unwrap()
+            })
+            .sum();
+        total as f64 / elapsed.as_secs_f64()
+    };
+    let (mut one, mut eight) = (0.0, 0.0);
+    for _ in 0..3 {
+        one += throughput(1);
+        eight += throughput(8);
+    }
+    let measured = format!("{:.2} ({:.0}/s / {:.0}/s)", eight / one, eight / 3.0, one / 3.0);
+    row("writes a second of 8 processes / of 1", measured, "at least 4");
+}
+
+/// Ten thousand files in one change against plain writes and one `sync`, in turns.
+fn batch() {
+    const FILES: usize = 10_000;
+    let text = "x".repeat(1024);
+    let (mut ours, mut plain) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let root = temp();
+        let start = Instant::now();
+        std::fs::create_dir(root.path().join("many")).unwrap();
+        for index in 0..FILES {
+            let mut file = std::fs::File::create(root.path().join(format!("many/{index}.md"))).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        }
+        rustix::fs::sync();
+        plain.push(start.elapsed());
+        let root = temp();
+        let store = store(root.path());
+        let edits = (0..FILES).map(|index| Edit::Write {
+            at: Locator::new(format!("many/{index}.md")).unwrap(),
+            bytes: text.clone().into_bytes(),
+            expect: Expect::Absent,
+        });
+        let change = Change { edits: edits.collect(), note: Note::default() };
+        let start = Instant::now();
+        store.apply(&change).unwrap();
+        ours.push(start.elapsed());
+    }
+    let (ours, plain) = (median(ours), median(plain));
+    let measured = format!("{:.2} ({ours:.0?} / {plain:.0?})", ours.as_secs_f64() / plain.as_secs_f64());
+    row("10,000 files in one change / plain writes and one sync", measured, "3");
+}

@@ -1,0 +1,103 @@
+//! Every backend against every case, and proof that the cases notice what they are there for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
+
+use memgrove::backend::PROMISES;
+use memgrove::backends::{Local, LocalOptions, Ram};
+use memgrove::clock::SystemClock;
+use memgrove::conformance::{self, CASES, Report, Storage, Subject};
+use memgrove::vfs::{RealFs, Vfs};
+use memgrove::{Backend, Result};
+use tempfile::TempDir;
+
+mod faulty;
+
+/// Every backend of this crate, wrappers included.
+const BACKENDS: &[Subject] = &[
+    Subject { name: "ram", storage: ram, reserved: &[] },
+    Subject { name: "local", storage: local, reserved: LOCAL_RESERVED },
+    Subject { name: "local, state outside", storage: local_state_outside, reserved: &[] },
+];
+
+/// What the local backend keeps in its tree, in the spellings that a careless check lets through.
+const LOCAL_RESERVED: &[&str] = &[".journal", ".lock", ".JOURNAL", ".Lock"];
+
+/// Storage that is opened by a closure.
+struct Opens<F>(F);
+
+impl<F: Fn() -> Result<Arc<dyn Backend>> + Sync> Storage for Opens<F> {
+    fn open(&self) -> Result<Arc<dyn Backend>> {
+        (self.0)()
+    }
+}
+
+fn opens(open: impl Fn() -> Result<Arc<dyn Backend>> + Sync + 'static) -> Result<Box<dyn Storage>> {
+    Ok(Box::new(Opens(open)))
+}
+
+fn ram() -> Result<Box<dyn Storage>> {
+    let ram = Ram::default();
+    opens(move || Ok(Arc::new(ram.clone())))
+}
+
+/// A backend on the machine's disk, in a folder that goes with the storage.
+fn open_local(tree: &TempDir, state: Option<&TempDir>) -> Result<Arc<dyn Backend>> {
+    let root =
+        |folder: &TempDir| -> Arc<dyn Vfs> { Arc::new(RealFs::open_root(folder.path()).expect("it exists")) };
+    let mut options = LocalOptions::new(root(tree), Arc::new(SystemClock));
+    options.state = state.map(root);
+    Ok(Arc::new(Local::open(options)?))
+}
+
+fn local() -> Result<Box<dyn Storage>> {
+    let tree = tempfile::tempdir().expect("a temporary folder");
+    opens(move || open_local(&tree, None))
+}
+
+fn local_state_outside() -> Result<Box<dyn Storage>> {
+    let (tree, state) =
+        (tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder"));
+    opens(move || open_local(&tree, Some(&state)))
+}
+
+#[test]
+fn every_backend_keeps_every_promise() {
+    let reports: Vec<Report> = thread::scope(|scope| {
+        let running: Vec<_> =
+            BACKENDS.iter().map(|subject| scope.spawn(|| conformance::run(subject))).collect();
+        running.into_iter().map(|run| run.join().expect("a run reports panics")).collect()
+    });
+    for report in &reports {
+        println!("{report}");
+    }
+    let failures: Vec<String> = reports.iter().flat_map(Report::failures).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    // The product was run whole.
+    let ran: usize = reports.iter().map(|report| report.outcomes.len()).sum();
+    assert_eq!(ran, BACKENDS.len() * CASES.len());
+    assert!(CASES.len() >= 100, "{} cases", CASES.len());
+    for (report, subject) in reports.iter().zip(BACKENDS) {
+        let backend = (subject.storage)().and_then(|storage| storage.open()).expect("it opens");
+        let expected: &[&str] = match backend.capabilities().concurrent_writers {
+            true => &[],
+            false => &["several_openings_lose_nothing"],
+        };
+        assert_eq!(report.not_offered(), expected, "{}", report.subject);
+    }
+}
+
+#[test]
+fn every_promise_is_cited_and_every_citation_is_a_promise() {
+    let cited: BTreeSet<&str> = CASES.iter().map(|case| case.promise).collect();
+    let promised: BTreeSet<&str> = PROMISES.iter().map(|(number, _)| *number).collect();
+    assert_eq!(cited, promised);
+    assert_eq!(promised.len(), PROMISES.len(), "no number is given twice");
+}
+
+#[test]
+fn every_case_has_a_name_of_its_own() {
+    let names: BTreeSet<&str> = CASES.iter().map(|case| case.name).collect();
+    assert_eq!(names.len(), CASES.len());
+}
