@@ -132,11 +132,16 @@ impl Journal {
         let all = segments(&**state)?;
         let Some(newest) = all.last().copied() else { return Journal::create(state) };
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
-        let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
-        // Without a mark: a process may have died as it began a segment, and left an empty one.
+        // Whoever made these names may have died before they were durable.
+        state.sync_dir(FOLDER)?;
+        state.sync_dir("")?;
+        // A process may have died as it began a segment, and left an empty one; or before the mark
+        // that tells of it was durable. With a record in it, everything before is placed and synced.
         let filled = |segment: &u64| state.stat(&segment_name(*segment)).is_ok_and(|stat| stat.size > 0);
-        let lasting = || all.iter().copied().rfind(filled).unwrap_or(newest);
-        let segment = old.as_ref().map_or_else(lasting, |mark| mark.segment);
+        let filled = all.iter().copied().rfind(filled);
+        let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
+        let old = old.filter(|mark| filled.is_none_or(|filled| mark.segment >= filled));
+        let segment = old.as_ref().map_or(filled.unwrap_or(newest), |mark| mark.segment);
         let old = old.unwrap_or_default();
         let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
         let found = scan(&*journal.file, 0, drop_bad)?;

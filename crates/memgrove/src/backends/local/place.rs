@@ -58,12 +58,17 @@ impl Core {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
         while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
-            let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. });
-            let fenced = record.header.edits.iter().any(moves);
+            let fenced = record.is_fenced();
             if fenced {
                 self.fence(journal)?;
             }
-            for index in 0..record.header.edits.len() {
+            let mut count = record.header.edits.len();
+            if fenced && !journal.prepared.contains_key(&record.header.seq) {
+                // A process that died may have placed some of it.
+                self.redo(journal, &[Arc::clone(&record)])?;
+                count = 0;
+            }
+            for index in 0..count {
                 if let Err(error) = self.place(journal, displaced, &record, index) {
                     self.take_back(journal, &record, index)
                         .map_err(|error| self.fail(error, "a refused change"))?;
@@ -82,9 +87,12 @@ impl Core {
         Ok(refused)
     }
 
-    /// Makes all that is placed durable. Renames stand between two fences: after a power cut no
-    /// name before them is in doubt, and nothing after them has happened to a name that they left.
-    fn fence(&self, journal: &mut Journal) -> Result<()> {
+    /// Makes all that is placed durable. What moves things stands between two fences: after a
+    /// power cut no name before it is in doubt, and nothing has happened after it.
+    pub(super) fn fence(&self, journal: &mut Journal) -> Result<()> {
+        if journal.mark.checkpoint == journal.mark.placed {
+            return Ok(());
+        }
         let mut fence = || {
             let found = scan(&*journal.file, journal.mark.checkpoint, false)?;
             let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
@@ -119,11 +127,7 @@ impl Core {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             },
-            Entry::Rename { at, to, inode, .. } => {
-                // Of another process, it may have been moved before.
-                let own = journal.prepared.contains_key(&record.header.seq);
-                self.place_rename(at, to, inode.filter(|_| !own))
-            }
+            Entry::Rename { at, to, .. } => self.place_rename(at, to),
         }
     }
 
@@ -249,7 +253,7 @@ impl Core {
     }
 
     /// Whether the file there has this content already.
-    fn holds(&self, at: &Locator, version: &Version) -> bool {
+    pub(super) fn holds(&self, at: &Locator, version: &Version) -> bool {
         self.read_file(at).is_ok_and(|bytes| Version::of(&bytes) == *version)
     }
 
@@ -349,16 +353,13 @@ impl Core {
         written
     }
 
-    /// Moves a file or folder; only if it is this one, where that is given.
-    pub(super) fn place_rename(&self, from: &Locator, to: &Locator, inode: Option<u64>) -> io::Result<()> {
+    pub(super) fn place_rename(&self, from: &Locator, to: &Locator) -> io::Result<()> {
         use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
         match self.tree.stat(&source) {
             Err(error) if matches!(error.kind(), E::NotFound | E::NotADirectory) => return Ok(()),
-            Ok(stat) if inode.is_some_and(|inode| inode != stat.inode) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => return Err(error),
-        }
+            other => other?,
+        };
         self.make_parents(to)?;
         match self.tree.rename(&source, &target, Rename::NoReplace) {
             // Someone has put a file there since it was checked: both stay.

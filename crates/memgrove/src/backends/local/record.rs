@@ -144,6 +144,13 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whether it moves things or removes folders. Names are not content: whether that has been
+    /// done cannot be told afterwards, unless nothing else is in doubt at the same time.
+    pub(super) fn is_fenced(&self) -> bool {
+        let fenced = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { old: None, .. });
+        self.header.edits.iter().any(fenced)
+    }
+
     pub(super) fn new(header: Header, body: Vec<u8>) -> Self {
         let mut start = 0;
         let starts = header.edits.iter().map(|entry| {

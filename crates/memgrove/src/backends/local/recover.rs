@@ -77,15 +77,19 @@ impl Core {
         inner.journal = None;
         let drop_bad = self.seeded.has(Bug::DropBadRecords);
         let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
-        let records: Vec<_> = journal.pending.drain(..).map(|(_, record)| record).collect();
+        let records: Vec<_> = journal.pending.drain(..).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
-        self.redo_renames(&records).map_err(in_journal)?;
-        let outcome = Outcome::of(&records);
-        for (at, wanted) in &outcome.finals {
-            self.restore(&mut journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+        // Records that move things stand alone, between two fences, as when they were placed.
+        for alike in records.chunk_by(|(_, a), (_, b)| !a.is_fenced() && !b.is_fenced()) {
+            let redone: Vec<_> = alike.iter().map(|(_, record)| Arc::clone(record)).collect();
+            self.redo(&mut journal, &redone)?;
+            journal.mark.placed = alike.last().map_or(journal.mark.placed, |(end, _)| *end);
+            self.sync_dirty(&Dirty::of(redone.iter().map(|record| &**record))).map_err(in_journal)?;
+            journal.mark.checkpoint = journal.mark.placed;
+            let file = &journal.mark_file;
+            file.write(&journal.mark).and_then(|()| file.sync()).map_err(in_journal)?;
         }
-        self.sync_dirty(&Dirty::of(records.iter().map(|record| &**record))).map_err(in_journal)?;
         journal.mark.placed = journal.mark.end;
         journal.mark.checkpoint = journal.mark.end;
         journal.mark.boot.clone_from(&self.boot);
@@ -97,14 +101,51 @@ impl Core {
         Ok(())
     }
 
-    /// Moves what has not been moved yet.
-    fn redo_renames(&self, records: &[Arc<Record>]) -> io::Result<()> {
-        for entry in records.iter().flat_map(|record| &record.header.edits) {
-            if let Entry::Rename { at, to, inode: Some(inode), .. } = entry {
-                self.place_rename(at, to, Some(*inode))?;
+    /// Does what records say, or what is left of it to do: either one that is fenced, or any that
+    /// are not.
+    pub(super) fn redo(&self, journal: &mut Journal, records: &[Arc<Record>]) -> Result<()> {
+        let outcome = Outcome::of(records);
+        for record in records.iter().filter(|record| record.is_fenced()) {
+            for index in 0..record.header.edits.len() {
+                self.redo_names(record, index, &outcome)
+                    .map_err(|error| Error::from_io(error, record.header.edits[index].at()))?;
             }
         }
+        for (at, wanted) in &outcome.finals {
+            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+        }
         Ok(())
+    }
+
+    /// Does what an edit does to names, in the order of edits, unless it has been done.
+    fn redo_names(&self, record: &Record, index: usize, outcome: &Outcome) -> io::Result<()> {
+        let edit = &record.header.edits[index];
+        let name = self.spelled(edit.at());
+        let Ok(there) = self.tree.stat(&name) else { return Ok(()) };
+        // What another edit of the same change has moved here came after this edit.
+        let moved = record.header.edits.iter().enumerate().any(|(other, edit)| {
+            matches!(edit, Entry::Rename { inode: Some(inode), .. } if *inode == there.inode && other != index)
+        });
+        let own = matches!(edit, Entry::Rename { inode, .. } if *inode == Some(there.inode));
+        let written = || {
+            let later = record.header.edits[index + 1..].iter();
+            later
+                .filter(|later| later.at() == edit.at())
+                .any(|later| later.new_version().is_some_and(|version| self.holds(edit.at(), version)))
+        };
+        if (moved && !own) || written() {
+            return Ok(());
+        }
+        match edit {
+            Entry::Rename { at, to, inode: Some(_), .. } => self.place_rename(at, to),
+            Entry::Delete { at, old: Some(_), .. } => {
+                let explained = self.read_file(at).is_ok_and(|bytes| outcome.explains(at, &bytes));
+                if explained { self.tree.remove_file(&name) } else { Ok(()) }
+            }
+            // One that is not empty has become someone else's.
+            Entry::Delete { old: None, .. } => self.tree.remove_dir(&name).or(Ok(())),
+            _ => Ok(()),
+        }
     }
 
     fn restore(
@@ -216,6 +257,8 @@ impl Outcome {
     }
 
     fn rename(&mut self, from: &Locator, to: &Locator) {
+        // Whatever was there is gone, and what comes may be nothing that the records hold.
+        self.finals.retain(|at, _| !at.is_within(to));
         let within = |at: &&Locator| at.is_within(from);
         for at in self.finals.keys().filter(within).cloned().collect::<Vec<_>>() {
             let moved = at.rebased(from, to).expect("it lies within");

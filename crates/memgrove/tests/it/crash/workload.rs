@@ -69,7 +69,7 @@ pub(crate) fn base() -> Vec<Step> {
 }
 
 /// How many letters the alphabet of steps has.
-pub(crate) const LETTERS: usize = 17;
+pub(crate) const LETTERS: usize = 22;
 
 /// One letter of the alphabet, with bytes that differ from turn to turn.
 pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
@@ -102,6 +102,15 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
         14 => ("edit-by-rename", Step::HandEdit(at("a.md"), bytes(80), Save::ByRename)),
         15 => ("swap", change(vec![rename("a.md", "t.md"), rename("b.md", "a.md"), rename("t.md", "b.md")])),
         16 => ("large", change(vec![write("a.md", bytes(3000))])),
+        17 => ("delete-folder", change(vec![delete("dir/c.md"), delete("dir/d.md"), delete("dir")])),
+        18 => ("replace-by-rename", change(vec![delete("a.md"), rename("b.md", "a.md")])),
+        19 => {
+            ("write-and-move", change(vec![write("a.md", bytes(70)), rename("a.md", &format!("w{turn}.md"))]))
+        }
+        20 => {
+            ("move-and-write", change(vec![rename("a.md", &format!("v{turn}.md")), write("a.md", bytes(70))]))
+        }
+        21 => ("swap-folders", change(vec![rename("dir", "t"), rename("x", "dir"), rename("t", "x")])),
         _ => unreachable!("the alphabet has {LETTERS} letters"),
     }
 }
