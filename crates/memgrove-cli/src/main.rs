@@ -1,1 +1,32 @@
-fn main() {}
+//! `memgrove`: file-based memory for AI agents, at the command line and over MCP.
+
+mod config;
+mod settings;
+mod status;
+
+mod address;
+mod context;
+mod modes;
+mod page;
+mod portion;
+mod rehearsal;
+
+mod verbs;
+
+mod cli;
+mod demo;
+mod mcp;
+mod memory_tool;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main(std::env::args_os(), config::Environment::read())
+}
+
+/// Tells a person something that is not the answer: standard output is for data only.
+fn notice(text: &str) {
+    // Whoever closed standard error does not want to know.
+    let _ = writeln!(std::io::stderr(), "memgrove: {text}");
+}

@@ -2,7 +2,7 @@
 
 mod past;
 
-pub use past::UndoScope;
+pub use past::{Point, Restored, UndoOutcome, UndoScope};
 
 use std::sync::Arc;
 

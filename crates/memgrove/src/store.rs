@@ -10,6 +10,7 @@ use crate::locator::Locator;
 
 /// How often a change is planned anew before its conflict is given to the caller.
 pub const ATTEMPTS_MAX: u32 = 256;
+const EXISTS_ATTEMPTS_MAX: u32 = 8;
 
 /// A backend as callers see it.
 ///
@@ -174,13 +175,11 @@ impl Store {
             let (change, outcome) = plan()?;
             match self.backend.apply(&change) {
                 Ok(applied) => return Ok((applied, outcome)),
+                Err(error) if error.kind() == Kind::Conflict && attempt < ATTEMPTS_MAX => attempt += 1,
                 // `Exists` too: the plan may rest on an absence that has ended since. A plan that
-                // minds what is there now says so itself, on the next round.
-                Err(error)
-                    if matches!(error.kind(), Kind::Conflict | Kind::Exists) && attempt < ATTEMPTS_MAX =>
-                {
-                    attempt += 1;
-                }
+                // minds what is there now says so itself on the next round; only a name that can
+                // never be made is refused again and again.
+                Err(error) if error.kind() == Kind::Exists && attempt < EXISTS_ATTEMPTS_MAX => attempt += 1,
                 Err(error) => return Err(error),
             }
         }

@@ -1,5 +1,209 @@
 //! The past of a memory: history, differences, restoring and undoing.
 
-/// What to undo.
+mod layer;
+mod undo;
+
+pub use undo::{UndoOutcome, UndoScope};
+
+use serde::{Deserialize, Serialize};
+use similar::TextDiff;
+
+use super::{Done, Memory, Plan};
+use crate::backend::{Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::store::Store;
+
+/// A point in the past of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UndoScope {}
+pub enum Point {
+    /// Beside a change.
+    Moment(Moment),
+    /// When it was this version.
+    Version(Version),
+}
+
+impl From<Moment> for Point {
+    fn from(moment: Moment) -> Self {
+        Point::Moment(moment)
+    }
+}
+
+impl From<Version> for Point {
+    fn from(version: Version) -> Self {
+        Point::Version(version)
+    }
+}
+
+/// What restoring did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restored {
+    /// The old content is there again.
+    Written,
+    /// Nothing was there then, and nothing is there now.
+    Deleted,
+    /// It was so already.
+    Unchanged,
+}
+
+impl Memory {
+    /// Lists past changes, newest first.
+    ///
+    /// # Errors
+    /// As [`Backend::history`](crate::Backend::history).
+    pub fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.store().backend().history(query)
+    }
+
+    /// The bytes that a place held at a point in its past; `None` if nothing was there.
+    ///
+    /// The place is named as it is now: if it was renamed since, it is followed to the name that
+    /// it had then.
+    ///
+    /// # Errors
+    /// As [`Backend::read_past`](crate::Backend::read_past); `NotFound` for a version that the
+    /// place never was.
+    pub fn read_past(&self, at: &Locator, point: &Point) -> Result<Option<Vec<u8>>> {
+        bytes_at(self.store(), at, point)
+    }
+
+    /// The difference between two points in a place's past, or between one and now (`None`), as a
+    /// unified diff; of bytes that are not text, one line that says so; empty if there is none.
+    ///
+    /// # Errors
+    /// As [`Memory::read_past`].
+    pub fn diff(&self, at: &Locator, from: &Point, to: Option<&Point>) -> Result<String> {
+        let old = self.read_past(at, from)?;
+        let new = match to {
+            Some(point) => self.read_past(at, point)?,
+            None => self.store().read_optional(at)?.map(|content| content.bytes),
+        };
+        if old == new {
+            return Ok(String::new());
+        }
+        let name = |side: &str, point: Option<&Point>, bytes: &Option<Vec<u8>>| match bytes {
+            Some(_) => format!("{side}/{at}\t{}", point.map_or("now".into(), point_name)),
+            None => "/dev/null".into(),
+        };
+        let (from, to) = (name("a", Some(from), &old), name("b", to, &new));
+        let size = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+        match (text(&old), text(&new)) {
+            (Some(old), Some(new)) => {
+                Ok(TextDiff::from_lines(old, new).unified_diff().header(&from, &to).to_string())
+            }
+            _ => Ok(format!("`{at}` is not text: {} bytes became {} bytes\n", size(&old), size(&new))),
+        }
+    }
+
+    /// Makes a place hold what it held at a point in its past: writes those bytes, or deletes what
+    /// is there if nothing was there then. A version that is expected guards what is there now.
+    ///
+    /// # Errors
+    /// As [`Memory::read_past`]; `Conflict` if another version than the expected one is there.
+    pub fn restore(
+        &self,
+        note: Note,
+        at: &Locator,
+        point: &Point,
+        expected: Option<&Version>,
+    ) -> Result<Done<Restored>> {
+        self.apply(note, |store| {
+            let old = bytes_at(store, at, point)?;
+            let there = store.read_optional(at)?;
+            let version = there.as_ref().map(|content| &content.version);
+            if let Some(expected) = expected {
+                Expect::At(expected.clone()).check(at, version)?;
+            }
+            let expect = version.map_or(Expect::Absent, |version| Expect::At(version.clone()));
+            let (edits, outcome) = match (old, there) {
+                (None, None) => (Vec::new(), Restored::Unchanged),
+                (Some(old), Some(there)) if old == there.bytes => (Vec::new(), Restored::Unchanged),
+                (Some(bytes), _) => (vec![Edit::Write { at: at.clone(), bytes, expect }], Restored::Written),
+                (None, Some(_)) => (vec![Edit::Delete { at: at.clone(), expect }], Restored::Deleted),
+            };
+            Ok(Plan { edits, outcome })
+        })
+    }
+}
+
+fn text(bytes: &Option<Vec<u8>>) -> Option<&str> {
+    let text = str::from_utf8(bytes.as_deref().unwrap_or_default()).ok()?;
+    (!text.contains('\0')).then_some(text)
+}
+
+fn point_name(point: &Point) -> String {
+    match point {
+        Point::Moment(Moment::Before(change)) => format!("before change {change}"),
+        Point::Moment(Moment::After(change)) => format!("after change {change}"),
+        Point::Version(version) => format!("version {version}"),
+    }
+}
+
+fn bytes_at(store: &Store, at: &Locator, point: &Point) -> Result<Option<Vec<u8>>> {
+    match point {
+        Point::Moment(moment) => bytes_at_moment(store, at, moment),
+        Point::Version(version) => bytes_of_version(store, at, version).map(Some),
+    }
+}
+
+fn bytes_at_moment(store: &Store, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+    let backend = store.backend();
+    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+    let mut name = at.clone();
+    for past in backend.history(&query)? {
+        match moment {
+            Moment::After(change) if *change == past.change => break,
+            Moment::Before(change) if *change == past.change => {
+                name = earlier_name(name, &past);
+                break;
+            }
+            _ => name = earlier_name(name, &past),
+        }
+    }
+    match backend.read_past(&name, moment)? {
+        // What is here now was elsewhere and absent then; but something else may have been here.
+        None if name != *at => backend.read_past(at, moment),
+        bytes => Ok(bytes),
+    }
+}
+
+fn bytes_of_version(store: &Store, at: &Locator, version: &Version) -> Result<Vec<u8>> {
+    let backend = store.backend();
+    if let Some(there) = store.read_optional(at)?
+        && there.version == *version
+    {
+        return Ok(there.bytes);
+    }
+    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+    let mut name = at.clone();
+    for past in backend.history(&query)? {
+        let after = Moment::After(past.change.clone());
+        let named = past.edits.iter().any(|edit| edit.new.as_ref() == Some(version));
+        let unnamed = past.edits.iter().any(|edit| edit.new.is_none() && edit.op == Op::Append);
+        if (named || unnamed)
+            && let Some(bytes) = backend.read_past(&name, &after)?
+            // A change of several files may name the version of another.
+            && (Version::of(&bytes) == *version || (named && past.edits.len() == 1))
+        {
+            return Ok(bytes);
+        }
+        let replaced = past.edits.iter().any(|edit| edit.old.as_ref() == Some(version));
+        name = earlier_name(name, &past);
+        if replaced
+            && let Some(bytes) = backend.read_past(&name, &Moment::Before(past.change.clone()))?
+            && (Version::of(&bytes) == *version || past.edits.len() == 1)
+        {
+            return Ok(bytes);
+        }
+    }
+    Err(not_in_history(format!("version {version} of `{at}`")))
+}
+
+/// What was called `name` after a change, as it was called before it.
+fn earlier_name(name: Locator, past: &Past) -> Locator {
+    past.edits.iter().rev().fold(name, |name, edit| {
+        let earlier = edit.to.as_ref().and_then(|to| name.rebased(to, &edit.at));
+        earlier.unwrap_or(name)
+    })
+}

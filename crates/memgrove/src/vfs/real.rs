@@ -310,9 +310,7 @@ impl VfsFile for RealFile {
     }
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        // A wrong length in a damaged file must not make us reserve what is not there.
-        let there = usize::try_from(self.0.metadata()?.size().saturating_sub(offset)).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; len.min(there)];
+        let mut bytes = vec![0; len];
         let mut filled = 0;
         while filled < bytes.len() {
             match self.0.read_at(&mut bytes[filled..], offset + filled as u64) {

@@ -3,5 +3,12 @@
 mod conformance;
 mod crash;
 mod faults;
+mod files;
+mod hostile;
 mod local;
+mod memory_tool;
+mod past;
+mod processes;
 mod registry;
+mod scoped;
+mod tidy;

@@ -86,7 +86,10 @@ impl Core {
         if let Err(error) = journal.append(&record, self.reserve_bytes) {
             self.remove_temps(&record);
             self.remove_folders(&folders);
-            return Err(Error::from_io(error, "the journal"));
+            return Err(match journal.doubtful {
+                true => self.fail(error, "the journal"),
+                false => Error::from_io(error, "the journal"),
+            });
         }
         journal.prepared.insert(record.header.seq, inodes);
         for entry in &record.header.edits {
@@ -101,18 +104,17 @@ impl Core {
     /// it. A full disk shows here, before anything has happened.
     fn prepare(&self, record: &Record) -> Result<Prepared> {
         let mut done = Prepared::default();
-        let moves = |entry: &Entry| matches!(entry, Entry::Rename { folder: true, .. });
-        if record.header.edits.iter().any(moves) {
-            // The folders that the files go to may not exist yet.
-            return Ok(done);
-        }
+        // A folder that is missing now may come to be by an earlier edit: then it is made later.
+        let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
+        let plain = !record.header.edits.iter().any(moves);
         for (index, entry) in record.header.edits.iter().enumerate() {
             let Entry::Write { at, .. } = entry else {
                 done.inodes.push(None);
                 continue;
             };
             let temp = self.temp_name(record.header.seq, index);
-            let made = self.make_parents(at).map(|made| done.folders.extend(made));
+            let made = if plain { self.make_parents(at) } else { Ok(Vec::new()) };
+            let made = made.map(|made| done.folders.extend(made));
             match made.and_then(|()| self.write_temp(&temp, record.after(index))) {
                 Ok(inode) => done.inodes.push(Some(inode)),
                 Err(error) => {

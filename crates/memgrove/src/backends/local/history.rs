@@ -123,6 +123,8 @@ impl Core {
                         return kept.map(|bytes| Some(cut(bytes, size))).ok_or_else(|| too_old(&name));
                     }
                     Entry::Append { at, offset, .. } if *at == name => size = Some(size.unwrap_or(*offset)),
+                    // Before something was moved here, nothing was.
+                    Entry::Rename { to, .. } if name.is_within(to) => return Ok(None),
                     Entry::Rename { at, to, .. } => name = name.rebased(at, to).unwrap_or(name),
                     _ => {}
                 }

@@ -35,6 +35,8 @@ pub(super) struct Journal {
     /// Idempotency keys, the change each belongs to, and up to which record they have been read.
     pub(super) keys: HashMap<String, u64>,
     pub(super) keys_upto: u64,
+    /// Whether a record that was not to be may be there all the same.
+    pub(super) doubtful: bool,
 }
 
 pub(super) fn segment_name(first_seq: u64) -> String {
@@ -123,6 +125,7 @@ impl Journal {
             prepared: HashMap::new(),
             keys: HashMap::new(),
             keys_upto: 0,
+            doubtful: false,
         })
     }
 
@@ -219,9 +222,8 @@ impl Journal {
         }
         self.write_frame(&frame, start, ahead).and_then(|()| self.mark_file.write(&self.mark)).inspect_err(
             |_| {
-                // What half a record leaves behind is damage at the end, which every reader ignores and
-                // the next append removes.
-                let _ = self.file.set_len(start);
+                // It may be there whole, and must not come to life after a power cut.
+                self.doubtful = self.file.set_len(start).and_then(|()| self.file.sync_data()).is_err();
                 self.reserved = start;
                 self.mark = before;
             },

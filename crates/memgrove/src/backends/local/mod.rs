@@ -423,8 +423,7 @@ impl Core {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(meant(error, at)),
         }
-        at.check_creatable()?;
-        plan::View::new(self, None).check_twin(at)?;
+        plan::View::new(self, None).check_new(at)?;
         self.make_parents(&at.child("x")?).map_err(|error| meant(error, at))?;
         // Folders are not in the journal: sync them now, and what they are in.
         for folder in std::iter::once(at.clone()).chain(at.ancestors()).chain([Locator::root()]) {

@@ -134,37 +134,9 @@ impl Core {
     /// Undoes the edits of a record up to `index`, and says in the journal that it did not happen.
     fn take_back(&self, journal: &mut Journal, record: &Record, index: usize) -> io::Result<()> {
         for index in (0..=index).rev() {
-            let before = || {
-                let moment = Moment::Before(change_id(record.header.seq));
-                self.read_past(record.header.edits[index].at(), &moment).map_err(io::Error::other)
-            };
-            match &record.header.edits[index] {
-                Entry::Write { at, new, .. } if self.holds(at, new) => match before()? {
-                    Some(bytes) => self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?,
-                    None => self.tree.remove_file(&self.spelled(at))?,
-                },
-                Entry::Append { at, offset, len, created } => {
-                    if let Ok(file) = self.tree.open(&self.spelled(at), Open::Write)
-                        && file.stat()?.size == offset + len
-                    {
-                        file.set_len(*offset)?;
-                        if *created {
-                            self.tree.remove_file(&self.spelled(at))?;
-                        }
-                    }
-                }
-                Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
-                    if let Some(bytes) = before()? {
-                        self.replace(at, &bytes, &self.temp_name(record.header.seq, index))?;
-                    }
-                }
-                Entry::Delete { at, old: None, .. } => drop(self.tree.mkdir(at.key())),
-                Entry::Rename { at, to, .. } => match self.tree.rename(to.key(), at.key(), Rename::NoReplace)
-                {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                },
-                Entry::Write { .. } | Entry::Delete { .. } => {}
+            match self.take_back_edit(record, index) {
+                Err(error) if !is_changed_by_others(&error) => return Err(error),
+                _ => {}
             }
         }
         self.remove_temps(record);
@@ -177,6 +149,39 @@ impl Core {
         };
         journal.append(&Arc::new(Record::new(header, Vec::new())), self.reserve_bytes)?;
         journal.file.sync_data()
+    }
+
+    fn take_back_edit(&self, record: &Record, index: usize) -> io::Result<()> {
+        let temp = self.temp_name(record.header.seq, index);
+        let before = |at: &Locator| {
+            let moment = Moment::Before(change_id(record.header.seq));
+            self.read_past(at, &moment).map_err(io::Error::other)
+        };
+        match &record.header.edits[index] {
+            Entry::Write { at, new, .. } if self.holds(at, new) => match before(at)? {
+                Some(bytes) => self.replace(at, &bytes, &temp),
+                None => self.tree.remove_file(&self.spelled(at)),
+            },
+            Entry::Append { at, offset, len, created } => {
+                let file = self.tree.open(&self.spelled(at), Open::Write)?;
+                if file.stat()?.size == offset + len {
+                    file.set_len(*offset)?;
+                }
+                if *created && file.stat()?.size == 0 {
+                    self.tree.remove_file(&self.spelled(at))?;
+                }
+                Ok(())
+            }
+            Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
+                match before(at)? {
+                    Some(bytes) => self.replace(at, &bytes, &temp),
+                    None => Ok(()),
+                }
+            }
+            Entry::Delete { at, old: None, .. } => self.tree.mkdir(at.key()),
+            Entry::Rename { at, to, .. } => self.tree.rename(to.key(), at.key(), Rename::NoReplace),
+            Entry::Write { .. } | Entry::Delete { .. } => Ok(()),
+        }
     }
 
     /// Replaces a file's content without looking at what it was.
@@ -219,6 +224,8 @@ impl Core {
         }
         if !prepared {
             self.write_temp(&temp, record.after(index))?;
+        }
+        if record.header.edits.len() > 1 || !prepared {
             self.make_parents(at)?;
         }
         self.swap_in(journal, displaced, &temp, at, old)
@@ -445,4 +452,13 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Whether an error says that someone else has put another thing in the place.
+fn is_changed_by_others(error: &io::Error) -> bool {
+    use io::ErrorKind as E;
+    matches!(
+        error.kind(),
+        E::NotFound | E::NotADirectory | E::IsADirectory | E::AlreadyExists | E::InvalidInput
+    )
 }

@@ -9,7 +9,7 @@ use super::journal::Journal;
 use super::record::Entry;
 use super::{Core, absent_or, meant, not_regular};
 use crate::backend::{
-    Edit, Expect, FileKind, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
+    Depth, Edit, Expect, FileKind, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
 };
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::{Locator, collision_key};
@@ -155,7 +155,7 @@ impl<'a> View<'a> {
             There::Absent => return Err(gone(from, expect)),
             There::Folder(inode) => {
                 folder_expect(from, expect)?;
-                (true, *inode)
+                (true, inode.or_else(|| self.folder_inode(from)))
             }
             There::File { inode, .. } => {
                 self.check_expect(from, expect)?;
@@ -169,23 +169,44 @@ impl<'a> View<'a> {
         if !matches!(self.there(to)?, There::Absent) {
             return Err(exists(to));
         }
-        self.forget_name(from);
+        if to.parent() == from.parent() {
+            self.forget_name(from);
+        }
         self.check_new(to)?;
         if folder {
+            self.check_lengths(from, to)?;
             let within: Vec<_> = self.changed.keys().filter(|at| at.is_within(from)).cloned().collect();
             for at in within {
                 let moved = at.rebased(from, to).expect("it lies within");
                 let there = self.changed.remove(&at).expect("it was just seen");
                 self.changed.insert(moved, there);
             }
-            self.moves.push((from.clone(), to.clone()));
             self.twins.clear();
-            self.set(to, There::Folder(inode));
-        } else {
-            self.set(to, there);
-            self.set(from, There::Absent);
         }
+        self.moves.push((from.clone(), to.clone()));
+        self.set(to, there);
+        self.set(from, There::Absent);
         Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder, inode })
+    }
+
+    /// The folder that the disk has at a place that an earlier edit has put something into.
+    fn folder_inode(&self, at: &Locator) -> Option<u64> {
+        let stat = self.core.tree.stat(&self.core.spelled(&self.on_disk(at)?)).ok()?;
+        (stat.kind == FileKind::Folder).then_some(stat.inode)
+    }
+
+    /// Refuses a move that makes the key of anything in the folder too long.
+    fn check_lengths(&self, from: &Locator, to: &Locator) -> Result<()> {
+        let Some(name) = self.on_disk(from).filter(|_| to.key().len() > from.key().len()) else {
+            return Ok(());
+        };
+        let mut within = Vec::new();
+        self.core.list_into(&name, Depth::All, &mut within)?;
+        for info in within {
+            Locator::new(info.locator.rebased(&name, to).expect("it was listed beneath").key())?
+                .check_creatable()?;
+        }
+        Ok(())
     }
 
     /// Adds old bytes to the record, unless the journal's segment holds them already.
@@ -212,8 +233,11 @@ impl<'a> View<'a> {
                 _ => names.insert(key, at.name().to_owned()),
             };
         }
-        for folder in at.ancestors() {
-            if matches!(self.changed.get(&folder), Some(There::Absent)) && !matches!(there, There::Absent) {
+        if !matches!(there, There::Absent) {
+            for folder in at.ancestors() {
+                if matches!(self.changed.get(&folder), Some(There::Folder(_))) {
+                    break;
+                }
                 self.changed.insert(folder, There::Folder(None));
             }
         }
@@ -306,14 +330,20 @@ impl<'a> View<'a> {
     }
 
     /// Checks that a new name can be made here, and on every other system too.
-    fn check_new(&mut self, at: &Locator) -> Result<()> {
+    pub(super) fn check_new(&mut self, at: &Locator) -> Result<()> {
         at.check_creatable()?;
+        let parent = at.parent().filter(|parent| !parent.is_root());
+        if let Some(parent) = parent
+            && matches!(self.there(&parent)?, There::Absent)
+        {
+            self.check_new(&parent)?;
+        }
         self.check_twin(at)
     }
 
     /// Refuses a name that differs only in case, or in Unicode form, from one that is there: on
     /// many systems the two would be one file.
-    pub(super) fn check_twin(&mut self, at: &Locator) -> Result<()> {
+    fn check_twin(&mut self, at: &Locator) -> Result<()> {
         let parent = at.parent().unwrap_or_default();
         if !self.twins.contains_key(&parent) {
             let names = self.names_in(&parent)?;

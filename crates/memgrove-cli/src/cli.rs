@@ -1,0 +1,308 @@
+//! The command line: a rendering of the table of verbs, and the commands that are surfaces
+//! themselves.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use memgrove::backend::{Actor, Origin};
+use memgrove::{Error, Kind, Result};
+
+use crate::config::Environment;
+use crate::context::{Context, Input};
+use crate::demo::Demo;
+use crate::mcp;
+use crate::memory_tool;
+use crate::page::{Ink, Page, Paper};
+use crate::status::{self, Report};
+use crate::verbs::{self, Entry, On, Reply};
+
+const ABOUT: &str = "File-based memory for AI agents: plain files you own, safe under many agents at once";
+const AFTER_HELP: &str = "\
+The store is the one named by --store or MEMGROVE_STORE, else the nearest .memgrove/ at or above the
+working folder, else ~/.memgrove. Answers go to standard output, everything else to standard error.
+With --json an answer is one JSON object, and an error is {\"error\":{kind,code,message,hint}} on
+standard error. Exit codes:";
+
+/// Runs the program.
+pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = match command().try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return misspoken(&error, &arguments),
+    };
+    let look = Look::of(&matches);
+    match run(&matches, environment, look) {
+        Ok(code) => code,
+        Err(error) => {
+            report(&error, look);
+            ExitCode::from(status::exit_code(error.kind()))
+        }
+    }
+}
+
+/// Tells of a command line that cannot be understood. Help and version are answers.
+fn misspoken(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|argument| argument == "--json") {
+        let text = error.to_string();
+        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let error = Error::new(Kind::Invalid, sentence).hint("`memgrove --help` explains every command");
+        report(&error, Look { json: true, color: ColorChoice::Never });
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(status::exit_code(Kind::Invalid))
+}
+
+fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<ExitCode> {
+    let (words, arguments) = spoken(matches);
+    let session = environment.session.clone();
+    let actor = Actor { origin: Origin::User, client: Some("cli".to_owned()), session };
+    let store = matches.get_one::<PathBuf>("store").map(PathBuf::as_path);
+    let backend = matches.get_one::<String>("backend").cloned();
+    let cx = || Context::new(environment, store, backend, actor, Input::Terminal);
+    if let Some(program) = Program::named(&words, arguments)? {
+        return program.run(cx, look);
+    }
+    let reply = (entry(&words)?.run_matches)(arguments, &cx()?)?;
+    answer(reply.as_ref(), look)?;
+    Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
+}
+
+/// The words of the command that was given, joined as the table names them, and its arguments.
+fn spoken(matches: &ArgMatches) -> (String, &ArgMatches) {
+    let (mut words, mut here) = (Vec::new(), matches);
+    while let Some((word, below)) = here.subcommand() {
+        words.push(word);
+        here = below;
+    }
+    (words.join("_"), here)
+}
+
+/// Runs a verb with the words of a command line, in this process.
+pub(crate) fn speak(words: &[&str], cx: &Context) -> Result<Box<dyn Reply>> {
+    let given = std::iter::once("memgrove").chain(words.iter().copied());
+    let wrong = |error: clap::Error| Error::new(Kind::Invalid, error.to_string());
+    let matches = command().try_get_matches_from(given).map_err(wrong)?;
+    let (words, arguments) = spoken(&matches);
+    (entry(&words)?.run_matches)(arguments, cx)
+}
+
+fn entry(words: &str) -> Result<&'static Entry> {
+    let unknown = || Error::new(Kind::Invalid, format!("`{words}` is not a verb"));
+    entries().find(|entry| entry.name == words).ok_or_else(unknown)
+}
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    verbs::TABLE.iter().filter(|entry| entry.is_on(On::Cli))
+}
+
+/// The whole command line.
+pub(crate) fn command() -> Command {
+    let mut root = Command::new("memgrove")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(ABOUT)
+        .after_help(after_help())
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .max_term_width(100)
+        .args(global_arguments());
+    for entry in entries() {
+        root = match entry.name.split_once('_') {
+            None => root.subcommand((entry.augment)(Command::new(entry.name))),
+            Some((group, verb)) => {
+                let leaf = (entry.augment)(Command::new(verb));
+                if root.find_subcommand(group).is_none() {
+                    root = root.subcommand(group_of(group));
+                }
+                root.mut_subcommand(group, |command| command.subcommand(leaf))
+            }
+        };
+    }
+    Program::commands().into_iter().fold(root, Command::subcommand)
+}
+
+fn group_of(group: &'static str) -> Command {
+    let about = match group {
+        "file" => "Work on files, which agents know as /memories",
+        _ => "",
+    };
+    Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)
+}
+
+fn global_arguments() -> [Arg; 4] {
+    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Everywhere");
+    [
+        global("store")
+            .value_name("PATH")
+            .value_parser(value_parser!(PathBuf))
+            .help("The store's folder [also: MEMGROVE_STORE]"),
+        global("backend").value_name("NAME").help("The backend, instead of the one that the store names"),
+        global("json").action(ArgAction::SetTrue).help("Answer and report errors in JSON"),
+        global("color")
+            .value_name("WHEN")
+            .value_parser(["auto", "always", "never"])
+            .default_value("auto")
+            .hide_possible_values(true)
+            .help("auto, always or never"),
+    ]
+}
+
+fn after_help() -> String {
+    let codes = status::STATUS
+        .iter()
+        .map(|status| format!("  {:>2}  {:<12} {}", status.exit, status.kind.name(), status.advice));
+    let lines: Vec<String> = std::iter::once(AFTER_HELP.to_owned()).chain(codes).collect();
+    lines.join("\n")
+}
+
+/// How answers look.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    json: bool,
+    color: ColorChoice,
+}
+
+impl Look {
+    fn of(matches: &ArgMatches) -> Self {
+        let color = match matches.get_one::<String>("color").map(String::as_str) {
+            Some("always") => ColorChoice::Always,
+            Some("never") => ColorChoice::Never,
+            _ => ColorChoice::Auto,
+        };
+        Look { json: matches.get_flag("json"), color }
+    }
+
+    fn paper(self, stream: &impl anstream::stream::RawStream) -> Paper {
+        let choice = match self.color {
+            ColorChoice::Auto => AutoStream::choice(stream),
+            told => told,
+        };
+        if choice == ColorChoice::Never { Paper::Plain } else { Paper::Coloured }
+    }
+}
+
+fn answer(reply: &dyn Reply, look: Look) -> Result<()> {
+    let stdout = io::stdout();
+    let paper = look.paper(&stdout);
+    let mut out = io::BufWriter::new(stdout.lock());
+    let told = if look.json {
+        writeln!(out, "{}", reply.json_line())
+    } else {
+        reply.show(&mut Page::new(&mut out, paper))
+    };
+    match told.and_then(|()| out.flush()) {
+        // Whoever closed the pipe has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Error::from_io(error, "standard output")),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn report(error: &Error, look: Look) {
+    let mut stderr = io::stderr().lock();
+    // Whoever closed standard error does not want to know.
+    let _ = if look.json {
+        let report = serde_json::to_string(&Report::from(error)).expect("a report is plain data");
+        writeln!(stderr, "{report}")
+    } else {
+        let paper = look.paper(&io::stderr());
+        let mut page = Page::new(&mut stderr, paper);
+        page.ink(Ink::Removed, "error").and_then(|()| page.line(&format!(": {}", error.message()))).and_then(
+            |()| match error.hint_text() {
+                Some(hint) => page.line(&format!("  hint: {hint}")),
+                None => Ok(()),
+            },
+        )
+    };
+}
+
+/// A command that is a surface itself, or that prints something about the program.
+enum Program {
+    Demo(Demo),
+    MemoryTool(memory_tool::MemoryTool),
+    Mcp(mcp::Serve),
+    Completions(clap_complete::Shell),
+    Man(Option<PathBuf>),
+}
+
+impl Program {
+    fn commands() -> [Command; 5] {
+        [
+            Demo::augment_args(Command::new("demo")),
+            memory_tool::MemoryTool::augment_args(Command::new("memory-tool")),
+            mcp::Serve::augment_args(Command::new("mcp")),
+            Command::new("completions").about("Print the completions for a shell").arg(
+                Arg::new("shell")
+                    .value_name("SHELL")
+                    .required(true)
+                    .value_parser(value_parser!(clap_complete::Shell)),
+            ),
+            Command::new("man")
+                .about("Print the manual, or write a page for every command")
+                .arg(Arg::new("folder").value_name("DIR").value_parser(value_parser!(PathBuf))),
+        ]
+    }
+
+    fn named(words: &str, matches: &ArgMatches) -> Result<Option<Self>> {
+        let wrong = |error: clap::Error| Error::new(Kind::Invalid, error.to_string());
+        Ok(Some(match words {
+            "demo" => Program::Demo(Demo::from_arg_matches(matches).map_err(wrong)?),
+            "memory-tool" => {
+                Program::MemoryTool(memory_tool::MemoryTool::from_arg_matches(matches).map_err(wrong)?)
+            }
+            "mcp" => Program::Mcp(mcp::Serve::from_arg_matches(matches).map_err(wrong)?),
+            "completions" => {
+                let shell = matches.get_one("shell").copied();
+                Program::Completions(shell.unwrap_or(clap_complete::Shell::Bash))
+            }
+            "man" => Program::Man(matches.get_one("folder").cloned()),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn run(self, cx: impl FnOnce() -> Result<Context>, look: Look) -> Result<ExitCode> {
+        match self {
+            Program::Demo(program) => {
+                let stdout = io::stdout();
+                let paper = look.paper(&stdout);
+                program.run(&cx()?, &mut Page::new(&mut stdout.lock(), paper))?;
+            }
+            Program::MemoryTool(program) => program.run(&cx()?)?,
+            Program::Mcp(program) => program.run(&cx()?)?,
+            Program::Completions(shell) => {
+                let mut text = Vec::new();
+                clap_complete::generate(shell, &mut command(), "memgrove", &mut text);
+                printed(&text)?;
+            }
+            Program::Man(None) => {
+                let mut text = Vec::new();
+                clap_mangen::Man::new(command())
+                    .render(&mut text)
+                    .map_err(|error| Error::from_io(error, "the manual"))?;
+                printed(&text)?;
+            }
+            Program::Man(Some(folder)) => std::fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(command(), &folder))
+                .map_err(|error| Error::from_io(error, folder.display()))?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn printed(text: &[u8]) -> Result<()> {
+    match io::stdout().lock().write_all(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::from_io(error, "standard output"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,214 @@
+//! Where things are on this machine: the only reader of the environment, the home folder and the
+//! working folder.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use memgrove::{Error, Kind, Result};
+
+use crate::settings;
+
+/// The folder that holds a store, in a project or at home.
+pub(crate) const STORE_FOLDER: &str = ".memgrove";
+
+/// What the machine says, read once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    /// The working folder.
+    pub(crate) working: Option<PathBuf>,
+    /// The home folder.
+    pub(crate) home: Option<PathBuf>,
+    /// `MEMGROVE_STORE`.
+    pub(crate) store: Option<OsString>,
+    /// `MEMGROVE_SESSION`: names the conversation in the history.
+    pub(crate) session: Option<String>,
+    /// `XDG_STATE_HOME`.
+    pub(crate) state_home: Option<PathBuf>,
+    /// The folder for temporary files.
+    pub(crate) temporary: PathBuf,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    #[allow(clippy::disallowed_methods)] // The one place that may: everything else is handed this.
+    pub(crate) fn read() -> Self {
+        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Environment {
+            working: std::env::current_dir().ok(),
+            home: named("HOME").map(PathBuf::from).or_else(std::env::home_dir),
+            store: named("MEMGROVE_STORE"),
+            session: named("MEMGROVE_SESSION").and_then(|value| value.into_string().ok()),
+            state_home: named("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            temporary: std::env::temp_dir(),
+        }
+    }
+
+    /// The folder for what must not lie in a store: journals and locks of folders used in place.
+    pub(crate) fn state_folder(&self) -> Result<PathBuf> {
+        let base = match (&self.state_home, &self.home) {
+            (Some(state), _) => state.clone(),
+            (None, Some(home)) => home.join(".local/state"),
+            (None, None) => return Err(homeless()),
+        };
+        Ok(base.join("memgrove"))
+    }
+
+    /// A path as the user gave it, made absolute.
+    pub(crate) fn absolute(&self, given: &Path) -> Result<PathBuf> {
+        match &self.working {
+            _ if given.is_absolute() => Ok(given.to_owned()),
+            Some(working) => Ok(working.join(given)),
+            None => Err(Error::new(Kind::Io, "the working folder is gone").hint("use an absolute path")),
+        }
+    }
+
+    /// Finds the store: as told, else upward from the working folder, else at home.
+    ///
+    /// # Errors
+    /// `Io` where there is no working folder or no home to look in.
+    pub(crate) fn find_store(&self, flag: Option<&Path>) -> Result<Place> {
+        let told = flag
+            .map(|path| (path, How::Flag))
+            .or(self.store.as_ref().map(|value| (Path::new(value), How::Variable)));
+        if let Some((path, how)) = told {
+            return Ok(Place { root: self.absolute(path)?, how });
+        }
+        let home = self.home.as_ref().map(|home| home.join(STORE_FOLDER));
+        match (self.working.as_deref().and_then(upward), home) {
+            (Some(root), home) if home.as_ref() != Some(&root) => Ok(Place { root, how: How::Upward }),
+            (_, Some(root)) => Ok(Place { root, how: How::Home }),
+            (_, None) => Err(homeless()),
+        }
+    }
+}
+
+fn homeless() -> Error {
+    Error::new(Kind::Io, "there is no home folder").hint("name the store with --store PATH or MEMGROVE_STORE")
+}
+
+/// Where a store is, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The folder.
+    pub(crate) root: PathBuf,
+    /// How it was found.
+    pub(crate) how: How,
+}
+
+/// How a store was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By `--store`.
+    Flag,
+    /// By `MEMGROVE_STORE`.
+    Variable,
+    /// In the working folder or above it.
+    Upward,
+    /// Nowhere else, so at home.
+    Home,
+}
+
+impl How {
+    /// How it was found, as the end of a sentence.
+    pub(crate) fn because(self) -> &'static str {
+        match self {
+            How::Flag => "named by --store",
+            How::Variable => "named by MEMGROVE_STORE",
+            How::Upward => "found upward from the working folder",
+            How::Home => "the store at home",
+        }
+    }
+}
+
+/// The nearest store at or above a folder. In a linked git worktree the main checkout's store
+/// counts too, so that memory does not depend on which worktree an agent was started in.
+fn upward(from: &Path) -> Option<PathBuf> {
+    from.ancestors().find_map(|folder| {
+        let here = folder.join(STORE_FOLDER);
+        if here.is_dir() {
+            return Some(here);
+        }
+        let main = main_checkout(folder)?.join(STORE_FOLDER);
+        main.is_dir().then_some(main)
+    })
+}
+
+/// The folder of the main checkout, if this is a linked git worktree: its `.git` is a file that
+/// says `gitdir: <main>/.git/worktrees/<name>`.
+fn main_checkout(folder: &Path) -> Option<PathBuf> {
+    let link = folder.join(".git");
+    if !link.is_file() {
+        return None;
+    }
+    let text = settings::read_small(&link).ok()?;
+    let target = folder.join(text.strip_prefix("gitdir:")?.trim());
+    let worktrees = target.parent().filter(|path| path.ends_with("worktrees"))?;
+    let git = worktrees.parent().filter(|path| path.ends_with(".git"))?;
+    git.parent().map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(working: &Path, home: &Path) -> Environment {
+        Environment {
+            working: Some(working.to_owned()),
+            home: Some(home.to_owned()),
+            ..Environment::default()
+        }
+    }
+
+    fn made(path: PathBuf) -> PathBuf {
+        std::fs::create_dir_all(&path).expect("a temporary folder can be filled");
+        path
+    }
+
+    #[test]
+    fn the_nearest_store_wins_and_home_is_last() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let home = made(top.path().join("home"));
+        let deep = made(top.path().join("project/a/b"));
+        let found = |env: &Environment, flag: Option<&str>| {
+            let place = env.find_store(flag.map(Path::new)).expect("there is a home");
+            (place.root, place.how)
+        };
+        let mut env = environment(&deep, &home);
+        assert_eq!(found(&env, None), (home.join(".memgrove"), How::Home));
+        let project = made(top.path().join("project/.memgrove"));
+        assert_eq!(found(&env, None), (project, How::Upward));
+        let near = made(deep.join(".memgrove"));
+        assert_eq!(found(&env, None), (near, How::Upward));
+        env.working = Some(home.clone());
+        made(home.join(".memgrove"));
+        assert_eq!(found(&env, None), (home.join(".memgrove"), How::Home));
+        env.working = Some(deep.clone());
+        env.store = Some("elsewhere".into());
+        assert_eq!(found(&env, None), (deep.join("elsewhere"), How::Variable));
+        assert_eq!(found(&env, Some("/told")), ("/told".into(), How::Flag));
+    }
+
+    #[test]
+    fn a_linked_worktree_shares_the_store_of_its_main_checkout() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let main = made(top.path().join("main/.git/worktrees/topic"));
+        let store = made(top.path().join("main/.memgrove"));
+        let tree = made(top.path().join("trees/topic/src"));
+        let link = top.path().join("trees/topic/.git");
+        #[allow(clippy::disallowed_methods)] // A test's own file, as git would write it.
+        std::fs::write(&link, format!("gitdir: {}\n", main.display())).expect("a writable folder");
+        let env = environment(&tree, top.path());
+        assert_eq!(env.find_store(None).expect("a home").root, store);
+        #[allow(clippy::disallowed_methods)] // A submodule's link leads elsewhere.
+        std::fs::write(&link, "gitdir: ../../main/.git/modules/topic\n").expect("a writable folder");
+        assert_eq!(env.find_store(None).expect("a home").how, How::Home);
+    }
+
+    #[test]
+    fn without_a_home_the_error_says_what_to_do() {
+        let env = Environment::default();
+        let error = env.find_store(None).expect_err("there is nowhere to look");
+        assert_eq!(error.message(), "there is no home folder");
+        assert_eq!(error.hint_text(), Some("name the store with --store PATH or MEMGROVE_STORE"));
+    }
+}

@@ -1,0 +1,272 @@
+//! What a verb works with: the store, who asks, and what may be read.
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use memgrove::backend::{Actor, Note, Version};
+use memgrove::backends::Ram;
+use memgrove::clock::SystemClock;
+use memgrove::registry::OpenRequest;
+use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::config::{Environment, How, Place, STORE_FOLDER};
+use crate::settings::{self, Made, Settings};
+
+/// The folder of a store that the Memory Tool calls `/memories`.
+const FILES: &str = "files";
+/// The fewest characters of a version that stand for it.
+const VERSION_PREFIX_MIN: usize = 8;
+/// The largest text that is taken from standard input or a file.
+const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What a verb works with. Clones share the open store.
+#[derive(Clone)]
+pub(crate) struct Context {
+    shared: Arc<Shared>,
+    /// Who asks.
+    pub(crate) actor: Actor,
+    /// What text may be read from.
+    pub(crate) input: Input,
+}
+
+struct Shared {
+    environment: Environment,
+    target: Target,
+    backend: Option<String>,
+    opened: OnceLock<Memory>,
+}
+
+/// Which store a context opens.
+enum Target {
+    /// A store of ours.
+    Store(Place),
+    /// A folder that is used in place as `/memories`.
+    Folder(PathBuf),
+}
+
+/// Where a verb may take text from beside its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Nowhere: the caller sends everything.
+    None,
+    /// Standard input and files, at the command line.
+    Terminal,
+}
+
+/// What every verb that changes something takes.
+#[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Guard {
+    /// Only if it is at this version
+    ///
+    /// The first 8 characters of a version, or more, stand for it.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<String>,
+    /// Idempotency key
+    ///
+    /// A change with a key that was used before is not made again; the first answer is given again.
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) reason: Option<String>,
+}
+
+impl Context {
+    /// A context over the store that is found as [`Environment::find_store`] says.
+    pub(crate) fn new(
+        environment: Environment,
+        store: Option<&Path>,
+        backend: Option<String>,
+        actor: Actor,
+        input: Input,
+    ) -> Result<Self> {
+        let target = Target::Store(environment.find_store(store)?);
+        let shared = Shared { environment, target, backend, opened: OnceLock::new() };
+        Ok(Context { shared: Arc::new(shared), actor, input })
+    }
+
+    /// The same asker over a folder that itself is `/memories`. Nothing but memories is written
+    /// into it: the journal and the lock lie in the state folder.
+    pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
+        let environment = self.shared.environment.clone();
+        let given = environment.absolute(folder)?;
+        let folder = given.canonicalize().map_err(|error| Error::from_io(error, given.display()))?;
+        let shared = Shared {
+            environment,
+            target: Target::Folder(folder),
+            backend: self.shared.backend.clone(),
+            opened: OnceLock::new(),
+        };
+        Ok(Context { shared: Arc::new(shared), ..self.clone() })
+    }
+
+    /// The same store for another asker.
+    pub(crate) fn asked_by(&self, actor: Actor) -> Self {
+        Context { actor, ..self.clone() }
+    }
+
+    /// The same store and asker, with text from there.
+    pub(crate) fn taking(self, input: Input) -> Self {
+        Context { input, ..self }
+    }
+
+    /// What the machine says.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.shared.environment
+    }
+
+    /// The backend that was asked for by name.
+    pub(crate) fn backend_flag(&self) -> Option<&str> {
+        self.shared.backend.as_deref()
+    }
+
+    /// Where the store is, unless a folder is used in place.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        match &self.shared.target {
+            Target::Store(place) => Some(place),
+            Target::Folder(_) => None,
+        }
+    }
+
+    /// The folder of the store that is `/memories`.
+    pub(crate) fn files(&self) -> Locator {
+        match &self.shared.target {
+            Target::Store(_) => Locator::new(FILES).expect("a plain name is a locator"),
+            Target::Folder(_) => Locator::root(),
+        }
+    }
+
+    /// The memory, to read. A store at home that was never written to is an empty one.
+    pub(crate) fn reading(&self) -> Result<Memory> {
+        if let Some(memory) = self.shared.opened.get() {
+            return Ok(memory.clone());
+        }
+        if let Some(Place { root, how: How::Home }) = self.place()
+            && Settings::read(root)?.is_none()
+            && self.shared.backend.is_none()
+        {
+            return Ok(Memory::new(Store::new(Ram::default()), Arc::new(SystemClock)));
+        }
+        self.open()
+    }
+
+    /// The memory, to change. The store at home is made when it is first needed.
+    pub(crate) fn writing(&self) -> Result<Memory> {
+        if let Some(memory) = self.shared.opened.get() {
+            return Ok(memory.clone());
+        }
+        if let Some(Place { root, how: How::Home }) = self.place()
+            && settings::make_store(root, &random_id(), None)? == Made::Now
+        {
+            crate::notice(&format!("made a store at {}", root.display()));
+        }
+        self.open()
+    }
+
+    fn open(&self) -> Result<Memory> {
+        let clock = Arc::new(SystemClock);
+        let (root, state, configured) = match &self.shared.target {
+            Target::Store(place) => {
+                let settings = Settings::read(&place.root)?.ok_or_else(|| absent(place))?;
+                (place.root.clone(), None, settings.backend)
+            }
+            Target::Folder(folder) => {
+                let name = Version::of(folder.as_os_str().as_encoded_bytes());
+                let state = self.shared.environment.state_folder()?.join(name.as_str());
+                (folder.clone(), Some(located(&state)?), None)
+            }
+        };
+        let registry = Registry::standard();
+        let (_, registration) = registry.select(self.backend_flag(), configured.as_deref(), &[])?;
+        let request = OpenRequest { location: located(&root)?, state, clock: clock.clone() };
+        let backend = (registration.open)(&request)?;
+        let memory = Memory::new(Store::shared(backend), clock);
+        Ok(self.shared.opened.get_or_init(|| memory).clone())
+    }
+
+    /// What the history shall remember of a change.
+    pub(crate) fn note(&self, verb: &str, guard: &Guard) -> Note {
+        Note {
+            verb: verb.to_owned(),
+            actor: self.actor.clone(),
+            reason: guard.reason.clone(),
+            key: guard.key.clone(),
+            answer: None,
+        }
+    }
+
+    /// Text from an argument, a file, or standard input, in this order.
+    pub(crate) fn text(&self, given: Option<String>, from: Option<&Path>) -> Result<Vec<u8>> {
+        match (given, from, self.input) {
+            (Some(text), ..) => Ok(text.into_bytes()),
+            (None, Some(path), Input::Terminal) => {
+                let file =
+                    std::fs::File::open(path).map_err(|error| Error::from_io(error, path.display()))?;
+                bounded(file, &path.display().to_string())
+            }
+            (None, None, Input::Terminal) => {
+                let stdin = std::io::stdin();
+                if stdin.is_terminal() {
+                    crate::notice("reading the text from standard input; end it with Ctrl-D");
+                }
+                bounded(stdin.lock(), "standard input")
+            }
+            (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
+        }
+    }
+}
+
+impl Guard {
+    /// What must be there before the change; the first 8 characters of a version stand for it.
+    pub(crate) fn expected(&self, store: &Store, at: &Locator) -> Result<Option<Version>> {
+        let Some(given) = self.expect.as_deref() else { return Ok(None) };
+        let there = store.info_optional(at)?.and_then(|info| info.version);
+        match there {
+            Some(version) if version.as_str() == given => Ok(Some(version)),
+            _ if given.len() < VERSION_PREFIX_MIN => {
+                let message = format!("`{given}` is too short to name a version");
+                Err(Error::new(Kind::Invalid, message).hint("give at least its first 8 characters"))
+            }
+            Some(version) if version.as_str().starts_with(given) => Ok(Some(version)),
+            _ => Ok(Some(Version::new(given))),
+        }
+    }
+}
+
+/// A fresh random name, for stores and connections.
+pub(crate) fn random_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+fn absent(place: &Place) -> Error {
+    let root = place.root.display();
+    let error =
+        Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()));
+    let inside = place.root.join(STORE_FOLDER);
+    match inside.join(settings::FILE).is_file() {
+        true => error.hint(format!("there is one in it: name `{}`", inside.display())),
+        false => error.hint(format!("make one with `memgrove init {root}`")),
+    }
+}
+
+fn located(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::new(Kind::Invalid, format!("`{}` is not a UTF-8 path", path.display()))
+            .hint("use a folder whose name is UTF-8")
+    })
+}
+
+fn bounded(source: impl Read, what: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| Error::from_io(error, what))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(Error::new(Kind::Invalid, format!("`{what}` is larger than 256 MiB"))
+            .code(memgrove::error::code::TOO_LARGE)
+            .hint("split it into several files"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,142 @@
+//! `memgrove demo`: a minute with a store of its own.
+
+use std::io;
+
+use memgrove::backend::{Actor, Origin};
+use memgrove::{Error, Result};
+
+use crate::cli;
+use crate::context::{Context, Input, random_id};
+use crate::page::{Ink, Page};
+
+/// Show in a minute what memgrove does, in a temporary store
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {}
+
+/// Who takes a step.
+#[derive(Debug, Clone, Copy)]
+enum Who {
+    Person,
+    Agent,
+}
+
+struct Step {
+    told: &'static str,
+    who: Who,
+    words: &'static [&'static str],
+}
+
+const fn step(told: &'static str, who: Who, words: &'static [&'static str]) -> Step {
+    Step { told, who, words }
+}
+
+const STEPS: &[Step] = &[
+    step("A store is a folder of plain files.", Who::Person, &["init"]),
+    step(
+        "An agent keeps what it learns.",
+        Who::Agent,
+        &[
+            "file",
+            "create",
+            "/memories/user/preferences.md",
+            "--text",
+            "# Preferences\n- answers in English, short\n- tabs, never spaces\n- deploys on Tuesdays\n",
+        ],
+    ),
+    step(
+        "",
+        Who::Agent,
+        &[
+            "file",
+            "create",
+            "/memories/projects/silica.md",
+            "--text",
+            "# Silica\nA static site generator.\n\n## Decisions\n- Rust, one binary\n- deploys from `main`\n\n## Open\n- dark mode\n",
+        ],
+    ),
+    step(
+        "",
+        Who::Agent,
+        &[
+            "file",
+            "create",
+            "/memories/lessons/flaky-tests.md",
+            "--text",
+            "The clock test failed on CI only: it read the real time zone. Pass the clock in.\n",
+        ],
+    ),
+    step("In the next conversation it finds it again.", Who::Agent, &["find", "deploys"]),
+    step("It reads what it needs.", Who::Agent, &["file", "view", "/memories/projects/silica.md"]),
+    step(
+        "It corrects one line, and says why.",
+        Who::Agent,
+        &[
+            "file",
+            "replace",
+            "/memories/projects/silica.md",
+            "--old",
+            "- deploys from `main`",
+            "--new",
+            "- deploys from `release`, tagged",
+            "--reason",
+            "the user changed the workflow",
+        ],
+    ),
+    step("You see what it changed.", Who::Person, &["diff", "file:/memories/projects/silica.md"]),
+    step(
+        "One day it deletes something that you need.",
+        Who::Agent,
+        &["file", "delete", "/memories/user/preferences.md", "--reason", "seemed outdated"],
+    ),
+    step("Nothing is ever gone.", Who::Person, &["history", "--limit", "3"]),
+    step("You look at what an undo would do, and do it.", Who::Person, &["undo", "--dry-run"]),
+    step("", Who::Person, &["undo"]),
+    step("", Who::Person, &["read", "file:/memories/user/preferences.md"]),
+    step("The files are yours, and the store checks itself.", Who::Person, &["doctor"]),
+];
+
+impl Demo {
+    /// Takes the steps, showing each.
+    pub(crate) fn run(self, cx: &Context, page: &mut Page<'_>) -> Result<()> {
+        let id = random_id();
+        let name = format!("memgrove-demo-{}", id.get(..8).unwrap_or(&id));
+        let store = cx.environment().temporary.join(name);
+        let cx =
+            Context::new(cx.environment().clone(), Some(&store), None, cx.actor.clone(), Input::Terminal)?;
+        for step in STEPS {
+            let actor = match step.who {
+                Who::Person => Actor { origin: Origin::User, client: Some("you".into()), session: None },
+                Who::Agent => Actor {
+                    origin: Origin::Agent,
+                    client: Some("assistant".into()),
+                    session: Some("demo".into()),
+                },
+            };
+            let reply = cli::speak(step.words, &cx.asked_by(actor))?;
+            shown(page, step, reply.as_ref()).map_err(|error| Error::from_io(error, "standard output"))?;
+        }
+        let end = format!(
+            "\nThe store is {}\nLook around with any file manager, then delete it.\n",
+            store.display()
+        );
+        page.put(&end).map_err(|error| Error::from_io(error, "standard output"))
+    }
+}
+
+fn shown(page: &mut Page<'_>, step: &Step, reply: &dyn crate::verbs::Reply) -> io::Result<()> {
+    if !step.told.is_empty() {
+        page.ink(Ink::Warning, &format!("\n# {}\n", step.told))?;
+    }
+    let words: Vec<String> = step.words.iter().map(|word| quoted(word)).collect();
+    page.ink(Ink::Strong, &format!("$ memgrove {}\n", words.join(" ")))?;
+    reply.show(page)
+}
+
+/// A word as a shell would want it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.:".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.trim_end().replace('\'', "'\\''")),
+    }
+}

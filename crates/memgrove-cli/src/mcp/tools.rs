@@ -1,0 +1,247 @@
+//! The table of verbs as MCP tools: descriptions and schemas as short as they can be, because
+//! every agent pays for them in every conversation.
+
+use std::sync::Arc;
+
+use memgrove::{Error, Kind, Result};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::verbs::{Effect, Entry, On, Reply, TABLE};
+
+/// Which tools a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// What most agents need
+    Core,
+    /// For agents that know Anthropic's Memory Tool
+    Files,
+    /// Every tool
+    All,
+}
+
+impl Profile {
+    fn offers(self, entry: &Entry) -> bool {
+        match self {
+            Profile::Core => entry.is_on(On::Core),
+            Profile::Files => entry.is_on(On::Files),
+            Profile::All => [On::Core, On::Files, On::All].iter().any(|on| entry.is_on(*on)),
+        }
+    }
+}
+
+/// The tools of one server.
+pub(crate) struct Toolbox {
+    offered: Vec<(&'static Entry, Tool)>,
+}
+
+impl Toolbox {
+    /// The tools of a profile.
+    pub(crate) fn new(profile: Profile) -> Self {
+        let offered = TABLE.iter().filter(|entry| profile.offers(entry)).map(|entry| (entry, tool(entry)));
+        Toolbox { offered: offered.collect() }
+    }
+
+    /// The tools as they are listed.
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        self.offered.iter().map(|(_, tool)| tool.clone()).collect()
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// `Invalid` for a tool that is not offered and for arguments it does not take; else the verb's.
+    pub(crate) fn call(&self, name: &str, arguments: Value, cx: &Context) -> Result<Box<dyn Reply>> {
+        let Some((entry, tool)) = self.offered.iter().find(|(entry, _)| entry.name == name) else {
+            let names: Vec<&str> = self.offered.iter().map(|(entry, _)| entry.name).collect();
+            return Err(Error::new(Kind::Invalid, format!("there is no tool `{}`", name.escape_default()))
+                .hint(format!("choose from: {}", names.join(", "))));
+        };
+        let arguments = fitted(name, &tool.input_schema, arguments)?;
+        (entry.run_json)(arguments, cx)
+    }
+}
+
+/// The arguments, checked against the schema one by one, so that a model is told which is wrong.
+/// One that is null is as good as left out.
+fn fitted(name: &str, schema: &JsonObject, arguments: Value) -> Result<Value> {
+    let wrong = |message: String| Error::new(Kind::Invalid, message);
+    let Value::Object(mut given) = arguments else {
+        return Err(wrong(format!("the arguments of `{name}` are not an object")));
+    };
+    given.retain(|_, value| !value.is_null());
+    let known = schema.get("properties").and_then(Value::as_object);
+    for (argument, value) in &given {
+        let shown = argument.escape_default();
+        let Some(property) = known.and_then(|known| known.get(argument)) else {
+            let names: Vec<&str> =
+                known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+            return Err(wrong(format!("`{name}` takes no argument `{shown}`"))
+                .hint(format!("it takes: {}", names.join(", "))));
+        };
+        match property.get("type").and_then(Value::as_str) {
+            Some(kind) if !is_a(kind, value) => {
+                return Err(wrong(format!("`{shown}` of `{name}` is not of the type {kind}")));
+            }
+            _ => {}
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    match required.filter_map(Value::as_str).find(|argument| !given.contains_key(*argument)) {
+        Some(missing) => Err(wrong(format!("`{name}` needs the argument `{missing}`"))),
+        None => Ok(Value::Object(given)),
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+fn tool(entry: &Entry) -> Tool {
+    let mut input = (entry.input)().to_value();
+    let description = input.as_object_mut().and_then(|schema| schema.remove("description"));
+    let description = description.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let mut tool = Tool::new(entry.name, first_line(description).to_owned(), trimmed(input, Words::First))
+        .with_title(entry.title)
+        .with_raw_output_schema(trimmed((entry.output)().to_value(), Words::None));
+    let annotations = ToolAnnotations::new()
+        .read_only(entry.effect == Effect::Read)
+        .destructive(entry.effect == Effect::Remove)
+        .idempotent(entry.effect == Effect::Read)
+        .open_world(false);
+    tool.annotations = Some(annotations);
+    tool
+}
+
+/// What a model needs of a description: its first line, without what the command line adds to it.
+fn first_line(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or("");
+    line.split_once(" [").map_or(line, |(words, _)| words)
+}
+
+/// What is kept of a schema's descriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// The first line.
+    First,
+    /// Nothing: the names say it.
+    None,
+}
+
+/// A schema without what costs tokens and says nothing.
+fn trimmed(mut schema: Value, words: Words) -> Arc<JsonObject> {
+    trim(&mut schema, words);
+    match schema {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+fn trim(schema: &mut Value, words: Words) {
+    let Value::Object(object) = schema else { return };
+    object.retain(|key, value| match key.as_str() {
+        "$schema" | "title" | "format" | "minimum" => false,
+        "default" => value.is_number(),
+        "description" => words == Words::First,
+        _ => true,
+    });
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = first_line(text).to_owned();
+    }
+    // What is optional is left out, never null.
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    for (key, value) in object.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "$defs", Value::Object(parts)) => {
+                parts.values_mut().for_each(|part| trim(part, words));
+            }
+            ("items", part) => trim(part, words),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(parts)) => {
+                parts.iter_mut().for_each(|part| trim(part, words));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::portion;
+
+    /// What a client puts before the model.
+    fn read_by_models(tool: &Tool) -> String {
+        let schema = serde_json::to_string(&*tool.input_schema).expect("a schema is plain data");
+        format!("{}{}{schema}", tool.name, tool.description.as_deref().unwrap_or_default())
+    }
+
+    /// A ratchet: raise it only for a tool that is worth what every conversation pays for it.
+    #[test]
+    fn the_tool_lists_are_short() {
+        for (profile, listed_max, read_max) in
+            [(Profile::Core, 2_300, 1_000), (Profile::Files, 950, 450), (Profile::All, 3_200, 1_600)]
+        {
+            let tools = Toolbox::new(profile).tools();
+            let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));
+            let read: usize = tools.iter().map(|tool| portion::tokens(&read_by_models(tool))).sum();
+            println!("{profile:?}: {} tools, {read} tokens for the model, {listed} on the wire", tools.len());
+            assert!(listed <= listed_max, "{profile:?} lists {listed} tokens, more than {listed_max}");
+            assert!(read <= read_max, "{profile:?} costs the model {read} tokens, more than {read_max}");
+        }
+    }
+
+    #[test]
+    fn every_tool_is_described_whole() {
+        for tool in Toolbox::new(Profile::All).tools() {
+            let name = &tool.name;
+            assert!(tool.title.is_some_and(|title| !title.is_empty()), "{name} has no title");
+            assert!(tool.description.is_some_and(|text| !text.is_empty()), "{name} has no description");
+            assert_eq!(tool.input_schema.get("type"), Some(&"object".into()), "{name}");
+            let output = tool.output_schema.expect("every verb answers with a struct");
+            assert_eq!(output.get("type"), Some(&"object".into()), "{name}");
+            let annotations = tool.annotations.expect("every verb has an effect");
+            assert_eq!(annotations.open_world_hint, Some(false), "{name}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_checked_one_by_one() {
+        let schema = trimmed((TABLE[4].input)().to_value(), Words::First);
+        let check = |arguments: Value, expected: Result<Value, &str>| {
+            let got = fitted("file_insert", &schema, arguments);
+            assert_eq!(got.as_ref().map_err(Error::message), expected.as_ref().map_err(|text| *text));
+        };
+        use serde_json::json;
+        let good = json!({"path": "a", "line": 1, "text": "x"});
+        check(good.clone(), Ok(good.clone()));
+        check(json!({"path": "a", "line": 1, "text": "x", "key": null}), Ok(good));
+        check(json!({"path": "a", "text": "x"}), Err("`file_insert` needs the argument `line`"));
+        check(
+            json!({"path": "a", "line": "1", "text": "x"}),
+            Err("`line` of `file_insert` is not of the type integer"),
+        );
+        check(json!({"pth": "a"}), Err("`file_insert` takes no argument `pth`"));
+        check(json!([]), Err("the arguments of `file_insert` are not an object"));
+    }
+
+    #[test]
+    fn schemas_are_trimmed() {
+        let schema = trimmed((TABLE[1].input)().to_value(), Words::First);
+        let told = serde_json::to_string(&*schema).expect("plain data");
+        assert!(!told.contains("$schema") && !told.contains("null") && !told.contains("$ref"), "{told}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Who may read a store: its owner, and nobody else.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use memgrove::backend::{Finding, Level};
+use memgrove::{Error, Result};
+
+/// What is wrong with the modes of a store's files and folders, as one finding.
+///
+/// # Errors
+/// `Denied` or `Io` where a folder cannot be looked into.
+pub(crate) fn check(root: &Path) -> Result<Option<Finding>> {
+    let open = open_to_others(root)?;
+    let Some(first) = open.first() else { return Ok(None) };
+    let first = first.strip_prefix(root).unwrap_or(first).display().to_string();
+    let at = if first.is_empty() { ".".to_owned() } else { first };
+    let what = match open.len() {
+        1 => "other users of this machine may read it".to_owned(),
+        count => format!("other users of this machine may read it and {} more", count - 1),
+    };
+    let hint = "`memgrove doctor --fix` takes that away".to_owned();
+    Ok(Some(Finding { level: Level::Warning, at, what, hint }))
+}
+
+/// Takes away what others may do, and says for how many files and folders.
+///
+/// # Errors
+/// `Denied` or `Io` as the machine says.
+pub(crate) fn mend(root: &Path) -> Result<usize> {
+    let open = open_to_others(root)?;
+    for path in &open {
+        close_to_others(path).map_err(|error| Error::from_io(error, path.display()))?;
+    }
+    Ok(open.len())
+}
+
+/// Every file and folder of the store that others have any right to; links are not followed.
+fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut open = Vec::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let wrong = |error| Error::from_io(error, path.display());
+        let metadata = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            metadata => metadata.map_err(wrong)?,
+        };
+        if metadata.is_dir() {
+            for entry in fs::read_dir(&path).map_err(wrong)? {
+                waiting.push(entry.map_err(wrong)?.path());
+            }
+        }
+        if (metadata.is_dir() || metadata.is_file()) && others_may(&metadata) {
+            open.push(path);
+        }
+    }
+    open.sort();
+    Ok(open)
+}
+
+#[cfg(unix)]
+fn others_may(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn others_may(_: &Metadata) -> bool {
+    false
+}
+
+/// Changes the mode through an open file, so that a link that took its place meanwhile is not
+/// followed.
+#[cfg(unix)]
+fn close_to_others(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    let mode = file.metadata()?.permissions().mode() & 0o700;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}

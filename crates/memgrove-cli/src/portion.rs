@@ -1,0 +1,176 @@
+//! How much of an answer fits: budgets in tokens, ranges of lines, sizes for people.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How many bytes of text are about one token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// About how many tokens a text is.
+pub(crate) fn tokens(text: &str) -> usize {
+    text.len().div_ceil(BYTES_PER_TOKEN)
+}
+
+/// A range of lines, counted from 1, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct LineRange {
+    from: usize,
+    to: usize,
+}
+
+impl Default for LineRange {
+    fn default() -> Self {
+        LineRange { from: 1, to: usize::MAX }
+    }
+}
+
+impl FromStr for LineRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a range of lines such as 10:20, 10: or 10");
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|line| *line > 0);
+        let (from, to) = match text.split_once(':') {
+            None => (number(text), number(text)),
+            Some((from, "")) => (number(from), Some(usize::MAX)),
+            Some(("", to)) => (Some(1), number(to)),
+            Some((from, to)) => (number(from), number(to)),
+        };
+        match (from, to) {
+            (Some(from), Some(to)) if from <= to => Ok(LineRange { from, to }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl TryFrom<String> for LineRange {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl JsonSchema for LineRange {
+    fn schema_name() -> Cow<'static, str> {
+        "LineRange".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
+}
+
+/// The part of a text that was asked for and fits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cut<'a> {
+    /// The part, without its last newline.
+    pub(crate) text: &'a str,
+    /// The number of its first line.
+    pub(crate) from: usize,
+    /// The number of its last line.
+    pub(crate) to: usize,
+    /// The lines of the whole text.
+    pub(crate) lines: usize,
+    wanted_to: usize,
+}
+
+impl Cut<'_> {
+    /// What did not fit, and how to get it.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let wanted = self.wanted_to.min(self.lines);
+        (self.to < wanted).then(|| {
+            format!("lines {} to {wanted} left out: view with lines \"{}:\"", self.to + 1, self.to + 1)
+        })
+    }
+}
+
+/// Cuts the lines of a range out of a text, as many as fit the budget but at least one.
+pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let bytes_max = budget.saturating_mul(BYTES_PER_TOKEN);
+    let (mut at, mut part, mut to) = (0, body.len()..body.len(), range.from - 1);
+    for (line, number) in body.split('\n').zip(1..) {
+        let end = at + line.len();
+        let first = number == range.from;
+        if number > range.to || (!first && number > range.from && end - part.start > bytes_max) {
+            break;
+        }
+        if number >= range.from {
+            part = if first { at..end } else { part.start..end };
+            to = number;
+        }
+        at = end + 1;
+    }
+    let lines = body.split('\n').count();
+    Cut { text: &body[part], from: range.from, to, lines, wanted_to: range.to }
+}
+
+/// A size as people read it: 0B, 1023B, 1.5K, 2M.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "K", "M", "G"] {
+        if value < 1024.0 || unit == "G" {
+            let text = format!("{value:.1}");
+            return format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text));
+        }
+        value /= 1024.0;
+    }
+    format!("{bytes}B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_lines() {
+        let check = |text: &str, range: Option<(usize, usize)>| {
+            assert_eq!(text.parse().ok(), range.map(|(from, to)| LineRange { from, to }), "{text}");
+        };
+        check("3", Some((3, 3)));
+        check("3:5", Some((3, 5)));
+        check("3:", Some((3, usize::MAX)));
+        check(":5", Some((1, 5)));
+        check("0", None);
+        check("5:3", None);
+        check("", None);
+        check("a:b", None);
+    }
+
+    #[test]
+    fn cuts() {
+        let check = |text: &str, range: &str, budget: usize, part: &str, left_out: Option<&str>| {
+            let cut = lines(text, range.parse().expect("a range"), budget);
+            assert_eq!((cut.text, cut.left_out().as_deref()), (part, left_out), "{text:?} {range}");
+        };
+        check("a\nb\nc\n", "1:", 99, "a\nb\nc", None);
+        check("a\nb\nc", "2:", 99, "b\nc", None);
+        check("a\nb\nc", "2", 99, "b", None);
+        check("a\nb\nc", "9:", 99, "", None);
+        check("", "1:", 99, "", None);
+        check("\n\n", "1:", 99, "\n", None);
+        check("aaaa\nbbbb\ncccc\n", "1:", 2, "aaaa", Some("lines 2 to 3 left out: view with lines \"2:\""));
+        check(
+            "a very long first line\nb\n",
+            "1:",
+            1,
+            "a very long first line",
+            Some("lines 2 to 2 left out: view with lines \"2:\""),
+        );
+    }
+
+    #[test]
+    fn sizes() {
+        let sizes = [0, 1023, 1024, 1536, 1 << 20, 5 << 30].map(size);
+        assert_eq!(sizes, ["0B", "1023B", "1K", "1.5K", "1M", "5G"]);
+    }
+}

@@ -1,0 +1,158 @@
+//! `memgrove.toml`: what a store says of itself. Only settings that are safe to obey from a
+//! repository that somebody else wrote.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use memgrove::registry::DEFAULT_PROTOCOL;
+use memgrove::{Error, Kind, Result};
+use serde::Deserialize;
+
+/// The file's name, in the root of a store.
+pub(crate) const FILE: &str = "memgrove.toml";
+/// The newest format of a store that this program knows.
+pub(crate) const FORMAT: u32 = 1;
+/// What a store in a git repository keeps out of it.
+const GITIGNORE: &str = "# What memgrove keeps for this machine alone.\n.journal/\n.lock\n";
+const SETTINGS_BYTES_MAX: u64 = 64 * 1024;
+
+/// The settings of one store.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Settings {
+    /// The format of the store's folders and files.
+    pub(crate) format: u32,
+    /// Names the store, wherever its folder is moved.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    /// The protocol of its backend.
+    #[serde(default)]
+    pub(crate) backend: Option<String>,
+    /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
+    #[serde(flatten)]
+    pub(crate) unknown: toml::Table,
+}
+
+impl Settings {
+    /// Reads the settings of a store; `None` where there are none.
+    ///
+    /// # Errors
+    /// `Corrupt` for a file that cannot be understood; `Unsupported` for a newer format.
+    pub(crate) fn read(root: &Path) -> Result<Option<Settings>> {
+        let path = root.join(FILE);
+        let text = match read_small(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::from_io(error, path.display())),
+        };
+        let settings: Settings = toml::from_str(&text).map_err(|error| {
+            Error::new(Kind::Corrupt, format!("`{}`: {}", path.display(), error.message()))
+                .hint("mend it by hand: it needs at least `format = 1`")
+        })?;
+        if settings.format > FORMAT {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("the store is of format {}, and this memgrove knows up to {FORMAT}", settings.format),
+            )
+            .hint("use a newer memgrove; nothing was changed"));
+        }
+        Ok(Some(settings))
+    }
+}
+
+/// What came of making a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// There was none before.
+    Now,
+    /// There was one already, and it was left alone.
+    Before,
+}
+
+/// Makes a store in a folder, unless one is there. Several processes may do this at once.
+///
+/// # Errors
+/// `Denied`, `Full` or `Io` as the machine says; `Exists` where a file is in the way.
+pub(crate) fn make_store(root: &Path, id: &str, backend: Option<&str>) -> Result<Made> {
+    if Settings::read(root)?.is_some() {
+        return Ok(Made::Before);
+    }
+    make_folder(root).map_err(|error| Error::from_io(error, root.display()))?;
+    let backend = backend.unwrap_or(DEFAULT_PROTOCOL);
+    let text = format!("format = {FORMAT}\nid = \"{id}\"\nbackend = \"{backend}\"\n");
+    let placed = place(root, ".gitignore", GITIGNORE, id).and_then(|_| place(root, FILE, &text, id));
+    placed.map_err(|error| Error::from_io(error, root.display()))
+}
+
+fn make_folder(root: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(root)
+}
+
+/// Puts a whole file in place, unless one is there: readers never see half of it.
+#[allow(clippy::disallowed_methods)] // These two files make the store, so they cannot go through it.
+fn place(root: &Path, name: &str, text: &str, id: &str) -> std::io::Result<Made> {
+    let new = root.join(format!(".{name}.{id}.new"));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&new)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| match fs::hard_link(&new, root.join(name)) {
+        Ok(()) => Ok(Made::Now),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Made::Before),
+        // A file system without hard links.
+        Err(_) => fs::rename(&new, root.join(name)).map(|()| Made::Now),
+    });
+    let _ = fs::remove_file(&new);
+    fs::File::open(root)?.sync_all()?;
+    placed
+}
+
+/// Reads a small file of text whole.
+pub(crate) fn read_small(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(SETTINGS_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<Settings>> {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        place(root.path(), FILE, text, "x").expect("an empty folder takes a file");
+        Settings::read(root.path())
+    }
+
+    #[test]
+    fn a_made_store_reads_back_and_is_made_once() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let store = root.path().join("a/.memgrove");
+        assert_eq!(make_store(&store, "one", None).expect("made"), Made::Now);
+        assert_eq!(make_store(&store, "two", None).expect("kept"), Made::Before);
+        let settings = Settings::read(&store).expect("readable").expect("there");
+        assert_eq!(settings.id.as_deref(), Some("one"));
+        assert_eq!(settings.backend.as_deref(), Some("device-local"));
+        let mut names: Vec<_> = fs::read_dir(&store)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        names.sort();
+        assert_eq!(names, [".gitignore", "memgrove.toml"]);
+    }
+
+    #[test]
+    fn unknown_keys_are_kept_and_bad_files_refused() {
+        let settings = read("format = 1\nfuture = true\n").expect("readable").expect("there");
+        assert!(settings.unknown.contains_key("future") && settings.backend.is_none());
+        assert_eq!(read("format = 2\n").expect_err("newer").kind(), Kind::Unsupported);
+        assert_eq!(read("id = \"x\"\n").expect_err("no format").kind(), Kind::Corrupt);
+        assert_eq!(read("nonsense").expect_err("no toml").kind(), Kind::Corrupt);
+    }
+}

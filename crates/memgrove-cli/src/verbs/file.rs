@@ -1,0 +1,290 @@
+//! The file operations as verbs.
+
+mod batch;
+mod view;
+
+pub(crate) use batch::Batch;
+pub(crate) use view::View;
+
+use std::io;
+use std::path::PathBuf;
+
+use memgrove::error::code;
+use memgrove::memory::{Done, Plan};
+use memgrove::shapes::files::{self, Limits, Outcome};
+use memgrove::{Error, Kind, Result, Store};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, On, Verb};
+use crate::address::{file_at, in_memories, path_of};
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+
+/// What a change of files did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Changed {
+    done: &'static str,
+    path: String,
+    /// Where it was before a rename.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// The first line that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+impl Changed {
+    fn new(cx: &Context, outcome: Outcome) -> Self {
+        let blank = |done, path| Changed {
+            done,
+            path: path_of(cx, path),
+            old_path: None,
+            size: None,
+            line: None,
+            version: None,
+            change: None,
+            replayed: false,
+        };
+        match outcome {
+            Outcome::Created { path, size } => Changed { size: Some(size), ..blank("created", &path) },
+            Outcome::Edited { path, size, line } => {
+                Changed { size: Some(size), line: Some(line), ..blank("edited", &path) }
+            }
+            Outcome::Deleted { path } => blank("deleted", &path),
+            Outcome::Renamed { old_path, new_path } => {
+                Changed { old_path: Some(path_of(cx, &old_path)), ..blank("renamed", &new_path) }
+            }
+        }
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.put(self.done)?;
+        page.put(" ")?;
+        if let Some(old) = &self.old_path {
+            page.put(&format!("{old} to "))?;
+        }
+        page.ink(Ink::Strong, &self.path)?;
+        if let Some(line) = self.line {
+            page.put(&format!(" at line {line}"))?;
+        }
+        let version = self.version.iter().map(|version| format!("version {}", short(version)));
+        let change = self.change.iter().map(|change| format!("change {change}"));
+        let replayed = self.replayed.then(|| "done before with this key".to_owned());
+        let facts: Vec<String> = version.chain(change).chain(replayed).collect();
+        if !facts.is_empty() {
+            page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
+        }
+        page.put("\n")
+    }
+}
+
+/// The beginning of a version, enough to name it.
+pub(crate) fn short(version: &str) -> &str {
+    version.get(..12).unwrap_or(version)
+}
+
+/// Plans and applies one file operation.
+fn change(
+    cx: &Context,
+    verb: &str,
+    guard: &Guard,
+    plan: impl FnMut(&Store) -> Result<Plan<Outcome>>,
+) -> Result<Changed> {
+    let done = cx.writing()?.apply(cx.note(verb, guard), plan).map_err(|error| in_memories(cx, error))?;
+    let Done { outcome, change, versions, replayed } = done;
+    let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
+    let change = change.map(|change| change.as_str().to_owned());
+    Ok(Changed { version, change, replayed, ..Changed::new(cx, outcome) })
+}
+
+/// Create a file; with `expect`, replace its whole content
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Create {
+    /// Such as /memories/notes.md
+    path: String,
+    /// The content [default: standard input]
+    #[arg(long, allow_hyphen_values = true)]
+    #[schemars(required)]
+    text: Option<String>,
+    /// A file whose bytes are the content
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Create {
+    const NAME: &'static str = "file_create";
+    const TITLE: &'static str = "Create a file";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let at = file_at(cx, &self.path)?;
+        let bytes = cx.text(self.text, self.from.as_deref())?;
+        let limits = Limits::default();
+        change(cx, Self::NAME, &self.guard, |store| match self.guard.expected(store, &at)? {
+            Some(version) => files::write(store, &at, bytes.clone(), Some(&version), &limits),
+            None => files::create(store, &at, bytes.clone(), &limits),
+        })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Replace text that is in a file exactly once
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Replace {
+    /// The file
+    path: String,
+    /// The text that is there, exactly
+    #[arg(long, allow_hyphen_values = true)]
+    old: String,
+    /// The text instead; none deletes
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    new: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Replace {
+    const NAME: &'static str = "file_replace";
+    const TITLE: &'static str = "Replace text in a file";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let at = file_at(cx, &self.path)?;
+        change(cx, Self::NAME, &self.guard, |store| {
+            let expect = self.guard.expected(store, &at)?;
+            files::replace(store, &at, &self.old, &self.new, expect.as_ref(), &Limits::default())
+        })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Insert lines before a line of a file
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Insert {
+    /// The file
+    path: String,
+    /// The line, from 1; one past the last appends
+    line: usize,
+    /// The text [default: standard input]
+    #[arg(long, allow_hyphen_values = true)]
+    #[schemars(required)]
+    text: Option<String>,
+    /// A file whose content is the text
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Insert {
+    const NAME: &'static str = "file_insert";
+    const TITLE: &'static str = "Insert lines into a file";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let at = file_at(cx, &self.path)?;
+        let text = String::from_utf8(cx.text(self.text, self.from.as_deref())?)
+            .map_err(|_| Error::new(Kind::Invalid, "the text to insert is not UTF-8").code(code::NOT_TEXT))?;
+        change(cx, Self::NAME, &self.guard, |store| {
+            let expect = self.guard.expected(store, &at)?;
+            files::insert(store, &at, self.line, &text, expect.as_ref(), &Limits::default())
+        })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Delete a file or an empty folder (undo brings it back)
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Delete {
+    /// The file or folder
+    path: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Delete {
+    const NAME: &'static str = "file_delete";
+    const TITLE: &'static str = "Delete a file";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let at = file_at(cx, &self.path)?;
+        change(cx, Self::NAME, &self.guard, |store| {
+            let expect = self.guard.expected(store, &at)?;
+            files::delete(store, &at, expect.as_ref())
+        })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Move a file or folder to a free place
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Rename {
+    /// Where it is
+    old_path: String,
+    /// Where it shall be
+    new_path: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Rename {
+    const NAME: &'static str = "file_rename";
+    const TITLE: &'static str = "Move a file or folder";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let from = file_at(cx, &self.old_path)?;
+        let to = file_at(cx, &self.new_path)?;
+        change(cx, Self::NAME, &self.guard, |store| {
+            let expect = self.guard.expected(store, &from)?;
+            files::rename(store, &from, &to, expect.as_ref())
+        })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}

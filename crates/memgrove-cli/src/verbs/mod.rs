@@ -1,0 +1,191 @@
+//! Every verb once: a struct whose doc comments are the help of the command line and the
+//! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
+
+pub(crate) mod file;
+pub(crate) mod memory;
+pub(crate) mod past;
+pub(crate) mod read;
+pub(crate) mod store;
+pub(crate) mod undo;
+
+use std::io;
+
+use clap::ArgMatches;
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::page::Page;
+
+/// The verbs, in the order in which help and tools list them.
+pub(crate) const TABLE: &[Entry] = &[
+    entry::<store::Init>(),
+    entry::<file::View>(),
+    entry::<file::Create>(),
+    entry::<file::Replace>(),
+    entry::<file::Insert>(),
+    entry::<file::Delete>(),
+    entry::<file::Rename>(),
+    entry::<file::Batch>(),
+    entry::<memory::MemoryCommand>(),
+    entry::<read::Read>(),
+    entry::<read::Find>(),
+    entry::<past::History>(),
+    entry::<undo::Diff>(),
+    entry::<undo::Restore>(),
+    entry::<undo::Undo>(),
+    entry::<store::Doctor>(),
+    entry::<store::Backends>(),
+];
+
+/// One verb: what it takes, what it does, and how its answer reads.
+pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
+    /// The name on the wire; on the command line its words are separate: `file_view` is
+    /// `memgrove file view`.
+    const NAME: &'static str;
+    /// The name that people see in a client.
+    const TITLE: &'static str;
+    /// What it does to the store.
+    const EFFECT: Effect;
+    /// Where it is offered.
+    const ON: &'static [On];
+    /// What it answers.
+    type Answer: Serialize + JsonSchema;
+
+    /// Does it.
+    fn run(self, cx: &Context) -> Result<Self::Answer>;
+
+    /// Shows the answer to a person, and as text to an agent.
+    fn show(answer: &Self::Answer, page: &mut Page<'_>) -> io::Result<()>;
+
+    /// The kind of failure that the answer itself tells of, if it does.
+    fn failed(_answer: &Self::Answer) -> Option<Kind> {
+        None
+    }
+}
+
+/// What a verb does to the store, as clients want to know before they let an agent use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Read,
+    /// It adds; nothing that was there is gone.
+    Add,
+    /// It may replace or remove (which the history keeps).
+    Remove,
+}
+
+/// Where a verb is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    /// The command line.
+    Cli,
+    /// The small default list of MCP tools.
+    Core,
+    /// The MCP tools for agents that know Anthropic's Memory Tool.
+    Files,
+    /// Every MCP tool.
+    All,
+}
+
+/// A verb as the surfaces see it.
+pub(crate) struct Entry {
+    /// As [`Verb::NAME`].
+    pub(crate) name: &'static str,
+    /// As [`Verb::TITLE`].
+    pub(crate) title: &'static str,
+    /// As [`Verb::EFFECT`].
+    pub(crate) effect: Effect,
+    /// As [`Verb::ON`].
+    pub(crate) on: &'static [On],
+    /// Adds the verb's arguments and help to a command.
+    pub(crate) augment: fn(clap::Command) -> clap::Command,
+    /// The schema of what it takes.
+    pub(crate) input: fn() -> schemars::Schema,
+    /// The schema of what it answers.
+    pub(crate) output: fn() -> schemars::Schema,
+    /// Runs it with the arguments of a command line.
+    pub(crate) run_matches: fn(&ArgMatches, &Context) -> Result<Box<dyn Reply>>,
+    /// Runs it with the arguments of a tool call.
+    pub(crate) run_json: fn(Value, &Context) -> Result<Box<dyn Reply>>,
+}
+
+/// An answer whose verb is not known any more.
+pub(crate) trait Reply: Send {
+    /// The answer as JSON.
+    fn json(&self) -> Value;
+    /// The answer as a line of JSON, its fields in their own order.
+    fn json_line(&self) -> String;
+    /// The answer for people.
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()>;
+    /// The kind of failure that it tells of, if it does.
+    fn failed(&self) -> Option<Kind>;
+}
+
+struct Replied<V: Verb>(V::Answer);
+
+impl<V: Verb> Reply for Replied<V>
+where
+    V::Answer: Send,
+{
+    fn json(&self) -> Value {
+        serde_json::to_value(&self.0).expect("answers are plain data with text keys")
+    }
+
+    fn json_line(&self) -> String {
+        serde_json::to_string(&self.0).expect("answers are plain data with text keys")
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        V::show(&self.0, page)
+    }
+
+    fn failed(&self) -> Option<Kind> {
+        V::failed(&self.0)
+    }
+}
+
+const fn entry<V>() -> Entry
+where
+    V: Verb + 'static,
+    V::Answer: Send,
+{
+    Entry {
+        name: V::NAME,
+        title: V::TITLE,
+        effect: V::EFFECT,
+        on: V::ON,
+        augment: |command| <V as clap::Args>::augment_args(command),
+        input: || schema::<V>(SchemaSettings::draft2020_12().for_deserialize()),
+        output: || schema::<V::Answer>(SchemaSettings::draft2020_12().for_serialize()),
+        run_matches: |matches, cx| {
+            let verb = V::from_arg_matches(matches).map_err(|error| invalid(error.to_string()))?;
+            Ok(Box::new(Replied::<V>(verb.run(cx)?)))
+        },
+        run_json: |arguments, cx| {
+            let verb: V = serde_json::from_value(arguments)
+                .map_err(|error| invalid(format!("the arguments of `{}` do not fit: {error}", V::NAME)))?;
+            Ok(Box::new(Replied::<V>(verb.run(cx)?)))
+        },
+    }
+}
+
+/// A schema that refers to nothing outside itself.
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> schemars::Schema {
+    settings.with(|settings| settings.inline_subschemas = true).into_generator().into_root_schema_for::<T>()
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(Kind::Invalid, message)
+}
+
+impl Entry {
+    /// Whether it is offered there.
+    pub(crate) fn is_on(&self, on: On) -> bool {
+        self.on.contains(&on)
+    }
+}

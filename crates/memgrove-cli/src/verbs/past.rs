@@ -1,0 +1,171 @@
+//! The past of memories: what happened, what it changed, and taking it back.
+
+use std::io;
+
+use memgrove::Result;
+use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, On, Verb};
+use crate::address::{address_of, in_memories, memory_at};
+use crate::context::Context;
+use crate::page::{Ink, Page};
+
+/// Tell what happened, newest first
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct History {
+    /// Only to this memory or folder
+    address: Option<String>,
+    /// At most so many changes
+    #[arg(long, default_value_t = LIMIT)]
+    #[serde(default = "limit")]
+    limit: usize,
+    /// Only before this change
+    #[arg(long, value_name = "CHANGE")]
+    before: Option<String>,
+}
+
+const LIMIT: usize = 20;
+
+fn limit() -> usize {
+    LIMIT
+}
+
+/// Past changes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HistoryAnswer {
+    changes: Vec<PastChange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+/// One past change.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PastChange {
+    change: String,
+    time: String,
+    verb: String,
+    by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    edits: Vec<PastEdit>,
+}
+
+/// What one edit did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PastEdit {
+    op: &'static str,
+    at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+}
+
+/// The most edits of one change that are told.
+const EDITS_MAX: usize = 20;
+
+impl Verb for History {
+    const NAME: &'static str = "history";
+    const TITLE: &'static str = "Show the history";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Core, On::Files];
+    type Answer = HistoryAnswer;
+
+    fn run(self, cx: &Context) -> Result<HistoryAnswer> {
+        let at = self.address.as_deref().map(|address| memory_at(cx, address)).transpose()?;
+        let before = self.before.map(ChangeId::new);
+        // One more than is shown tells whether there is more.
+        let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
+        let query = HistoryQuery { at, before, limit: ask };
+        let mut past = cx.reading()?.history(&query).map_err(|error| in_memories(cx, error))?;
+        let more = self.limit > 0 && past.len() > self.limit;
+        if more {
+            past.truncate(self.limit);
+        }
+        let last = past.last().map(|change| change.change.as_str().to_owned());
+        let left_out = last.filter(|_| more).map(|last| format!("older changes: history before {last}"));
+        Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
+    }
+
+    fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for change in &answer.changes {
+            change.show(page)?;
+        }
+        if answer.changes.is_empty() {
+            page.ink(Ink::Dim, "nothing has happened yet\n")?;
+        }
+        match &answer.left_out {
+            Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn told(cx: &Context, past: Past) -> PastChange {
+    let edits = past.edits.into_iter().map(|edit| PastEdit {
+        op: op_name(edit.op),
+        at: address_of(cx, &edit.at),
+        to: edit.to.map(|to| address_of(cx, &to)),
+        version: edit.new.map(|version| version.as_str().to_owned()),
+    });
+    let actor = past.note.actor;
+    let by = match (actor.origin, actor.client) {
+        (origin, Some(client)) => format!("{} {client}", origin_name(origin)),
+        (origin, None) => origin_name(origin).to_owned(),
+    };
+    PastChange {
+        change: past.change.as_str().to_owned(),
+        time: past.time.to_string(),
+        verb: past.note.verb,
+        by,
+        session: actor.session,
+        reason: past.note.reason,
+        edits: edits.collect(),
+    }
+}
+
+impl PastChange {
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.ink(Ink::Strong, &self.change)?;
+        page.ink(Ink::Dim, &format!("  {}  ", self.time.get(..19).unwrap_or(&self.time)))?;
+        page.put(&format!("{} by {}", self.verb, self.by))?;
+        if let Some(session) = &self.session {
+            page.ink(Ink::Dim, &format!(" in {session}"))?;
+        }
+        if let Some(reason) = &self.reason {
+            page.put(&format!(": {reason}"))?;
+        }
+        page.put("\n")?;
+        for edit in self.edits.iter().take(EDITS_MAX) {
+            let to = edit.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
+            page.line(&format!("    {} {}{to}", edit.op, edit.at))?;
+        }
+        match self.edits.len().checked_sub(EDITS_MAX) {
+            Some(more) if more > 0 => page.ink(Ink::Dim, &format!("    and {more} more\n")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn op_name(op: Op) -> &'static str {
+    match op {
+        Op::Write => "write",
+        Op::Append => "append",
+        Op::Delete => "delete",
+        Op::Rename => "rename",
+    }
+}
+
+fn origin_name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::User => "user",
+        Origin::Agent => "agent",
+        Origin::Tool => "tool",
+        Origin::Import => "import",
+        Origin::FileEdit => "file edit",
+    }
+}

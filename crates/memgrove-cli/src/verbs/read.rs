@@ -1,0 +1,244 @@
+//! Getting memories back: `read` by address, `find` by words.
+
+use std::io;
+
+use base64::Engine;
+use memgrove::backend::FileKind;
+use memgrove::error::code;
+use memgrove::shapes::files::{self, Viewed};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::undo::point;
+use super::{Effect, On, Verb};
+use crate::address::{address_of, in_memories, memory_at};
+use crate::context::{Context, Input};
+use crate::page::{Ink, Page};
+use crate::portion::{self, LineRange};
+
+/// What a read answers an agent with, in tokens, unless it asks for more.
+const READ_TOKENS_MAX: usize = 8_000;
+/// What a search answers with, in tokens, unless it is asked for more.
+const FIND_TOKENS_MAX: usize = 1_500;
+/// The longest line that a hit shows, in characters.
+const HIT_CHARS_MAX: usize = 200;
+/// The largest file that a search looks into.
+const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Read a memory by its address, exactly as it is
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Read {
+    /// Such as file:/memories/notes.md
+    address: String,
+    /// As it was after this change, or at this version
+    #[arg(long, value_name = "CHANGE")]
+    at: Option<String>,
+    /// At most so many tokens
+    #[arg(long)]
+    budget: Option<usize>,
+}
+
+/// The content of a memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReadAnswer {
+    address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The content of what is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+    #[serde(skip)]
+    bytes: Vec<u8>,
+}
+
+impl Verb for Read {
+    const NAME: &'static str = "read";
+    const TITLE: &'static str = "Read a memory";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    type Answer = ReadAnswer;
+
+    fn run(self, cx: &Context) -> Result<ReadAnswer> {
+        let at = memory_at(cx, &self.address)?;
+        let address = address_of(cx, &at);
+        let memory = cx.reading()?;
+        let (bytes, version) = match &self.at {
+            None => match files::view(memory.store(), &at).map_err(|error| in_memories(cx, error))? {
+                Viewed::File { bytes, version } => (bytes, Some(version.as_str().to_owned())),
+                Viewed::Folder { .. } => return Err(folder(&address)),
+            },
+            Some(change) => {
+                let there = memory.read_past(&at, &point(change));
+                let bytes = there.map_err(|error| in_memories(cx, error))?.ok_or_else(|| {
+                    Error::new(Kind::NotFound, format!("`{address}` was not there at {change}"))
+                        .hint(format!("`memgrove history {address}` shows when it was"))
+                })?;
+                (bytes, None)
+            }
+        };
+        let budget = match (self.budget, cx.input) {
+            (Some(budget), _) => budget,
+            (None, Input::None) => READ_TOKENS_MAX,
+            (None, Input::Terminal) => usize::MAX,
+        };
+        Ok(ReadAnswer { version, ..read(address, bytes, budget) })
+    }
+
+    fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.bytes(&answer.bytes)?;
+        match &answer.left_out {
+            Some(left_out) => page.ink(Ink::Warning, &format!("\n[{left_out}]\n")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn folder(address: &str) -> Error {
+    Error::new(Kind::Invalid, format!("`{address}` is a folder"))
+        .code(code::IS_DIRECTORY)
+        .hint("`memgrove file view` lists it")
+}
+
+fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
+    let blank =
+        ReadAnswer { address, version: None, text: None, base64: None, left_out: None, bytes: vec![] };
+    match String::from_utf8(bytes) {
+        Ok(text) if portion::tokens(&text) <= budget => {
+            ReadAnswer { bytes: text.clone().into_bytes(), text: Some(text), ..blank }
+        }
+        Ok(text) => {
+            let cut = portion::lines(&text, LineRange::default(), budget);
+            let kept = cut.text.to_owned();
+            ReadAnswer {
+                left_out: cut.left_out(),
+                bytes: kept.clone().into_bytes(),
+                text: Some(kept),
+                ..blank
+            }
+        }
+        Err(error) => {
+            let bytes = error.into_bytes();
+            let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            match portion::tokens(&base64) <= budget {
+                true => ReadAnswer { base64: Some(base64), bytes, ..blank },
+                false => {
+                    let left_out = Some(format!("{} bytes that are not text", bytes.len()));
+                    ReadAnswer { left_out, ..blank }
+                }
+            }
+        }
+    }
+}
+
+/// Find text in all memories, ignoring case
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Find {
+    /// The text
+    text: String,
+    /// At most so many tokens
+    #[arg(long, default_value_t = FIND_TOKENS_MAX)]
+    #[serde(default = "find_tokens_max")]
+    budget: usize,
+}
+
+fn find_tokens_max() -> usize {
+    FIND_TOKENS_MAX
+}
+
+/// Where a text was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FindAnswer {
+    hits: Vec<Hit>,
+    /// All hits, shown or not.
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Hit {
+    address: String,
+    line: usize,
+    text: String,
+}
+
+impl Verb for Find {
+    const NAME: &'static str = "find";
+    const TITLE: &'static str = "Find text in memories";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Core, On::Files];
+    type Answer = FindAnswer;
+
+    fn run(self, cx: &Context) -> Result<FindAnswer> {
+        if self.text.trim().is_empty() {
+            return Err(Error::new(Kind::Invalid, "there is nothing to look for").hint("name a word or two"));
+        }
+        let memory = cx.reading()?;
+        let store = memory.store();
+        let wanted = self.text.to_lowercase();
+        let (mut hits, mut total, mut spent, mut unread) = (Vec::new(), 0, 0, 0);
+        for info in store.list_all(&cx.files())? {
+            if info.kind != FileKind::File {
+                continue;
+            }
+            if info.size > FIND_BYTES_MAX {
+                unread += 1;
+                continue;
+            }
+            let Some(content) = store.read_optional(&info.locator)? else { continue };
+            let Ok(text) = String::from_utf8(content.bytes) else {
+                unread += 1;
+                continue;
+            };
+            let address = address_of(cx, &info.locator);
+            for (line, number) in text.lines().zip(1..) {
+                if !line.to_lowercase().contains(&wanted) {
+                    continue;
+                }
+                total += 1;
+                let hit = Hit { address: address.clone(), line: number, text: clipped(line.trim()) };
+                let cost = portion::tokens(&hit.text) + portion::tokens(&hit.address) + 4;
+                if spent + cost <= self.budget {
+                    spent += cost;
+                    hits.push(hit);
+                }
+            }
+        }
+        let left_out = left_out(total - hits.len(), unread);
+        Ok(FindAnswer { hits, total, left_out })
+    }
+
+    fn show(answer: &FindAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for hit in &answer.hits {
+            page.ink(Ink::Strong, &hit.address)?;
+            page.ink(Ink::Dim, &format!(":{}: ", hit.line))?;
+            page.line(&hit.text)?;
+        }
+        if answer.total == 0 {
+            page.ink(Ink::Dim, "nothing found\n")?;
+        }
+        match &answer.left_out {
+            Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn clipped(line: &str) -> String {
+    match line.char_indices().nth(HIT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+fn left_out(hits: usize, unread: usize) -> Option<String> {
+    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or look for more words"));
+    let unread = (unread > 0).then(|| format!("{unread} files are not text, or over 16 MiB"));
+    let parts: Vec<String> = hits.into_iter().chain(unread).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

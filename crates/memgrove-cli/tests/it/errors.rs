@@ -1,0 +1,226 @@
+//! Every kind of error as the shell sees it: exit code, sentence, hint, and the same in JSON.
+
+use super::sandbox::{MEMGROVE, Ran, Sandbox};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+
+fn shell(sandbox: &Sandbox, script: &str) -> Ran {
+    let output = sandbox.command("/bin/sh").args(["-c", script]).output().expect("there is a shell");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn with_a_file() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "one\n"]).ok();
+    sandbox
+}
+
+#[test]
+fn invalid_is_2() {
+    let sandbox = with_a_file();
+    let told = sandbox.run(&["file", "create", "/memories/../x", "--text", ""]).fails(2);
+    assert!(told.starts_with("error: `") && told.contains("\n  hint: "), "{told}");
+    let told = sandbox.run(&["file", "view", "/elsewhere"]).fails(2);
+    assert!(told.contains("`/elsewhere` is not beneath /memories"), "{told}");
+    sandbox.run(&["file", "insert", "a.md", "9", "--text", "x"]).fails(2);
+    sandbox.run(&["file", "replace", "a.md", "--old", "two", "--new", "x"]).fails(2);
+    sandbox.run(&["file", "delete", "a.md", "--expect", "short"]).fails(2);
+    sandbox.run(&["read", "file:/memories"]).fails(2);
+    sandbox.run(&["read", "dream:a"]).fails(2);
+    sandbox.run(&["find", "  "]).fails(2);
+    sandbox.run(&["file", "view", "a.md", "--lines", "5:1"]).fails(2);
+    sandbox.feed(&["file", "batch"], "{").fails(2);
+    sandbox.feed(&["file", "insert", "a.md", "1"], [0xff, 0xfe]).fails(2);
+}
+
+#[test]
+fn not_found_is_3() {
+    let sandbox = with_a_file();
+    let told = sandbox.run(&["file", "view", "/memories/b.md"]).fails(3);
+    assert!(told.starts_with("error: `/memories/b.md`") && told.contains("a.md"), "{told}");
+    sandbox.run(&["read", "file:/memories/none.md"]).fails(3);
+    let told = sandbox.run(&["--store", "nowhere", "file", "view"]).fails(3);
+    assert!(
+        told.contains("(named by --store)") && told.contains("hint: make one with `memgrove init"),
+        "{told}"
+    );
+    let told = sandbox.run(&["--store", ".", "file", "view"]).fails(3);
+    assert!(told.contains("hint: there is one in it: name `"), "{told}");
+    sandbox.run(&["memory-tool", "--memories", "nowhere"]).fails(3);
+}
+
+#[test]
+fn exists_is_4() {
+    let sandbox = with_a_file();
+    sandbox.run(&["file", "create", "a.md", "--text", "two"]).fails(4);
+    sandbox.run(&["file", "create", "b.md", "--text", "two"]).ok();
+    sandbox.run(&["file", "rename", "a.md", "b.md"]).fails(4);
+}
+
+#[test]
+fn conflict_is_5() {
+    let sandbox = with_a_file();
+    let wrong = "0123456789abcdef0123456789abcdef";
+    for arguments in [
+        ["file", "create", "a.md", "--text", "x"].as_slice(),
+        &["file", "replace", "a.md", "--old", "one"],
+        &["file", "insert", "a.md", "1", "--text", "x"],
+        &["file", "delete", "a.md"],
+        &["file", "rename", "a.md", "b.md"],
+    ] {
+        let told = sandbox.run(&[arguments, &["--expect", wrong]].concat()).fails(5);
+        assert!(told.contains("/memories/a.md") && told.contains("hint: read it again"), "{told}");
+    }
+    assert_eq!(sandbox.run(&["read", "a.md"]).ok(), "one\n");
+}
+
+#[test]
+fn unsupported_is_6() {
+    let sandbox = with_a_file();
+    let told = sandbox.run(&["--backend", "clouds", "file", "view"]).fails(6);
+    assert_eq!(told, "error: there is no backend named `clouds`\n  hint: choose one of: device-local, ram\n");
+    let ran = sandbox.run(&["backends", "--requires", "encryption"]);
+    assert!(ran.code == 6 && ran.out.contains("does not offer `encryption`"), "{ran:?}");
+    let ran = sandbox.run(&["--backend", "clouds", "doctor"]);
+    assert!(ran.code == 6 && ran.out.contains("there is no backend named `clouds`"), "{ran:?}");
+    std::fs::write(sandbox.store().join("memgrove.toml"), "format = 99\n").expect("a file");
+    assert!(sandbox.run(&["file", "view"]).fails(6).contains("use a newer memgrove"));
+}
+
+#[test]
+fn corrupt_is_7() {
+    let sandbox = with_a_file();
+    std::fs::write(sandbox.store().join("memgrove.toml"), "form\u{0}at").expect("a file");
+    sandbox.run(&["file", "view"]).fails(7);
+    assert_eq!(sandbox.run(&["doctor"]).code, 7);
+}
+
+#[test]
+fn busy_is_8() {
+    let sandbox = with_a_file();
+    let lock = std::fs::File::open(sandbox.store().join(".lock")).expect("the store's lock");
+    lock.lock().expect("nobody else has it");
+    assert!(sandbox.run(&["file", "create", "b.md", "--text", "x"]).fails(8).contains("error: "));
+    lock.unlock().expect("it was had");
+    sandbox.run(&["file", "create", "b.md", "--text", "x"]).ok();
+}
+
+#[test]
+fn full_is_9() {
+    let sandbox = with_a_file();
+    let script = "trap '' XFSZ; ulimit -f 64; head -c 1000000 /dev/zero | memgrove file create big.bin";
+    shell(&sandbox, script).fails(9);
+    sandbox.run(&["file", "view", "big.bin"]).fails(3);
+    assert_eq!(sandbox.run(&["read", "a.md"]).ok(), "one\n");
+    sandbox.run(&["file", "create", "small.md", "--text", "x"]).ok();
+}
+
+#[test]
+fn denied_is_10() {
+    let sandbox = with_a_file();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("our own file");
+    };
+    let program = sandbox.path().join("memgrove");
+    std::fs::copy(MEMGROVE, &program).expect("the program can be copied");
+    let mut command = sandbox.command(program.to_str().expect("a plain path"));
+    command.args(["file", "view", "a.md"]);
+    // Root may do everything, so it goes as somebody else.
+    if std::fs::metadata(sandbox.path()).expect("a folder").uid() == 0 {
+        for path in [sandbox.path(), &sandbox.home(), &sandbox.project()] {
+            mode(path, 0o755);
+        }
+        command.uid(65534).gid(65534);
+    } else {
+        mode(&sandbox.store(), 0);
+    }
+    let output = command.output().expect("it can be started");
+    mode(&sandbox.store(), 0o700);
+    assert_eq!(output.status.code(), Some(10), "{output:?}");
+}
+
+#[test]
+fn io_is_1() {
+    let sandbox = Sandbox::empty();
+    let told =
+        shell(&sandbox, "mkdir gone && cd gone && rmdir ../gone && memgrove --store x file view").fails(1);
+    assert_eq!(told, "error: the working folder is gone\n  hint: use an absolute path\n");
+}
+
+#[test]
+fn in_json_an_error_is_an_object() {
+    let sandbox = with_a_file();
+    let told = sandbox.run(&["--json", "file", "view", "none.md"]).fails(3);
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let error = &told["error"];
+    assert_eq!(error["kind"], "not_found");
+    assert_eq!(error["code"], "FILE_NOT_FOUND");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("/memories/none.md")), "{told}");
+}
+
+#[test]
+fn a_command_line_that_cannot_be_understood_in_json() {
+    let sandbox = Sandbox::empty();
+    let told = sandbox.run(&["--json", "file", "paint"]).fails(2);
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["error"]["message"], "unrecognized subcommand 'paint'");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let sandbox = with_a_file();
+    let text = "line\n".repeat(100_000);
+    sandbox.feed(&["file", "create", "long.md"], &text).ok();
+    let ran = shell(&sandbox, "{ memgrove read long.md; echo $? >&2; } | head -n 1");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("line\n", "0\n"));
+}
+
+#[test]
+fn the_store_at_home_is_made_when_first_written_to() {
+    let sandbox = Sandbox::empty();
+    assert_eq!(sandbox.run(&["file", "view"]).ok(), "/memories\n(empty)\n");
+    assert_eq!(sandbox.run(&["history"]).ok(), "nothing has happened yet\n");
+    sandbox.run(&["read", "a.md"]).fails(3);
+    assert!(sandbox.run(&["doctor"]).ok().contains("there is no store yet"));
+    assert!(!sandbox.home().join(".memgrove").exists());
+    let ran = sandbox.run(&["file", "create", "a.md", "--text", "x"]);
+    let home = sandbox.home().display().to_string();
+    assert_eq!(ran.err, format!("memgrove: made a store at {home}/.memgrove\n"));
+    assert_eq!(sandbox.run(&["file", "create", "b.md", "--text", "x"]).err, "");
+    assert_eq!(sandbox.run(&["find", "x"]).ok().lines().count(), 2);
+}
+
+#[test]
+fn modes_are_private_and_the_doctor_mends_them() {
+    let sandbox = with_a_file();
+    let mode = |path: &str| {
+        std::fs::metadata(sandbox.store().join(path)).expect("it is there").permissions().mode() & 0o777
+    };
+    for (path, expected) in
+        [("", 0o700), ("files", 0o700), (".journal", 0o700), ("files/a.md", 0o600), ("memgrove.toml", 0o600)]
+    {
+        assert_eq!(mode(path), expected, "{path}");
+    }
+    let open = sandbox.store().join("files/a.md");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("our own file");
+    let told = sandbox.run(&["doctor"]).ok();
+    assert!(told.contains("warning: files/a.md: other users"), "{told}");
+    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("mended the modes of 1 files"));
+    assert_eq!(mode("files/a.md"), 0o600);
+    assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+}
+
+#[test]
+fn the_doctor_reports_settings_that_nobody_knows() {
+    let sandbox = with_a_file();
+    let path = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&path).expect("settings");
+    std::fs::write(&path, format!("{text}colour = \"blue\"\n")).expect("settings");
+    assert!(sandbox.run(&["doctor"]).ok().contains("the setting `colour` is not known"));
+    assert_eq!(sandbox.run(&["read", "a.md"]).ok(), "one\n");
+    assert!(std::fs::read_to_string(&path).expect("settings").contains("colour"));
+}

@@ -1,0 +1,82 @@
+//! Help, completions and the manual.
+
+use super::sandbox::Sandbox;
+
+/// Every command of the program, by its words.
+fn commands(sandbox: &Sandbox, words: &[&str]) -> Vec<Vec<String>> {
+    let mut asked = words.to_vec();
+    asked.push("--help");
+    let help = sandbox.run(&asked).ok();
+    let Some((_, listed)) = help.split_once("Commands:\n") else {
+        return vec![words.iter().map(|word| (*word).to_owned()).collect()];
+    };
+    let names = listed.lines().take_while(|line| !line.is_empty());
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .flat_map(|name| {
+            let mut below = words.to_vec();
+            below.push(name);
+            commands(sandbox, &below)
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let sandbox = Sandbox::empty();
+    let all = commands(&sandbox, &[]);
+    assert!(all.len() >= 20, "{all:?}");
+    for words in all {
+        let mut asked: Vec<&str> = words.iter().map(String::as_str).collect();
+        asked.push("-h");
+        let help = sandbox.run(&asked).ok();
+        let about = help.lines().next().unwrap_or_default();
+        assert!(about.len() > 5 && !about.starts_with("Usage"), "{words:?}: {help}");
+        assert!(!about.ends_with('.'), "{words:?}: {about}");
+        for line in help.lines().map(str::trim).filter(|line| line.starts_with('<') || line.starts_with("--"))
+        {
+            assert!(line.contains("  "), "{words:?} does not explain {line}");
+        }
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let sandbox = Sandbox::empty();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let text = sandbox.run(&["completions", shell]).ok();
+        assert!(text.contains("memory-tool") && text.contains("replace"), "{shell}");
+    }
+    sandbox.run(&["completions", "basic"]).fails(2);
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let sandbox = Sandbox::empty();
+    assert!(sandbox.run(&["man"]).ok().contains(".TH memgrove"));
+    sandbox.run(&["man", "man"]).ok();
+    for words in commands(&sandbox, &[]) {
+        let page = sandbox.project().join(format!("man/memgrove-{}.1", words.join("-")));
+        assert!(page.is_file(), "{} is missing", page.display());
+    }
+    std::fs::write(sandbox.project().join("taken"), "").expect("a file");
+    assert!(sandbox.run(&["man", "taken"]).fails(4).starts_with("error: "));
+}
+
+#[test]
+fn version_and_no_command() {
+    let sandbox = Sandbox::empty();
+    assert_eq!(sandbox.run(&["--version"]).ok(), format!("memgrove {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(sandbox.run(&[]).fails(2).contains("Usage: memgrove"));
+    assert!(sandbox.run(&["nonsense"]).fails(2).contains("unrecognized"));
+}
+
+#[test]
+fn colour_is_asked_for_and_never_surprises() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "x\n"]).ok();
+    assert!(!sandbox.run(&["file", "view"]).ok().contains('\u{1b}'));
+    assert!(sandbox.run(&["--color", "always", "file", "view"]).ok().contains('\u{1b}'));
+    assert!(!sandbox.run(&["--color", "never", "file", "view"]).ok().contains('\u{1b}'));
+    assert!(!sandbox.run(&["--color", "always", "read", "a.md"]).ok().contains('\u{1b}'));
+}

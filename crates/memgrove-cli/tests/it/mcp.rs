@@ -1,0 +1,126 @@
+//! `memgrove mcp` on the wire. The official client drives it in `tests/clients/mcp_client.py`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use serde_json::{Value, json};
+
+use super::sandbox::{Sandbox, spawn};
+
+/// A connection with the handshake done.
+pub(crate) struct Connection {
+    pub(crate) child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let mut child = spawn(sandbox.memgrove(&[&["mcp"], arguments].concat()));
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut connection = Connection { child, stdin, stdout, last: 0 };
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test-client", "version": "1"}});
+        let welcome = connection.ask("initialize", hello);
+        assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{welcome}");
+        connection.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        connection
+    }
+
+    fn send(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("it was not closed");
+        writeln!(stdin, "{message}").expect("the server reads");
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("the server answers");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let answer = self.receive();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// The result of a call.
+    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": name, "arguments": arguments}))["result"].take()
+    }
+
+    /// Closes the input and waits for the end.
+    pub(crate) fn close(mut self) -> i32 {
+        drop(self.stdin.take());
+        self.child.wait().expect("it was started").code().unwrap_or(-1)
+    }
+}
+
+#[test]
+fn calls_errors_and_the_end() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &[]);
+    let made = mcp.call("file_create", json!({"path": "a.md", "text": "x\n"}));
+    assert_eq!(made["isError"], false, "{made}");
+    assert_eq!(made["structuredContent"]["path"], "/memories/a.md");
+    let refused = mcp.call("file_create", json!({"path": "a.md", "text": "x\n"}));
+    assert_eq!(refused["isError"], true);
+    let text = refused["content"][0]["text"].as_str().expect("text");
+    assert!(text.starts_with("error exists FILE_EXISTS: `/memories/a.md`"), "{text}");
+    assert_eq!(mcp.call("nothing", json!({}))["isError"], true);
+    assert_eq!(mcp.close(), 0);
+    let past = sandbox.run(&["--json", "history"]).json();
+    assert_eq!(past["changes"][0]["by"], "tool test-client");
+}
+
+#[test]
+fn the_first_write_makes_the_store_at_home_while_serving() {
+    let sandbox = Sandbox::empty();
+    let mut mcp = Connection::new(&sandbox, &["--tools", "files"]);
+    let empty = mcp.call("memory", json!({"command": "view", "path": "/memories"}));
+    assert_eq!(empty["isError"], false, "{empty}");
+    assert!(!sandbox.home().join(".memgrove").exists());
+    mcp.call("memory", json!({"command": "create", "path": "/memories/a.md", "file_text": "x"}));
+    let seen = mcp.call("memory", json!({"command": "view", "path": "/memories/a.md"}));
+    assert_eq!(seen["isError"], false, "{seen}");
+    assert!(sandbox.home().join(".memgrove/files/a.md").exists());
+    assert_eq!(mcp.close(), 0);
+}
+
+#[test]
+fn a_large_answer_is_cut_to_its_budget_and_says_so() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &[]);
+    mcp.call("file_create", json!({"path": "long.md", "text": "a line of some length\n".repeat(10_000)}));
+    for (tool, arguments) in
+        [("file_view", json!({"path": "long.md"})), ("read", json!({"address": "file:/memories/long.md"}))]
+    {
+        let seen = mcp.call(tool, arguments);
+        let text = seen["content"][0]["text"].as_str().expect("text");
+        assert!(text.len() < 50_000, "{tool}: {}", text.len());
+        assert!(
+            seen["structuredContent"]["left_out"].as_str().is_some_and(|text| text.starts_with("lines "))
+        );
+    }
+    mcp.close();
+}
+
+/// The brief allows 20 MB; a debug build needs more than the released program.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_server_is_small() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &[]);
+    mcp.call("file_view", json!({}));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", mcp.child.id())).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("its size");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+    println!("idle memgrove mcp: {kib} KiB resident");
+    assert!(kib <= 20 * 1024, "{kib} KiB");
+    mcp.close();
+}

@@ -1,0 +1,65 @@
+//! `memgrove memory-tool`: one answer for every line, whatever the line is.
+
+use serde_json::Value;
+
+use super::sandbox::Sandbox;
+
+fn answers(text: &str) -> Vec<(String, bool)> {
+    text.lines()
+        .map(|line| {
+            let answer: Value = serde_json::from_str(line).expect("a line of JSON");
+            let content = answer["content"].as_str().expect("text").to_owned();
+            (content, answer["is_error"].as_bool().expect("a truth"))
+        })
+        .collect()
+}
+
+#[test]
+fn bad_lines_are_answered_and_do_not_stop_it() {
+    let sandbox = Sandbox::new();
+    let mut input = Vec::new();
+    input.extend_from_slice(b"not json\n\n[1]\n{\"command\":\"dance\"}\n");
+    input.extend_from_slice(b"{\"command\":\"create\",\"path\":\"/memories/\xff\",\"file_text\":\"x\"}\n");
+    input.extend_from_slice(b"{\"command\":\"create\",\"path\":\"/memories/big\",\"file_text\":\"");
+    input.resize(input.len() + 9 * 1024 * 1024, b'x');
+    input.extend_from_slice(b"\"}\n");
+    input.extend_from_slice(b"{\"command\":\"create\",\"path\":\"/memories/a.md\",\"file_text\":\"x\"}\n");
+    input.extend_from_slice(b"{\"command\":\"view\",\"path\":\"/memories/a.md\"}");
+    let got = answers(&sandbox.feed(&["memory-tool"], &input).ok());
+    let errors: Vec<bool> = got.iter().map(|(_, is_error)| *is_error).collect();
+    assert_eq!(errors, [true, true, true, true, true, false, false], "{got:?}");
+    assert!(got[4].0.contains("at most 8388608 bytes"), "{}", got[4].0);
+    assert_eq!(got[6].0, "Here's the content of /memories/a.md with line numbers:\n     1\tx");
+}
+
+#[test]
+fn a_folder_used_in_place_holds_memories_and_nothing_else() {
+    let sandbox = Sandbox::empty();
+    let folder = sandbox.path().join("memories");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(folder.join("old.md"), "before\n").expect("a file");
+    let input = "{\"command\":\"view\",\"path\":\"/memories/old.md\"}\n\
+        {\"command\":\"create\",\"path\":\"/memories/sub/new.md\",\"file_text\":\"x\"}\n\
+        {\"command\":\"str_replace\",\"path\":\"/memories/old.md\",\"old_str\":\"before\",\"new_str\":\"after\"}\n";
+    let got = answers(&sandbox.feed(&["memory-tool", "--memories", "../../memories"], input).ok());
+    assert!(got.iter().all(|(_, is_error)| !is_error), "{got:?}");
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["old.md", "sub"]);
+    assert_eq!(std::fs::read_to_string(folder.join("old.md")).expect("the file"), "after\n");
+    assert!(sandbox.home().join(".local/state/memgrove").is_dir());
+    assert!(!sandbox.home().join(".memgrove").exists());
+}
+
+#[test]
+fn the_store_remembers_which_command_it_was() {
+    let sandbox = Sandbox::new();
+    let input = "{\"command\":\"create\",\"path\":\"/memories/a.md\",\"file_text\":\"x\"}\n";
+    sandbox.feed(&["memory-tool"], input).ok();
+    let past = sandbox.run(&["--json", "history"]).json();
+    assert_eq!(past["changes"][0]["verb"], "memory_create");
+    assert_eq!(sandbox.run(&["read", "file:/memories/a.md"]).ok(), "x");
+}

@@ -1,0 +1,169 @@
+//! Taking changes back: which ones, and by which edits.
+
+mod inverse;
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use self::inverse::Inverse;
+use crate::backend::{ChangeId, HistoryQuery, Note, Origin, Past};
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::memory::{Done, Memory, Plan};
+use crate::store::Store;
+
+/// The verb of a change that takes others back. Its reason begins with `undo of ` and the names of
+/// those changes, separated by a comma and a space; a colon ends the list if more follows.
+const VERB: &str = "undo";
+/// The verb of what someone wrote past memgrove and the history kept.
+const OUTSIDE: &str = "outside";
+/// How many changes are looked at before all are.
+const RECENT: usize = 64;
+
+/// What to undo.
+///
+/// Changes that are undone already count no more, so undoing again steps further back. A change
+/// that undoes is never chosen, except by name: undoing it brings back what it took away. What
+/// people wrote with an editor is never chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UndoScope {
+    /// The latest change.
+    Last,
+    /// This change.
+    Change(ChangeId),
+    /// The latest change that touched this place, or anything beneath it.
+    Memory(Locator),
+    /// Every change of a session.
+    Session(String),
+    /// Every change of a client, by its name, or of an origin: `user`, `agent`, `tool`, `import`.
+    Source(String),
+}
+
+/// What was undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoOutcome {
+    /// The changes, newest first.
+    pub changes: Vec<ChangeId>,
+    /// The places that they had touched, as they are named now.
+    pub places: Vec<Locator>,
+}
+
+impl Memory {
+    /// Takes changes back, all of them in one change of its own, which can be undone in turn.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing to undo; `Invalid` for a change that is undone already;
+    /// `Conflict` if what a change left behind was changed since; else as [`Memory::apply`].
+    pub fn undo(&self, note: Note, scope: &UndoScope) -> Result<Done<UndoOutcome>> {
+        // The names of the changes belong into the reason, so they are chosen before the plan.
+        // A repeat of a key is answered as the first time, whatever there is to undo by now.
+        let repeat = match &note.key {
+            Some(key) => self.store().backend().applied(key)?.is_some(),
+            None => false,
+        };
+        let chosen = if repeat { Vec::new() } else { choose(self.store(), scope)? };
+        let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
+        let mut reason = format!("undo of {}", names.join(", "));
+        if let Some(given) = &note.reason {
+            reason = format!("{reason}: {given}");
+        }
+        let note = Note { verb: VERB.into(), reason: Some(reason), ..note };
+        self.apply(note, |store| {
+            let mut inverse = Inverse::new(store, chosen.iter().map(|past| past.change.clone()).collect());
+            for past in &chosen {
+                inverse.take_back(past)?;
+            }
+            let (edits, places) = inverse.finish()?;
+            let changes = chosen.iter().map(|past| past.change.clone()).collect();
+            Ok(Plan { edits, outcome: UndoOutcome { changes, places } })
+        })
+    }
+}
+
+/// The changes that a scope means, newest first.
+fn choose(store: &Store, scope: &UndoScope) -> Result<Vec<Past>> {
+    let history =
+        |at: Option<Locator>, limit| store.backend().history(&HistoryQuery { at, before: None, limit });
+    let touching: Option<HashSet<ChangeId>> = match scope {
+        UndoScope::Memory(at) => {
+            Some(history(Some(at.clone()), 0)?.into_iter().map(|past| past.change).collect())
+        }
+        _ => None,
+    };
+    let meant = |past: &Past| match scope {
+        UndoScope::Last => true,
+        UndoScope::Change(change) => past.change == *change,
+        UndoScope::Memory(_) => touching.as_ref().is_some_and(|all| all.contains(&past.change)),
+        UndoScope::Session(session) => past.note.actor.session.as_ref() == Some(session),
+        UndoScope::Source(source) => {
+            past.note.actor.client.as_ref() == Some(source) || origin_name(past.note.actor.origin) == source
+        }
+    };
+    let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));
+    if !many {
+        let found = live(history(None, RECENT)?, scope, meant)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let found = live(history(None, 0)?, scope, meant)?;
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Error::new(Kind::NotFound, "there is nothing to undo")
+            .hint("`memgrove history` lists the changes and who made them")),
+    }
+}
+
+/// The changes of a history (newest first) that are meant and still count.
+fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
+    let mut undone: HashSet<ChangeId> = HashSet::new();
+    let mut found = Vec::new();
+    for past in history {
+        let by_name = matches!(scope, UndoScope::Change(_)) && meant(&past);
+        if undone.contains(&past.change) {
+            if by_name {
+                return Err(undone_already(&past.change));
+            }
+            // An undo that was undone itself no longer counts, so what it took back does.
+            continue;
+        }
+        if past.note.verb == VERB {
+            undone.extend(undone_by(&past.note));
+            if by_name {
+                return Ok(vec![past]);
+            }
+            continue;
+        }
+        if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(&past) {
+            continue;
+        }
+        found.push(past);
+        if !matches!(scope, UndoScope::Session(_) | UndoScope::Source(_)) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The changes that an undo took back, as its reason names them.
+fn undone_by(note: &Note) -> Vec<ChangeId> {
+    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix("undo of "));
+    let list = list.map(|list| list.split(':').next().unwrap_or(list));
+    list.map(|list| list.split(", ").map(ChangeId::new).collect()).unwrap_or_default()
+}
+
+fn undone_already(change: &ChangeId) -> Error {
+    Error::new(Kind::Invalid, format!("change {change} is undone already"))
+        .hint("to have it back, undo the change that undid it: `memgrove history` names it")
+}
+
+fn origin_name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::User => "user",
+        Origin::Agent => "agent",
+        Origin::Tool => "tool",
+        Origin::Import => "import",
+        Origin::FileEdit => "file_edit",
+    }
+}

@@ -1,0 +1,135 @@
+//! The commands that change something.
+
+use super::place::Place;
+use super::refused;
+use super::view::{absent, numbered, text};
+use crate::backend::{Content, Depth, Edit, Expect, FileKind};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+use crate::memory::Plan;
+use crate::shapes::files::{self, Limits, PLACES_MAX, places};
+use crate::store::Store;
+
+/// How many lines are shown before and after the first changed one.
+const CONTEXT_LINES: usize = 2;
+
+pub(super) fn create(store: &Store, path: &Place, file_text: &str) -> Result<Plan<String>> {
+    let shown = &path.shown;
+    let exists = || refused(format!("File {shown} already exists"));
+    if path.is_root {
+        return Err(exists());
+    }
+    let plan = files::create(store, &path.at, file_text.into(), &Limits::default());
+    let plan = plan.map_err(|error| if error.kind() == Kind::Exists { exists() } else { error })?;
+    Ok(Plan { edits: plan.edits, outcome: format!("File created successfully at: {shown}") })
+}
+
+pub(super) fn str_replace(store: &Store, path: &Place, old: &str, new: &str) -> Result<Plan<String>> {
+    let (before, expect) = read(store, path)?;
+    let shown = &path.shown;
+    let found = places(&before, old);
+    let [(start, line), ..] = found[..] else {
+        return Err(refused(format!(
+            "No replacement was performed, old_str `{old}` did not appear verbatim in {shown}."
+        )));
+    };
+    // What counts is how often it fits side by side; the lines named are of every match.
+    if before.matches(old).take(2).count() > 1 {
+        let mut lines: Vec<String> = found.iter().map(|(_, line)| line.to_string()).collect();
+        if found.len() == PLACES_MAX {
+            lines.push("…".to_owned());
+        }
+        return Err(refused(format!(
+            "No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {}. \
+             Please ensure it is unique",
+            lines.join(", ")
+        )));
+    }
+    let after = [&before[..start], new, &before[start + old.len()..]].concat();
+    let first = line.saturating_sub(1 + CONTEXT_LINES);
+    let snippet = after.split('\n').take(line + CONTEXT_LINES).skip(first);
+    let outcome = format!(
+        "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{}",
+        numbered(first + 1, snippet)
+    );
+    write(path, after, expect, outcome)
+}
+
+/// Inserts after a line, 0 being the beginning. The text's final newlines are dropped, the file
+/// ends in one, and nothing is made of other newline styles, all as in the SDK.
+pub(super) fn insert(store: &Store, path: &Place, after: i64, new: &str) -> Result<Plan<String>> {
+    let (before, expect) = read(store, path)?;
+    let mut lines: Vec<&str> = before.split('\n').collect();
+    if lines.last() == Some(&"") {
+        lines.pop();
+    }
+    let Some(index) = usize::try_from(after).ok().filter(|index| *index <= lines.len()) else {
+        return Err(refused(format!(
+            "Invalid `insert_line` parameter: {after}. It should be within the range [0, {}].",
+            lines.len()
+        )));
+    };
+    lines.insert(index, new.trim_end_matches('\n'));
+    let mut text = lines.join("\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    write(path, text, expect, format!("The file {} has been edited.", path.shown))
+}
+
+pub(super) fn delete(store: &Store, path: &Place) -> Result<Plan<String>> {
+    if path.is_root {
+        return Err(refused("Cannot delete the /memories directory itself"));
+    }
+    let gone = |at: &Locator| Edit::Delete { at: at.clone(), expect: Expect::Any };
+    let info = store.info_optional(&path.at)?;
+    let edits = match info.map(|info| (info.kind, info.version)) {
+        None => return Err(refused(format!("The path {} does not exist", path.shown))),
+        Some((FileKind::Folder, _)) => {
+            // A folder comes before what is in it, so from the end each folder is empty in its turn.
+            let inside = store.backend().list(&path.at, Depth::All)?;
+            inside.iter().rev().map(|info| gone(&info.locator)).chain([gone(&path.at)]).collect()
+        }
+        Some((_, version)) => {
+            let expect = version.map_or(Expect::Any, Expect::At);
+            vec![Edit::Delete { at: path.at.clone(), expect }]
+        }
+    };
+    Ok(Plan { edits, outcome: format!("Successfully deleted {}", path.shown) })
+}
+
+pub(super) fn rename(store: &Store, from: &Place, to: &Place) -> Result<Plan<String>> {
+    if from.is_root {
+        return Err(refused("Cannot rename the /memories directory itself"));
+    }
+    if to.is_root || store.exists(&to.at)? {
+        return Err(refused(format!("The destination {} already exists", to.shown)));
+    }
+    let plan = files::rename(store, &from.at, &to.at, None).map_err(|error| match error.kind() {
+        Kind::NotFound => refused(format!("The path {} does not exist", from.shown)),
+        _ => error,
+    })?;
+    Ok(Plan { edits: plan.edits, outcome: format!("Successfully renamed {} to {}", from.shown, to.shown) })
+}
+
+/// Reads the file that a command edits.
+fn read(store: &Store, path: &Place) -> Result<(String, Expect)> {
+    let no_file = || refused(format!("The path {} is not a file.", path.shown));
+    if path.is_root {
+        return Err(no_file());
+    }
+    let is_no_file =
+        |error: &Error| matches!(error.code_name(), Some(code::IS_DIRECTORY | code::NOT_REGULAR));
+    match store.read_bytes(&path.at) {
+        Ok(Content { bytes, version }) => Ok((text(path, bytes)?, Expect::At(version))),
+        Err(error) if is_no_file(&error) => Err(no_file()),
+        Err(error) if error.kind() == Kind::NotFound => Err(absent(path)),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(path: &Place, text: String, expect: Expect, outcome: String) -> Result<Plan<String>> {
+    let bytes = text.into_bytes();
+    Limits::default().check(&path.at, &bytes)?;
+    Ok(Plan { edits: vec![Edit::Write { at: path.at.clone(), bytes, expect }], outcome })
+}

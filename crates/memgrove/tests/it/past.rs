@@ -1,0 +1,467 @@
+//! Looking back, restoring and undoing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use memgrove::backend::{Actor, Change, ChangeId, Edit, Expect, HistoryQuery, Moment, Note, Origin, Version};
+use memgrove::backends::Ram;
+use memgrove::clock::ManualClock;
+use memgrove::memory::{Plan, Point, Restored, UndoScope};
+use memgrove::{Kind, Locator, Memory, Result, Store};
+use proptest::prelude::*;
+
+fn at(key: &str) -> Locator {
+    Locator::new(key).expect("a valid key")
+}
+
+fn memory() -> Memory {
+    Memory::new(Store::new(Ram::default()), Arc::new(ManualClock::default()))
+}
+
+fn note(verb: &str) -> Note {
+    Note { verb: verb.into(), ..Note::default() }
+}
+
+fn write(key: &str, text: &str) -> Edit {
+    Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any }
+}
+
+fn append(key: &str, text: &str) -> Edit {
+    Edit::Append { at: at(key), bytes: text.into(), expect: Expect::Any }
+}
+
+fn delete(key: &str) -> Edit {
+    Edit::Delete { at: at(key), expect: Expect::Any }
+}
+
+fn rename(from: &str, to: &str) -> Edit {
+    Edit::Rename { from: at(from), to: at(to), expect: Expect::Any }
+}
+
+fn did(memory: &Memory, edits: impl Into<Vec<Edit>>) -> ChangeId {
+    did_as(memory, note("test"), edits)
+}
+
+fn did_as(memory: &Memory, note: Note, edits: impl Into<Vec<Edit>>) -> ChangeId {
+    memory.store().apply(&Change { edits: edits.into(), note }).expect("the edits are possible").change
+}
+
+/// Every file with its text.
+fn files(memory: &Memory) -> BTreeMap<String, String> {
+    let all = memory.store().list_all(&Locator::root()).expect("it can be listed");
+    let files = all.into_iter().filter(|info| !info.is_dir());
+    files
+        .map(|info| {
+            let text = memory.store().read(&info.locator).expect("it is text");
+            (info.locator.key().to_owned(), text)
+        })
+        .collect()
+}
+
+fn holds(memory: &Memory, wanted: &[(&str, &str)]) {
+    let wanted: BTreeMap<String, String> =
+        wanted.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+    assert_eq!(files(memory), wanted);
+}
+
+fn undo(memory: &Memory, scope: &UndoScope) -> Vec<ChangeId> {
+    memory.undo(Note::default(), scope).expect("it can be undone").outcome.changes
+}
+
+fn after(change: &ChangeId) -> Point {
+    Moment::After(change.clone()).into()
+}
+
+fn before(change: &ChangeId) -> Point {
+    Moment::Before(change.clone()).into()
+}
+
+#[test]
+fn a_diff_is_unified() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [write("a.md", "one\ntwo\nthree\n")]);
+    did(&memory, [write("a.md", "one\n2\nthree\n")]);
+    let diff = memory.diff(&at("a.md"), &after(&first), None)?;
+    assert_eq!(
+        diff,
+        "--- a/a.md\tafter change 1\n+++ b/a.md\tnow\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    );
+    let made = memory.diff(&at("a.md"), &before(&first), Some(&after(&first)))?;
+    assert!(made.starts_with("--- /dev/null\n+++ b/a.md\tafter change 1\n@@ -0,0 +1,3 @@\n+one\n"), "{made}");
+    assert_eq!(memory.diff(&at("a.md"), &after(&first), Some(&after(&first)))?, "");
+    Ok(())
+}
+
+#[test]
+fn a_diff_shows_a_missing_final_newline() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [write("a.md", "one")]);
+    did(&memory, [write("a.md", "one\n")]);
+    let diff = memory.diff(&at("a.md"), &after(&first), None)?;
+    assert!(diff.contains("-one\n\\ No newline at end of file\n+one\n"), "{diff}");
+    Ok(())
+}
+
+#[test]
+fn a_diff_of_bytes_says_so_in_one_line() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [Edit::Write { at: at("a.bin"), bytes: vec![0, 255], expect: Expect::Any }]);
+    did(&memory, [write("a.bin", "text")]);
+    assert_eq!(
+        memory.diff(&at("a.bin"), &after(&first), None)?,
+        "`a.bin` is not text: 2 bytes became 4 bytes\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_diff_follows_a_rename() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [write("f/a.md", "one\n")]);
+    did(&memory, [rename("f", "g")]);
+    did(&memory, [rename("g/a.md", "b.md"), write("b.md", "two\n")]);
+    let diff = memory.diff(&at("b.md"), &after(&first), None)?;
+    assert!(diff.ends_with("-one\n+two\n"), "{diff}");
+    Ok(())
+}
+
+#[test]
+fn a_version_names_a_point_in_the_past() -> Result<()> {
+    let memory = memory();
+    did(&memory, [write("a.md", "one")]);
+    did(&memory, [append("a.md", " two"), write("b.md", "aside")]);
+    did(&memory, [rename("a.md", "c.md")]);
+    did(&memory, [write("c.md", "three")]);
+    for text in ["one", "one two", "three"] {
+        let point = Point::from(Version::of(text.as_bytes()));
+        assert_eq!(memory.read_past(&at("c.md"), &point)?, Some(text.into()), "{text}");
+    }
+    let never = memory.read_past(&at("c.md"), &Version::of(b"aside").into()).expect_err("it never was");
+    assert_eq!(never.kind(), Kind::NotFound);
+    Ok(())
+}
+
+#[test]
+fn restoring_writes_or_deletes_or_leaves_alone() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [write("a.md", "one")]);
+    did(&memory, [write("a.md", "two")]);
+    let done = memory.restore(note("restore"), &at("a.md"), &after(&first), None)?;
+    assert_eq!((done.outcome, done.change.is_some()), (Restored::Written, true));
+    holds(&memory, &[("a.md", "one")]);
+    let done = memory.restore(note("restore"), &at("a.md"), &after(&first), None)?;
+    assert_eq!((done.outcome, done.change), (Restored::Unchanged, None));
+    assert_eq!(
+        memory.restore(note("restore"), &at("a.md"), &before(&first), None)?.outcome,
+        Restored::Deleted
+    );
+    holds(&memory, &[]);
+    assert_eq!(
+        memory.restore(note("restore"), &at("a.md"), &before(&first), None)?.outcome,
+        Restored::Unchanged
+    );
+    // What is gone can be had back, and restoring is a change like any other.
+    memory.restore(note("restore"), &at("a.md"), &Version::of(b"two").into(), None)?;
+    holds(&memory, &[("a.md", "two")]);
+    assert_eq!(memory.history(&HistoryQuery::default())?[0].note.verb, "restore");
+    Ok(())
+}
+
+#[test]
+fn restoring_minds_the_expected_version() -> Result<()> {
+    let memory = memory();
+    let first = did(&memory, [write("a.md", "one")]);
+    did(&memory, [write("a.md", "two")]);
+    let stale = Version::of(b"one");
+    let error =
+        memory.restore(note("restore"), &at("a.md"), &after(&first), Some(&stale)).expect_err("stale");
+    assert_eq!(error.kind(), Kind::Conflict);
+    holds(&memory, &[("a.md", "two")]);
+    memory.restore(note("restore"), &at("a.md"), &after(&first), Some(&Version::of(b"two")))?;
+    holds(&memory, &[("a.md", "one")]);
+    Ok(())
+}
+
+#[test]
+fn undoing_again_steps_further_back() {
+    let memory = memory();
+    let one = did(&memory, [write("a.md", "1")]);
+    let two = did(&memory, [append("a.md", "2")]);
+    let three = did(&memory, [rename("a.md", "f/b.md")]);
+    let four = did(&memory, [delete("f/b.md")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [four]);
+    holds(&memory, &[("f/b.md", "12")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [three]);
+    holds(&memory, &[("a.md", "12")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [two]);
+    holds(&memory, &[("a.md", "1")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [one]);
+    holds(&memory, &[]);
+    let error = memory.undo(Note::default(), &UndoScope::Last).expect_err("nothing is left");
+    assert_eq!((error.kind(), error.message()), (Kind::NotFound, "there is nothing to undo"));
+}
+
+#[test]
+fn an_undo_says_what_it_undid_and_can_be_undone() -> Result<()> {
+    let memory = memory();
+    let one = did(&memory, [write("a.md", "1")]);
+    did(&memory, [write("a.md", "2")]);
+    let given = Note { reason: Some("a mistake".into()), ..note("ignored") };
+    let undone = memory.undo(given, &UndoScope::Last)?.change.expect("there was something");
+    let past = memory.history(&HistoryQuery { limit: 1, ..HistoryQuery::default() })?;
+    assert_eq!(past[0].note.verb, "undo");
+    assert_eq!(past[0].note.reason.as_deref(), Some("undo of 2: a mistake"));
+    holds(&memory, &[("a.md", "1")]);
+    // Redo, after which the change counts again.
+    undo(&memory, &UndoScope::Change(undone.clone()));
+    holds(&memory, &[("a.md", "2")]);
+    let error = memory.undo(Note::default(), &UndoScope::Change(undone.clone())).expect_err("it was undone");
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert_eq!(error.message(), format!("change {undone} is undone already"));
+    assert_eq!(undo(&memory, &UndoScope::Last), [ChangeId::new("2")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [one]);
+    holds(&memory, &[]);
+    Ok(())
+}
+
+#[test]
+fn one_change_can_be_undone_among_others() {
+    let memory = memory();
+    let one = did(&memory, [write("a.md", "1"), write("b.md", "1")]);
+    did(&memory, [write("c.md", "2")]);
+    undo(&memory, &UndoScope::Change(one.clone()));
+    holds(&memory, &[("c.md", "2")]);
+    let error = memory.undo(Note::default(), &UndoScope::Change(ChangeId::new("99"))).expect_err("unknown");
+    assert_eq!(error.kind(), Kind::NotFound);
+}
+
+#[test]
+fn an_undo_refuses_to_lose_a_later_change() {
+    let memory = memory();
+    let one = did(&memory, [write("a.md", "1"), write("b.md", "1")]);
+    let two = did_as(&memory, note("note_write"), [append("b.md", "2")]);
+    let error = memory.undo(Note::default(), &UndoScope::Change(one.clone())).expect_err("b.md has changed");
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert_eq!(error.message(), "`b.md` is not as change 1 left it: change 2 (note_write) came later");
+    assert_eq!(
+        error.hint_text(),
+        Some("undo change 2 first, or bring back an older state with `memgrove restore b.md`")
+    );
+    holds(&memory, &[("a.md", "1"), ("b.md", "12")]);
+    undo(&memory, &UndoScope::Change(two));
+    undo(&memory, &UndoScope::Change(one));
+    holds(&memory, &[]);
+}
+
+#[test]
+fn the_latest_change_of_a_memory_can_be_undone() {
+    let memory = memory();
+    did(&memory, [write("f/a.md", "1")]);
+    let two = did(&memory, [write("f/a.md", "2")]);
+    did(&memory, [write("b.md", "3")]);
+    assert_eq!(undo(&memory, &UndoScope::Memory(at("f/a.md"))), [two]);
+    holds(&memory, &[("b.md", "3"), ("f/a.md", "1")]);
+    assert_eq!(undo(&memory, &UndoScope::Memory(at("f"))), [ChangeId::new("1")]);
+    holds(&memory, &[("b.md", "3")]);
+    let error = memory.undo(Note::default(), &UndoScope::Memory(at("f"))).expect_err("nothing is left");
+    assert_eq!(error.kind(), Kind::NotFound);
+}
+
+fn by(client: &str, session: &str, origin: Origin) -> Note {
+    let actor = Actor { origin, client: Some(client.into()), session: Some(session.into()) };
+    Note { actor, ..note("test") }
+}
+
+#[test]
+fn a_session_and_a_source_are_undone_as_a_whole() {
+    let memory = memory();
+    did_as(&memory, by("cli", "s1", Origin::User), [write("a.md", "mine")]);
+    did_as(
+        &memory,
+        by("bot", "s2", Origin::Agent),
+        [append("a.md", ", and the bot's"), write("b.md", "bot")],
+    );
+    did_as(&memory, by("bot", "s3", Origin::Agent), [rename("b.md", "c.md"), write("d.md", "bot")]);
+    did_as(&memory, by("cli", "s1", Origin::User), [write("e.md", "mine")]);
+    let done = memory.undo(Note::default(), &UndoScope::Session("s3".into())).expect("it can be undone");
+    assert_eq!(done.outcome.changes, [ChangeId::new("3")]);
+    holds(&memory, &[("a.md", "mine, and the bot's"), ("b.md", "bot"), ("e.md", "mine")]);
+    undo(&memory, &UndoScope::Change(done.change.expect("there was something")));
+    // Both sessions of the bot, in one change.
+    assert_eq!(undo(&memory, &UndoScope::Source("bot".into())), [ChangeId::new("3"), ChangeId::new("2")]);
+    holds(&memory, &[("a.md", "mine"), ("e.md", "mine")]);
+    let error =
+        memory.undo(Note::default(), &UndoScope::Source("agent".into())).expect_err("nothing is left");
+    assert_eq!(error.kind(), Kind::NotFound);
+    assert_eq!(undo(&memory, &UndoScope::Source("user".into())).len(), 2);
+    holds(&memory, &[]);
+}
+
+#[test]
+fn what_people_wrote_past_memgrove_is_not_undone() {
+    let memory = memory();
+    let one = did(&memory, [write("a.md", "1")]);
+    let outside = Note { actor: Actor { origin: Origin::FileEdit, ..Actor::default() }, ..note("outside") };
+    did_as(&memory, outside, [write("kept.md", "by hand")]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [one]);
+    holds(&memory, &[("kept.md", "by hand")]);
+}
+
+#[test]
+fn a_change_without_effect_is_undone_once() {
+    let memory = memory();
+    did(&memory, [write("a.md", "1")]);
+    did(&memory, [write("a.md", "1")]);
+    undo(&memory, &UndoScope::Last);
+    holds(&memory, &[("a.md", "1")]);
+    undo(&memory, &UndoScope::Last);
+    holds(&memory, &[]);
+}
+
+#[test]
+fn folders_come_back() -> Result<()> {
+    let memory = memory();
+    did(&memory, [write("f/g/a.md", "a"), write("f/b.md", "b")]);
+    did(&memory, [rename("f", "x/y")]);
+    undo(&memory, &UndoScope::Last);
+    holds(&memory, &[("f/b.md", "b"), ("f/g/a.md", "a")]);
+    memory.store().mkdir(&at("empty"))?;
+    did(&memory, [delete("empty")]);
+    undo(&memory, &UndoScope::Last);
+    assert!(memory.store().info(&at("empty"))?.is_dir());
+    // A file that had become a folder becomes a file again.
+    did(&memory, [delete("f/b.md"), write("f/b.md/c.md", "c")]);
+    undo(&memory, &UndoScope::Last);
+    holds(&memory, &[("f/b.md", "b"), ("f/g/a.md", "a")]);
+    Ok(())
+}
+
+#[test]
+fn edits_that_cross_within_one_change_are_undone() {
+    let memory = memory();
+    did(&memory, [write("a.md", "a"), write("b.md", "b"), write("f/x.md", "x")]);
+    let crossing = [
+        rename("a.md", "t.md"),
+        rename("b.md", "a.md"),
+        rename("t.md", "b.md"),
+        append("a.md", "+"),
+        write("n.md", "new"),
+        rename("n.md", "m.md"),
+        rename("f", "g"),
+        write("f/x.md", "another"),
+        append("g/x.md", "+"),
+        delete("m.md"),
+    ];
+    did(&memory, crossing);
+    holds(&memory, &[("a.md", "b+"), ("b.md", "a"), ("f/x.md", "another"), ("g/x.md", "x+")]);
+    let done = memory.undo(Note::default(), &UndoScope::Last).expect("it can be undone");
+    holds(&memory, &[("a.md", "a"), ("b.md", "b"), ("f/x.md", "x")]);
+    undo(&memory, &UndoScope::Change(done.change.expect("there was something")));
+    holds(&memory, &[("a.md", "b+"), ("b.md", "a"), ("f/x.md", "another"), ("g/x.md", "x+")]);
+}
+
+#[test]
+fn an_undo_with_a_key_happens_once() -> Result<()> {
+    let memory = memory();
+    did(&memory, [write("a.md", "1")]);
+    did(&memory, [write("a.md", "2")]);
+    let keyed = Note { key: Some("k".into()), ..Note::default() };
+    let first = memory.undo(keyed.clone(), &UndoScope::Last)?;
+    let again = memory.undo(keyed, &UndoScope::Last)?;
+    assert!(again.replayed && !first.replayed);
+    assert_eq!(again.outcome, first.outcome);
+    holds(&memory, &[("a.md", "1")]);
+    Ok(())
+}
+
+#[test]
+fn an_undo_meets_a_writer_that_was_faster() {
+    let memory = memory();
+    did(&memory, [write("a.md", "1")]);
+    let rival = memory.clone();
+    let mut once = Some(());
+    // The rival writes while a plan is being made: the plan is made again, on what is there now.
+    let done = memory.apply(note("test"), |store| {
+        let there = store.read_bytes(&at("a.md"))?;
+        if once.take().is_some() {
+            did(&rival, [write("a.md", "rival")]);
+        }
+        let text = String::from_utf8_lossy(&there.bytes).into_owned() + "+";
+        let expect = Expect::At(there.version);
+        Ok(Plan { edits: vec![Edit::Write { at: at("a.md"), bytes: text.into(), expect }], outcome: () })
+    });
+    done.expect("the second plan fits");
+    holds(&memory, &[("a.md", "rival+")]);
+    undo(&memory, &UndoScope::Last);
+    holds(&memory, &[("a.md", "rival")]);
+}
+
+/// Names that get into each other's way: files and folders of the same name, and neighbours.
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["a", "b", "f", "f/a", "f/b", "f/g", "f/g/a", "g", "g/a", "f-x"])
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        4 => (name(), "[xyz]{0,3}").prop_map(|(key, text)| write(key, &text)),
+        2 => (name(), "[xyz]{0,2}").prop_map(|(key, text)| append(key, &text)),
+        2 => name().prop_map(delete),
+        3 => (name(), name()).prop_map(|(from, to)| rename(from, to)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    /// Undoing one by one goes back through every earlier state, and redoing all comes back.
+    #[test]
+    fn undoing_goes_back_through_every_state(changes in prop::collection::vec(prop::collection::vec(edit(), 1..5), 1..12)) {
+        let memory = memory();
+        let mut states = vec![files(&memory)];
+        for edits in changes {
+            if memory.store().apply(&Change { edits, note: note("test") }).is_ok() {
+                states.push(files(&memory));
+            }
+        }
+        let last = states.last().cloned();
+        let mut undos = Vec::new();
+        while states.len() > 1 {
+            states.pop();
+            let done = memory.undo(Note::default(), &UndoScope::Last);
+            let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert_eq!(Some(&files(&memory)), states.last());
+            undos.push(done.change.expect("an undo is always a change"));
+        }
+        prop_assert_eq!(memory.undo(Note::default(), &UndoScope::Last).map_err(|e| e.kind()).err(), Some(Kind::NotFound));
+        for undo in undos.iter().rev() {
+            let done = memory.undo(Note::default(), &UndoScope::Change(undo.clone()));
+            done.map_err(|error| TestCaseError::fail(format!("redo: {error}")))?;
+        }
+        prop_assert_eq!(Some(files(&memory)), last);
+    }
+
+    /// A whole session is undone in one change, whatever it did.
+    #[test]
+    fn a_session_is_undone_whatever_it_did(
+        first in prop::collection::vec(edit(), 1..6),
+        session in prop::collection::vec(prop::collection::vec(edit(), 1..4), 1..8),
+    ) {
+        let memory = memory();
+        for edit in first {
+            // What cannot be done is left out.
+            let _ = memory.store().apply(&Change { edits: vec![edit], note: note("test") });
+        }
+        let before = files(&memory);
+        let mut count = 0;
+        for edits in session {
+            let note = by("bot", "s", Origin::Agent);
+            count += usize::from(memory.store().apply(&Change { edits, note }).is_ok());
+        }
+        if count > 0 {
+            let done = memory.undo(Note::default(), &UndoScope::Session("s".into()));
+            let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert_eq!(done.outcome.changes.len(), count);
+        }
+        prop_assert_eq!(files(&memory), before);
+    }
+}

@@ -1,0 +1,224 @@
+"""Drives `memgrove mcp` with the official Python client (PyPI `mcp` 2.3).
+
+Usage: python mcp_client.py PATH_OF_MEMGROVE
+
+Checks the tool lists, calls every tool, and looks at errors, pipelined calls, idempotency keys and the
+end of the process, with the handshake (2025-11-25) and without it (2026-07-28). Prints one summary line
+and exits with 1 if a check failed.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.types import Implementation
+
+checks = 0
+failures = []
+
+
+def check(what, holds, found=None):
+    global checks
+    checks += 1
+    if not holds:
+        failures.append(what)
+        print(f"FAILED: {what}" + (f": {found!r}" if found is not None else ""))
+
+
+def server(memgrove, store, profile="all"):
+    return StdioServerParameters(
+        command=memgrove, args=["--store", store, "mcp", "--tools", profile], env={"HOME": store, "PATH": "/usr/bin:/bin"}
+    )
+
+
+def client(memgrove, store, mode, profile="all"):
+    info = Implementation(name="official-client", version="1")
+    return Client(server(memgrove, store, profile), mode=mode, client_info=info, read_timeout_seconds=60)
+
+
+def text(result):
+    return "".join(block.text for block in result.content if block.type == "text")
+
+
+async def check_tools(mcp, where):
+    listed = (await mcp.list_tools()).tools
+    check(f"{where}: tools are listed", len(listed) > 5, len(listed))
+    for tool in listed:
+        name = f"{where}: {tool.name}"
+        check(f"{name} has a title", bool(tool.title))
+        check(f"{name} has a short description", 0 < len(tool.description or "") < 120, tool.description)
+        Draft202012Validator.check_schema(tool.input_schema)
+        Draft202012Validator.check_schema(tool.output_schema)
+        check(f"{name} takes an object", tool.input_schema["type"] == "object")
+        check(f"{name} answers with an object", tool.output_schema["type"] == "object")
+        hints = tool.annotations
+        check(f"{name} says whether it only reads", hints is not None and hints.read_only_hint is not None)
+        check(f"{name} says whether it removes", hints is not None and hints.destructive_hint is not None)
+        check(f"{name} says whether repeats are harmless", hints is not None and hints.idempotent_hint is not None)
+        check(f"{name} stays in its own world", hints is not None and hints.open_world_hint is False)
+    return listed
+
+
+async def check_calls(mcp, where, listed):
+    """Calls every tool once, in an order that makes sense, and validates what it answers."""
+    schemas = {tool.name: tool.output_schema for tool in listed}
+    called = set()
+
+    async def call(name, **arguments):
+        called.add(name)
+        result = await mcp.call_tool(name, arguments)
+        check(f"{where}: {name} works", not result.is_error, text(result))
+        if not result.is_error:
+            errors = list(Draft202012Validator(schemas[name]).iter_errors(result.structured_content))
+            check(f"{where}: {name} answers as its schema says", not errors, errors[:1])
+            check(f"{where}: {name} has a text too", bool(result.content), result.content)
+        return result
+
+    made = await call("file_create", path="/memories/a.md", text="one\ntwo\n", reason="a check")
+    await call("file_insert", path="/memories/a.md", line=2, text="one and a half")
+    edited = await call("file_replace", path="/memories/a.md", old="two", new="three", expect=await version(mcp))
+    seen = await call("file_view", path="/memories/a.md")
+    check(f"{where}: view shows the file", seen.structured_content["text"] == "one\none and a half\nthree", seen.structured_content)
+    check(f"{where}: versions move", made.structured_content["version"] != edited.structured_content["version"])
+    await call("file_view")
+    read = await call("read", address="file:/memories/a.md")
+    check(f"{where}: read is exact", read.structured_content["text"] == "one\none and a half\nthree\n")
+    then = await call("read", address="file:/memories/a.md", at=made.structured_content["change"])
+    check(f"{where}: read reaches back", then.structured_content["text"] == "one\ntwo\n", then.structured_content)
+    found = await call("find", text="HALF")
+    check(f"{where}: find finds", found.structured_content["hits"][0]["line"] == 2, found.structured_content)
+    await call("file_rename", old_path="/memories/a.md", new_path="/memories/deep/b.md")
+    await call("file_batch", operations=[
+        {"type": "create", "path": "/memories/c.md", "content": "c\n"},
+        {"type": "delete", "path": "/memories/deep/b.md"},
+    ])
+    await call("file_delete", path="/memories/c.md")
+    told = await call("memory", command="create", path="/memories/tool.md", file_text="kept")
+    check(f"{where}: the Memory Tool answers in its own words", text(told).startswith("File created successfully"), text(told))
+    past = await call("history", limit=3)
+    changes = past.structured_content["changes"]
+    check(f"{where}: history has the client's name", "official-client" in changes[0]["by"], changes[0])
+    check(f"{where}: history names the session", bool(changes[0].get("session")), changes[0])
+    if "diff" in schemas:
+        difference = await call("diff", address="file:/memories/tool.md")
+        check(f"{where}: diff shows the line", "+kept" in text(difference), text(difference))
+    if "restore" in schemas:
+        await call("restore", address="file:/memories/a.md", to=made.structured_content["change"])
+        back = await call("read", address="file:/memories/a.md")
+        check(f"{where}: restore brings back", back.structured_content["text"] == "one\ntwo\n", back.structured_content)
+    if "undo" in schemas:
+        plan = await call("undo", dry_run=True)
+        check(f"{where}: a planned undo does nothing", not (await mcp.call_tool("read", {"address": "file:/memories/a.md"})).is_error)
+        await call("undo")
+        gone = await mcp.call_tool("read", {"address": "file:/memories/a.md"})
+        check(f"{where}: undo takes back", gone.is_error, text(gone))
+    check(f"{where}: every tool was called", called == set(schemas), set(schemas) - called)
+
+
+async def version(mcp):
+    seen = await mcp.call_tool("file_view", {"path": "/memories/a.md"})
+    return seen.structured_content["version"][:8]
+
+
+async def check_errors(mcp, where):
+    async def refused(what, name, arguments, part):
+        result = await mcp.call_tool(name, arguments)
+        check(f"{where}: {what} is an error that the model can read", result.is_error and part in text(result), text(result))
+
+    await refused("an unknown tool", "no_such_tool", {}, "no tool")
+    await refused("a missing argument", "file_create", {"text": "x"}, "path")
+    await refused("an unknown argument", "file_view", {"pth": "a"}, "pth")
+    await refused("a wrong type", "file_insert", {"path": "a", "line": "x", "text": "y"}, "line")
+    await refused("an absent file", "file_view", {"path": "/memories/none.md"}, "FILE_NOT_FOUND")
+    await refused("a path outside", "file_create", {"path": "/memories/../x", "text": "y"}, "INVALID_PATH")
+    await refused("a wrong version", "file_delete", {"path": "/memories/tool.md", "expect": "0" * 32}, "VERSION_MISMATCH")
+    await refused("a wrong command of the Memory Tool", "memory", {"command": "view", "path": "/etc"}, "/memories")
+
+
+async def check_pipelining(mcp, where):
+    await mcp.call_tool("file_create", {"path": "/memories/many.md", "text": "start\n"})
+    calls = [mcp.call_tool("file_insert", {"path": "/memories/many.md", "line": 1, "text": f"line {n}"}) for n in range(50)]
+    results = await asyncio.gather(*calls)
+    check(f"{where}: pipelined calls all work", all(not result.is_error for result in results))
+    seen = await mcp.call_tool("read", {"address": "file:/memories/many.md"})
+    lines = seen.structured_content["text"].splitlines()
+    check(f"{where}: none of 50 pipelined changes is lost", len(lines) == 51 and len(set(lines)) == 51, len(lines))
+
+
+async def check_keys(mcp, where):
+    arguments = {"path": "/memories/keyed.md", "text": "once\n", "key": f"key-{where}"}
+    first = await mcp.call_tool("file_create", arguments)
+    second = await mcp.call_tool("file_create", arguments)
+    check(f"{where}: a repeated key is no error", not first.is_error and not second.is_error, text(second))
+    check(f"{where}: a repeat says so", second.structured_content.get("replayed") is True, second.structured_content)
+    same = [result.structured_content["version"] for result in (first, second)]
+    check(f"{where}: a repeat answers as the first time", same[0] == same[1], same)
+
+
+async def check_mode(memgrove, mode):
+    with tempfile.TemporaryDirectory(prefix="memgrove-client-") as folder:
+        store = os.path.join(folder, "store")
+        subprocess.run([memgrove, "init", store], check=True, capture_output=True)
+        async with client(memgrove, store, mode) as mcp:
+            expected = "2025-11-25" if mode == "legacy" else "2026-07-28"
+            check(f"{mode}: the protocol is {expected}", mcp.protocol_version == expected, mcp.protocol_version)
+            # Pinned to a revision, the client does not ask.
+            asked = mode != "2026-07-28"
+            check(f"{mode}: the server says who it is", not asked or mcp.server_info.name == "memgrove", mcp.server_info)
+            check(f"{mode}: the server says how to use it", not asked or "/memories" in mcp.instructions, mcp.instructions)
+            listed = await check_tools(mcp, mode)
+            await check_calls(mcp, mode, listed)
+            await check_errors(mcp, mode)
+            await check_pipelining(mcp, mode)
+            await check_keys(mcp, mode)
+        for profile, wanted in [("core", "file_view"), ("files", "memory")]:
+            async with client(memgrove, store, mode, profile) as mcp:
+                names = [tool.name for tool in (await mcp.list_tools()).tools]
+                check(f"{mode}: the profile {profile} offers {wanted}", wanted in names and len(names) <= 12, names)
+
+
+def check_the_end(memgrove):
+    """The server ends when its input does, and writes nothing but protocol."""
+    with tempfile.TemporaryDirectory(prefix="memgrove-client-") as folder:
+        subprocess.run([memgrove, "init", folder], check=True, capture_output=True)
+        run = [memgrove, "--store", folder, "mcp"]
+        process = subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        messages = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "file_view", "arguments": {"path": "x" * 9_000_000}}},
+            {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "file_create", "arguments": {"path": "a", "text": "b"}}},
+        ]
+        sent = "".join(json.dumps(message) + "\n" for message in messages).encode() + b"not json\n"
+        started = time.monotonic()
+        out, _ = process.communicate(sent, timeout=30)
+        took = time.monotonic() - started
+        answers = {answer.get("id"): answer for answer in map(json.loads, out.splitlines())}
+        check("the server ends well when its input ends", process.returncode == 0, process.returncode)
+        check("the server ends soon", took < 4, took)
+        check("a message that is too long is answered", "at most" in json.dumps(answers.get(2, {}).get("error", {})), answers.get(2))
+        check("calls before the end are answered", answers.get(3, {}).get("result", {}).get("isError") is False, answers.get(3))
+        process = subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.close()
+        check("a client that says nothing leaves no process behind", process.wait(timeout=10) == 0)
+
+
+def main():
+    memgrove = os.path.abspath(sys.argv[1])
+    for mode in ["legacy", "2026-07-28", "auto"]:
+        asyncio.run(check_mode(memgrove, mode))
+    check_the_end(memgrove)
+    print(f"mcp client: {checks} checks, {len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
