@@ -1,6 +1,8 @@
 //! One integration binary: every file beside this one is a module of it.
 
 mod conformance;
+mod crash;
+mod faults;
 mod files;
 mod hostile;
 mod local;

@@ -4,7 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use super::journal::Journal;
+use super::checkpoint::Dirty;
+use super::journal::{Journal, scan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::backend::{Actor, Moment, Note, Origin, Version};
@@ -57,7 +58,17 @@ impl Core {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
         while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
-            for index in 0..record.header.edits.len() {
+            let fenced = record.is_fenced();
+            if fenced {
+                self.fence(journal)?;
+            }
+            let mut count = record.header.edits.len();
+            if fenced && !journal.prepared.contains_key(&record.header.seq) {
+                // A process that died may have placed some of it.
+                self.redo(journal, &[Arc::clone(&record)])?;
+                count = 0;
+            }
+            for index in 0..count {
                 if let Err(error) = self.place(journal, displaced, &record, index) {
                     self.take_back(journal, &record, index)
                         .map_err(|error| self.fail(error, "a refused change"))?;
@@ -68,9 +79,30 @@ impl Core {
             journal.pending.retain(|(at, _)| *at != record_end);
             journal.prepared.remove(&record.header.seq);
             journal.mark.placed = record_end;
+            if fenced {
+                self.fence(journal)?;
+            }
         }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
         Ok(refused)
+    }
+
+    /// Makes all that is placed durable. What moves things stands between two fences: after a
+    /// power cut no name before it is in doubt, and nothing has happened after it.
+    pub(super) fn fence(&self, journal: &mut Journal) -> Result<()> {
+        if journal.mark.checkpoint == journal.mark.placed {
+            return Ok(());
+        }
+        let mut fence = || {
+            let found = scan(&*journal.file, journal.mark.checkpoint, false)?;
+            let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
+            self.sync_dirty(&Dirty::of(placed.map(|(_, record)| &**record)))?;
+            journal.mark.checkpoint = journal.mark.placed;
+            journal.mark_file.write(&journal.mark)?;
+            journal.mark_file.sync()
+        };
+        let fenced: io::Result<()> = fence();
+        fenced.map_err(|error| self.fail(error, "a placed file"))
     }
 
     /// Places one edit of a record; no harm if it has been placed before.
@@ -95,7 +127,7 @@ impl Core {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             },
-            Entry::Rename { at, to, folder } => self.place_rename(at, to, *folder),
+            Entry::Rename { at, to, .. } => self.place_rename(at, to),
         }
     }
 
@@ -228,7 +260,7 @@ impl Core {
     }
 
     /// Whether the file there has this content already.
-    fn holds(&self, at: &Locator, version: &Version) -> bool {
+    pub(super) fn holds(&self, at: &Locator, version: &Version) -> bool {
         self.read_file(at).is_ok_and(|bytes| Version::of(&bytes) == *version)
     }
 
@@ -328,31 +360,19 @@ impl Core {
         written
     }
 
-    fn place_rename(&self, from: &Locator, to: &Locator, folder: bool) -> io::Result<()> {
+    pub(super) fn place_rename(&self, from: &Locator, to: &Locator) -> io::Result<()> {
+        use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
-        if self.tree.stat(&source).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Ok(());
-        }
+        match self.tree.stat(&source) {
+            Err(error) if matches!(error.kind(), E::NotFound | E::NotADirectory) => return Ok(()),
+            other => other?,
+        };
         self.make_parents(to)?;
         match self.tree.rename(&source, &target, Rename::NoReplace) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
-                ) =>
-            {
-                // Someone has put a file there since it was checked: both stay.
-                return Ok(());
-            }
-            other => other?,
+            // Someone has put a file there since it was checked: both stay.
+            Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
+            other => other,
         }
-        if folder {
-            // Later records name places beneath the new name: the names must not come apart.
-            for at in [from, to] {
-                self.tree.sync_dir(at.parent().unwrap_or_default().key())?;
-            }
-        }
-        Ok(())
     }
 
     /// Keeps in the journal what someone else wrote, and watches the file for a while.

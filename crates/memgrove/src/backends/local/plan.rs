@@ -28,9 +28,12 @@ pub(super) struct Planned {
 #[derive(Clone)]
 enum There {
     Absent,
-    Folder,
+    /// The folder on the disk, if it is there by now.
+    Folder(Option<u64>),
     File {
         size: u64,
+        /// The file on the disk, if it is there by now and stays the same one.
+        inode: Option<u64>,
         /// The content, where it has been read or is about to be written.
         content: Option<Arc<Loaded>>,
     },
@@ -80,7 +83,7 @@ impl<'a> View<'a> {
 
     fn write(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
         let old = match self.there(at)? {
-            There::Folder => return Err(is_folder(at)),
+            There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
                 expect.check(at, None)?;
                 self.check_new(at)?;
@@ -96,24 +99,24 @@ impl<'a> View<'a> {
         body.extend_from_slice(bytes);
         let before = self.keep(old.as_deref(), body);
         let loaded = Loaded { bytes: bytes.to_vec(), version: new.clone(), journaled: true };
-        self.set(at, There::File { size: bytes.len() as u64, content: Some(Arc::new(loaded)) });
+        self.set(at, There::File { size: bytes.len() as u64, inode: None, content: Some(Arc::new(loaded)) });
         let old = old.map(|old| old.version.clone());
         Ok(Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before })
     }
 
     fn append(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
         let there = self.there(at)?;
-        let (offset, created, content) = match &there {
-            There::Folder => return Err(is_folder(at)),
+        let (offset, inode, content) = match &there {
+            There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
                 expect.check(at, None)?;
                 self.check_new(at)?;
-                (0, true, Some(bytes.to_vec()))
+                (0, None, Some(bytes.to_vec()))
             }
-            There::File { size, content } => {
+            There::File { size, inode, content } => {
                 self.check_expect(at, expect)?;
                 let joined = content.as_ref().map(|old| [&old.bytes, bytes].concat());
-                (*size, false, joined)
+                (*size, *inode, joined)
             }
         };
         body.extend_from_slice(bytes);
@@ -121,14 +124,15 @@ impl<'a> View<'a> {
             let version = Version::of(&bytes);
             Arc::new(Loaded { bytes, version, journaled: false })
         });
-        self.set(at, There::File { size: offset + bytes.len() as u64, content });
+        let created = matches!(there, There::Absent);
+        self.set(at, There::File { size: offset + bytes.len() as u64, inode, content });
         Ok(Entry::Append { at: at.clone(), offset, len: bytes.len() as u64, created })
     }
 
     fn delete(&mut self, at: &Locator, expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
         let (old, before) = match self.there(at)? {
             There::Absent => return Err(gone(at, expect)),
-            There::Folder => {
+            There::Folder(_) => {
                 folder_expect(at, expect)?;
                 if !self.is_empty(at)? {
                     return Err(not_empty(at));
@@ -147,15 +151,15 @@ impl<'a> View<'a> {
 
     fn rename(&mut self, from: &Locator, to: &Locator, expect: &Expect) -> Result<Entry> {
         let there = self.there(from)?;
-        let folder = match &there {
+        let (folder, inode) = match &there {
             There::Absent => return Err(gone(from, expect)),
-            There::Folder => {
+            There::Folder(inode) => {
                 folder_expect(from, expect)?;
-                true
+                (true, inode.or_else(|| self.folder_inode(from)))
             }
-            There::File { .. } => {
+            There::File { inode, .. } => {
                 self.check_expect(from, expect)?;
-                false
+                (false, *inode)
             }
         };
         if to != from && to.is_within(from) {
@@ -182,7 +186,13 @@ impl<'a> View<'a> {
         self.moves.push((from.clone(), to.clone()));
         self.set(to, there);
         self.set(from, There::Absent);
-        Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder })
+        Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder, inode })
+    }
+
+    /// The folder that the disk has at a place that an earlier edit has put something into.
+    fn folder_inode(&self, at: &Locator) -> Option<u64> {
+        let stat = self.core.tree.stat(&self.core.spelled(&self.on_disk(at)?)).ok()?;
+        (stat.kind == FileKind::Folder).then_some(stat.inode)
     }
 
     /// Refuses a move that makes the key of anything in the folder too long.
@@ -225,10 +235,10 @@ impl<'a> View<'a> {
         }
         if !matches!(there, There::Absent) {
             for folder in at.ancestors() {
-                if matches!(self.changed.get(&folder), Some(There::Folder)) {
+                if matches!(self.changed.get(&folder), Some(There::Folder(_))) {
                     break;
                 }
-                self.changed.insert(folder, There::Folder);
+                self.changed.insert(folder, There::Folder(None));
             }
         }
         self.changed.insert(at.clone(), there);
@@ -262,8 +272,8 @@ impl<'a> View<'a> {
         let Some(name) = self.on_disk(at).filter(|_| !cleared) else { return Ok(There::Absent) };
         match self.core.tree.stat(&self.core.spelled(&name)) {
             Ok(stat) => match stat.kind {
-                FileKind::Folder => Ok(There::Folder),
-                FileKind::File => Ok(There::File { size: stat.size, content: None }),
+                FileKind::Folder => Ok(There::Folder(Some(stat.inode))),
+                FileKind::File => Ok(There::File { size: stat.size, inode: Some(stat.inode), content: None }),
                 FileKind::Other => Err(not_regular(at)),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
@@ -279,7 +289,7 @@ impl<'a> View<'a> {
         let name = self.on_disk(at).unwrap_or_else(|| at.clone());
         let mut bytes =
             self.core.read_file(&name).map_err(|error| error.while_doing("reading what is there"))?;
-        if let Some(There::File { size, content: None }) = self.changed.get(at) {
+        if let Some(There::File { size, content: None, .. }) = self.changed.get(at) {
             // Appends of this very change are not on the disk yet. They are rare enough to refuse.
             if *size != bytes.len() as u64 {
                 return Err(Error::new(
