@@ -182,7 +182,7 @@ pub struct Applied {
     /// Its name in the history.
     pub change: ChangeId,
     /// The version that each edit left behind: `None` for deletions, renames, and appends
-    /// (whose version costs a read of the whole file: ask [`Backend::info`]).
+    /// (whose version costs a read of the whole file: ask [`Backend::info`](super::Backend::info)).
     pub versions: Vec<Option<Version>>,
     /// Whether the idempotency key had been applied before, so that nothing was done now.
     pub replayed: bool,
