@@ -61,7 +61,7 @@ fn idle_megabytes(store: &str) -> f64 {
         .spawn()
         .unwrap();
     let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
-    let mut ask = |line: &str| writeln!(server.stdin.as_ref().unwrap(), "{line}").unwrap();
+    let ask = |line: &str| writeln!(server.stdin.as_ref().unwrap(), "{line}").unwrap();
     ask(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
     );

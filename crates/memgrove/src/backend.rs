@@ -251,7 +251,7 @@ pub trait Backend: Send + Sync {
     /// `Unsupported` where the backend keeps no history; `NotFound` for an unknown `before`.
     fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>>;
 
-    /// The bytes that `at` (its name at that moment) held then; `None` if it was absent: P15.
+    /// The bytes that `at` (its name at that moment) held then; `None` if it was absent or a folder: P15.
     ///
     /// # Errors
     /// `Unsupported` where the backend keeps no history; `NotFound` for an unknown change, or for

@@ -1,5 +1,7 @@
 //! One integration binary: every file beside this one is a module of it.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)] // Tests may panic, speak, and play the outsider.
+
 mod conformance;
 mod crash;
 mod faults;
@@ -7,6 +9,8 @@ mod files;
 mod hostile;
 mod local;
 mod memory_tool;
+mod model;
+mod names;
 mod past;
 mod processes;
 mod registry;

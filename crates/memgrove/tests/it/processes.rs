@@ -89,8 +89,7 @@ fn updates_of_many_files_by_many_processes_lose_nothing() {
 
 /// Proves that a check fails with a mistake on; a race may need several attempts to show.
 fn is_noticed(attempts: usize, check: impl Fn() -> Result<(), String>) {
-    let noticed = (0..attempts).find_map(|_| check().err());
-    println!("{}", noticed.expect("the check notices the mistake"));
+    assert!((0..attempts).any(|_| check().is_err()), "the check does not notice the mistake");
 }
 
 #[test]

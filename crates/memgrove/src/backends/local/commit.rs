@@ -94,8 +94,9 @@ impl Core {
         }
         journal.prepared.insert(record.header.seq, inodes);
         for entry in &record.header.edits {
-            if let Entry::Write { at, new, .. } = entry {
-                journal.known.insert(at.clone(), new.clone());
+            match entry {
+                Entry::Write { at, new, .. } => drop(journal.known.insert(at.clone(), new.clone())),
+                other => drop(journal.known.remove(other.at())),
             }
         }
         Ok((journal.mark.here(), record))

@@ -7,8 +7,6 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Files that are longer, and how long they may be: to be split when they are next worked on.
 const LONG_FILES: &[(&str, usize)] = &[];
-/// How many functions may be longer.
-const LONG_FUNCTIONS_MAX: usize = 0;
 
 /// Lines of code and documentation, without the tests at the end.
 fn length(text: &str) -> usize {
@@ -23,7 +21,8 @@ fn long_functions(name: &str, text: &str) -> Vec<String> {
         let code = line.trim_start();
         let indent = line.len() - code.len();
         let head = code.split('(').next().unwrap_or("");
-        if !head.split(' ').any(|word| word == "fn") || code.starts_with("//") || code.ends_with(';') {
+        // `fn` with a name behind it: not the type of a function.
+        if !head.contains("fn ") || head.contains('"') || code.starts_with("//") || code.ends_with(';') {
             continue;
         }
         let closing = format!("{}}}", " ".repeat(indent));
@@ -47,11 +46,7 @@ fn files_and_functions_stay_short() {
         long.extend(long_functions(&name, &text));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(
-        long.len() <= LONG_FUNCTIONS_MAX,
-        "functions of more than {FUNCTION_LINES_MAX} lines:\n{}",
-        long.join("\n")
-    );
+    assert!(long.is_empty(), "functions of more than {FUNCTION_LINES_MAX} lines:\n{}", long.join("\n"));
     let sample = format!("fn long() {{\n{}}}\n", "    x();\n".repeat(80));
     assert_eq!(long_functions("sample", &sample).len(), 1, "the rule can fail");
 }
