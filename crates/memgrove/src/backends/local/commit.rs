@@ -64,8 +64,9 @@ impl Core {
         let placed =
             mark_file.read().ok().flatten().is_some_and(|mark| mark.aborted == 0 && mark.has_placed(place));
         if !placed {
-            let mut locked = self.lock_for(change)?;
-            self.ready(&mut locked.inner)?;
+            // It is durable by now: whoever is told to try again would do it twice.
+            let mut locked = self.lock_for(change).map_err(|error| self.unplaced(&error))?;
+            self.ready(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
             self.place_own(&mut locked.inner, place, &record)?;
         }
         Ok(answer(&record, false))
@@ -143,7 +144,7 @@ impl Core {
             return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
         }
         let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
-        if aborts && self.record(seq)?.is_none() {
+        if aborts && self.record(seq).map_err(|error| self.unplaced(&error))?.is_none() {
             return Err(Error::from_io(
                 io::Error::other("its files could not be put in place"),
                 "the change",

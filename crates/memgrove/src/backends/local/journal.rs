@@ -148,7 +148,12 @@ impl Journal {
         let old = old.unwrap_or_default();
         let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
         let found = scan(&*journal.file, 0, drop_bad)?;
-        let checkpoint = old.checkpoint.min(found.end);
+        // Before a record that moves things, everything was made durable: so much is sure without
+        // the mark.
+        let starts = std::iter::once(0).chain(found.records.iter().map(|(end, _)| *end));
+        let fences = found.records.iter().zip(starts).filter(|((_, record), _)| record.moves());
+        let fence = fences.last().map_or(0, |(_, start)| start);
+        let checkpoint = old.checkpoint.max(fence).min(found.end);
         let last = found.records.iter().map(|(_, record)| record.header.seq).max();
         journal.mark = Mark {
             checkpoint,

@@ -61,6 +61,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     about: "plain files in a folder of this machine, safe under many processes; the default",
 };
 
+const UNSURE: &str = "the change may or may not survive; open the store again to see";
 const LOCK: &str = ".lock";
 /// What temporary files are called when the journal lies outside the tree.
 const TEMP_PREFIX: &str = ".mtmp-";
@@ -304,6 +305,13 @@ impl Core {
 
     fn fail(&self, error: io::Error, what: &str) -> Error {
         let _ = self.failed.set(format!("{what} could not be synced ({error})"));
-        Error::from_io(error, what).hint("the change may or may not survive; open the store again to see")
+        Error::from_io(error, what).hint(UNSURE)
+    }
+
+    /// What becomes of an error that comes when a change is in the journal for good.
+    fn unplaced(&self, error: &Error) -> Error {
+        let what = format!("a change is in the journal but not in its place ({error})");
+        let _ = self.failed.set(what.clone());
+        Error::new(Kind::Io, what).hint(UNSURE)
     }
 }

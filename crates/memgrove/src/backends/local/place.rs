@@ -52,7 +52,7 @@ impl Core {
             let mut count = record.header.edits.len();
             if fenced && !journal.prepared.contains_key(&record.header.seq) {
                 // A process that died may have placed some of it.
-                self.redo(journal, &[Arc::clone(&record)])?;
+                self.redo(journal, &[Arc::clone(&record)]).map_err(|error| self.unplaced(&error))?;
                 count = 0;
             }
             for index in 0..count {
@@ -127,6 +127,8 @@ impl Core {
             }
         }
         self.remove_temps(record);
+        // Recovery will not look at this change again, so nothing of it may be in doubt.
+        self.sync_dirty(&Dirty::of_undone(record))?;
         let header = Header {
             seq: journal.mark.next_seq,
             time: self.clock.now(),

@@ -144,6 +144,11 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whether it moves things.
+    pub(super) fn moves(&self) -> bool {
+        self.header.edits.iter().any(|entry| matches!(entry, Entry::Rename { .. }))
+    }
+
     /// Whether it moves things or removes folders. Names are not content: whether that has been
     /// done cannot be told afterwards, unless nothing else is in doubt at the same time.
     pub(super) fn is_fenced(&self) -> bool {
