@@ -89,12 +89,13 @@ impl Context {
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
 
-    /// The same asker over a folder that itself is `/memories`. Nothing but memories is written
-    /// into it: the journal and the lock lie in the state folder.
+    /// The same asker over a folder that itself is `/memories`, made if it is missing. Nothing but
+    /// memories is written into it: the journal and the lock lie in the state folder.
     pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
         let environment = self.shared.environment.clone();
         let given = environment.absolute(folder)?;
-        let folder = given.canonicalize().map_err(|error| Error::from_io(error, given.display()))?;
+        let made = memgrove::vfs::RealFs::create_root(&given).and_then(|_| given.canonicalize());
+        let folder = made.map_err(|error| Error::from_io(error, given.display()))?;
         let shared = Shared {
             environment,
             target: Target::Folder(folder),

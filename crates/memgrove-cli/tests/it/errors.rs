@@ -50,7 +50,6 @@ fn not_found_is_3() {
     );
     let told = sandbox.run(&["--store", ".", "file", "view"]).fails(3);
     assert!(told.contains("hint: there is one in it: name `"), "{told}");
-    sandbox.run(&["memory-tool", "--memories", "nowhere"]).fails(3);
 }
 
 #[test]
