@@ -6,6 +6,7 @@
 
 pub(crate) mod explore;
 pub(crate) mod model;
+mod run;
 pub(crate) mod workload;
 
 use std::sync::Mutex;
@@ -111,6 +112,7 @@ fn finds(bug: Bug) {
     let violation = campaign(&errands(64, 10, 0, 8), SEED, Some(bug));
     let violation = violation.expect_err("the exploration is blind to this mistake");
     println!("{bug:?}: {violation}");
+    assert!(violation.is_of_a_cut(), "it was not a power cut that showed it");
 }
 
 #[test]

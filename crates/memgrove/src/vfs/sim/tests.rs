@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::thread;
+use std::time::Duration;
 
 use super::*;
 
