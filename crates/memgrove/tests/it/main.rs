@@ -6,4 +6,5 @@ mod hostile;
 mod local;
 mod memory_tool;
 mod past;
+mod records;
 mod registry;
