@@ -160,11 +160,14 @@ impl Records {
             if !put_away && !row.archived {
                 return Err(invalid(format!("the record `{}` is not archived", row.id)));
             }
+            let log = self.log()?;
             let time = spelled(now);
-            let splices =
-                [("archived", Some("false".to_owned())), ("accessed_at", Some(format!("\"{time}\"")))];
+            let mut splices = log.splices(row);
+            splices.push(("archived", Some("false".to_owned())));
+            splices.push(("accessed_at", Some(format!("\"{time}\""))));
             let object = jsonl::spliced(table.object(row), &splices);
             let mut record = table.reading(row, &self.limits).record;
+            log.apply(row, &mut record);
             (record.archived, record.accessed_at) = (false, time);
             let mut rewrite = Rewrite::new(&table);
             let edits = match put_away {
