@@ -194,7 +194,6 @@ impl Records {
         records: &[Record],
         now: Timestamp,
     ) -> Result<(Plan<Added>, Vec<(RecordType, u64, Option<u64>)>)> {
-        let folder = self.folder(store)?;
         let mut outcome = Added { records: records.to_vec(), archived: Vec::new(), warnings: Vec::new() };
         let (mut edits, mut grown) = (Vec::new(), Vec::new());
         for kind in RecordType::ALL {
@@ -203,10 +202,10 @@ impl Records {
             if lines.is_empty() {
                 continue;
             }
-            let info = folder.get(kind.file());
-            match self.overflow(store, kind, info, &lines)? {
+            let info = self.file_info(store, kind.file())?;
+            match self.overflow(store, kind, info.as_ref(), &lines)? {
                 None => {
-                    let (edit, expected) = self.append(store, kind, info, &lines)?;
+                    let (edit, expected) = self.append(store, kind, info.as_ref(), &lines)?;
                     edits.push(edit);
                     grown.push((kind, expected.0, expected.1));
                     outcome.warnings.extend(self.nearly_full(kind, expected));
@@ -243,7 +242,10 @@ impl Records {
         if !limit.is_over(most + added.0, size + added.1 + 1) {
             return Ok(None);
         }
-        let table = self.table(store, kind, info)?;
+        let table = self.load_named(store, kind)?;
+        if let Some(info) = info {
+            self.counted(kind, info, &table);
+        }
         let over = limit.is_over(table.rows.len() as u64 + added.0, size + added.1 + 1);
         match (over, kind) {
             (false, _) => Ok(None),

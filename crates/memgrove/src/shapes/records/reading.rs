@@ -11,6 +11,8 @@ use crate::clock::Timestamp;
 pub struct Reading {
     /// The record, corrected.
     pub record: Record,
+    /// When it was made, changed and read, in milliseconds since the epoch.
+    pub moments: [i64; 3],
     /// The members that were corrected, as JSON: spliced in, they make the line right.
     pub corrections: Vec<Correction>,
     /// What breaks the schema and is left alone, because a correction would lose something.
@@ -37,9 +39,10 @@ pub fn read(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) -> 
         Ok(record) if record.kind == kind => record,
         _ => return corrected(object, kind, limits, now),
     };
-    let faults = record.faults(limits);
-    if faults.is_empty() {
-        return Ok(Reading { record, corrections: Vec::new(), remarks: Vec::new() });
+    if let Some(moments) = record.moments()
+        && record.faults_beside_times(limits).is_empty()
+    {
+        return Ok(Reading { record, moments, corrections: Vec::new(), remarks: Vec::new() });
     }
     corrected(object, kind, limits, now)
 }
@@ -99,7 +102,8 @@ fn corrected(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) ->
     {
         remarks.push("its `task_metadata` cannot be understood".to_owned());
     }
-    Ok(Reading { record, corrections: desk.corrections, remarks })
+    let moments = record.moments().unwrap_or_default();
+    Ok(Reading { record, moments, corrections: desk.corrections, remarks })
 }
 
 impl Desk {

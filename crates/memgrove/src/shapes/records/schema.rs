@@ -186,8 +186,28 @@ impl Record {
         serde_json::to_string(self).expect("a record is plain data")
     }
 
+    /// When it was made, changed and read, in milliseconds since the epoch; `None` where one of
+    /// these is no time.
+    pub(super) fn moments(&self) -> Option<[i64; 3]> {
+        let ms = |text: &str| moment(text).map(Timestamp::as_millisecond);
+        Some([ms(&self.created_at)?, ms(&self.updated_at)?, ms(&self.accessed_at)?])
+    }
+
     /// What breaks the constraints of the schema: the field, and how.
     pub fn faults(&self, limits: &Limits) -> Vec<(&'static str, String)> {
+        let mut found = self.faults_beside_times(limits);
+        let mut fault = |field, what: String| found.push((field, what));
+        let times = [&self.created_at, &self.updated_at, &self.accessed_at];
+        for (field, time) in ["created_at", "updated_at", "accessed_at"].into_iter().zip(times) {
+            if moment(time).is_none() {
+                fault(field, "is not a time of ISO 8601 with a zone".to_owned());
+            }
+        }
+        found
+    }
+
+    /// What breaks the constraints, but for the times.
+    pub(super) fn faults_beside_times(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut fault = |field, what: String| found.push((field, what));
         if !is_uuid_v4(&self.id) {
@@ -217,12 +237,6 @@ impl Record {
                     "tags",
                     format!("has a tag of {chars} characters, and {} are allowed", limits.tag_chars_max),
                 );
-            }
-        }
-        let times = [&self.created_at, &self.updated_at, &self.accessed_at];
-        for (field, time) in ["created_at", "updated_at", "accessed_at"].into_iter().zip(times) {
-            if moment(time).is_none() {
-                fault(field, "is not a time of ISO 8601 with a zone".to_owned());
             }
         }
         if let Some(task) = &self.task_metadata {

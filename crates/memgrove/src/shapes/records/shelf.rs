@@ -10,6 +10,7 @@ use super::schema::RecordType;
 use super::table::Table;
 use super::{Records, archive, unknown};
 use crate::backend::{Depth, FileKind, Info};
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::store::Store;
@@ -54,6 +55,20 @@ pub(super) struct Tail {
 }
 
 impl Records {
+    /// One file of the folder. Costs no reading, and where the folder is at hand hardly anything.
+    pub(super) fn file_info(&self, store: &Store, name: &str) -> Result<Option<Info>> {
+        let Some(folder) = &self.folder else { return Ok(self.folder(store)?.remove(name)) };
+        let Ok(stat) = folder.stat(name) else { return Ok(None) };
+        Ok(Some(Info {
+            locator: self.root.child(name)?,
+            kind: stat.kind,
+            size: stat.size,
+            mtime: Timestamp::UNIX_EPOCH,
+            stamp: stat.inode.rotate_left(32) ^ stat.size ^ (stat.mtime_ns as u64).rotate_left(16),
+            version: None,
+        }))
+    }
+
     /// What is in the folder, by name. Costs no reading.
     pub(super) fn folder(&self, store: &Store) -> Result<BTreeMap<String, Info>> {
         let infos = store.backend().list(&self.root, Depth::Children)?;
@@ -96,7 +111,14 @@ impl Records {
                 Arc::make_mut(&mut old).grow(content.bytes, Some(content.version), &self.limits, now);
                 old
             }
-            _ => Arc::new(Table::parse(kind, content.bytes, Some(content.version), &self.limits, now)),
+            old => {
+                let version = Some(content.version);
+                let changed =
+                    old.and_then(|old| old.changed(&content.bytes, version.clone(), &self.limits, now));
+                Arc::new(
+                    changed.unwrap_or_else(|| Table::parse(kind, content.bytes, version, &self.limits, now)),
+                )
+            }
         };
         // The stamp was taken before the bytes: a writer in between leads to another reading.
         let held = Held { stamp: info.stamp, table: Arc::clone(&table) };
@@ -161,19 +183,35 @@ impl Records {
             (None, None) if info.size == 0 => (Some(0), false),
             // A storage that only gives whole files.
             (None, None) => {
-                let table = self.load(store, kind, info)?;
+                let table = self.load_named(store, kind)?;
                 (Some(table.rows.len() as u64), table.bytes.last().is_some_and(|byte| *byte != b'\n'))
             }
         };
         Ok(Tail { stamp: info.stamp, size: info.size, records, open })
     }
 
+    /// The file of a type, as a listing of the folder shows it.
+    pub(super) fn load_named(&self, store: &Store, kind: RecordType) -> Result<Arc<Table>> {
+        let folder = self.folder(store)?;
+        self.table(store, kind, folder.get(kind.file()))
+    }
+
+    /// Remembers the count of a file that was read after all, so that the next addition knows it.
+    pub(super) fn counted(&self, kind: RecordType, info: &Info, table: &Table) {
+        if table.bytes.len() as u64 == info.size {
+            let open = table.bytes.last().is_some_and(|byte| *byte != b'\n');
+            let records = Some(table.rows.len() as u64);
+            let tail = Tail { stamp: info.stamp, size: info.size, records, open };
+            self.state().tails.insert(kind, tail);
+        }
+    }
+
     /// Remembers a file's end after an addition, if nobody else has touched it.
     pub(super) fn grown(&self, store: &Store, expected: &[(RecordType, u64, Option<u64>)]) -> Result<()> {
-        let folder = self.folder(store)?;
-        let mut state = self.state();
         for (kind, size, records) in expected {
-            match folder.get(kind.file()).filter(|info| info.size == *size) {
+            let there = self.file_info(store, kind.file())?.filter(|info| info.size == *size);
+            let mut state = self.state();
+            match there {
                 Some(info) => {
                     let tail = Tail { stamp: info.stamp, size: *size, records: *records, open: false };
                     state.tails.insert(*kind, tail);

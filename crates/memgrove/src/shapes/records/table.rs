@@ -137,6 +137,69 @@ impl Table {
         self.read.1 == self.bytes.len() && bytes.starts_with(&self.bytes)
     }
 
+    /// Reads a file that was changed here and there: rows whose lines are as they were are kept.
+    /// `None` where it is simpler to read it all.
+    pub fn changed(
+        &self,
+        bytes: &[u8],
+        version: Option<Version>,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Option<Table> {
+        if self.read.1 != self.bytes.len() || !self.problems.is_empty() || bytes.last() != Some(&b'\n') {
+            return None;
+        }
+        let old = self.bytes.as_slice();
+        let same = old.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+        let head = old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let most = old.len().min(bytes.len()) - head;
+        let same = old.iter().rev().zip(bytes.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+        let tail = &old[old.len() - same..];
+        let tail = tail.iter().position(|byte| *byte == b'\n').map_or(0, |newline| same - newline - 1);
+        let (old_tail, new_tail) = (old.len() - tail, bytes.len() - tail);
+        let mut table = Table::parse(self.kind, Vec::new(), version, limits, now);
+        let kept = self.rows.iter().take_while(|row| row.removal.end <= head).cloned();
+        let all_new = kept.fold(true, |all_new, row| table.put(row) && all_new);
+        table.read = (table.rows.last().map_or(0, |row| row.line), head);
+        // A blank line before the change has no row, so lines would be counted wrong.
+        if !all_new || old[..head].iter().filter(|byte| **byte == b'\n').count() != table.read.0 {
+            return None;
+        }
+        table.grow(bytes[..new_tail].to_vec(), table.version.clone(), limits, now);
+        let before = old[..old_tail].iter().filter(|byte| **byte == b'\n').count();
+        for row in self.rows.iter().filter(|row| row.span.start >= old_tail) {
+            let moved =
+                |span: &Range<usize>| span.start - old_tail + new_tail..span.end - old_tail + new_tail;
+            let line = row.line - before + table.read.0;
+            let row = Row { line, span: moved(&row.span), removal: moved(&row.removal), ..row.clone() };
+            if !table.put(row) {
+                return None;
+            }
+        }
+        let lines = table.read.0 + old[old_tail..].iter().filter(|byte| **byte == b'\n').count();
+        (table.read, table.bytes) = ((lines, bytes.len()), bytes.to_vec());
+        table.problems.is_empty().then_some(table)
+    }
+
+    /// Adds a row, unless its id came before.
+    fn put(&mut self, row: Row) -> bool {
+        if self.find(&row.id).is_some() {
+            return false;
+        }
+        let at = u32::try_from(self.rows.len()).expect("a file has fewer than four milliard lines");
+        self.by_id.insert(folded(&row.id), at);
+        if !row.archived {
+            for tag in &row.tags {
+                push(&mut self.by_tag, tag, at);
+            }
+            if let Some(category) = &row.category {
+                push(&mut self.by_category, category, at);
+            }
+        }
+        self.rows.push(row);
+        true
+    }
+
     /// Reads the lines that the file has gained; its bytes before are as they were.
     pub fn grow(&mut self, bytes: Vec<u8>, version: Option<Version>, limits: &Limits, now: Timestamp) {
         (self.bytes, self.version) = (bytes, version);
@@ -207,7 +270,7 @@ impl Table {
     }
 
     fn take(&mut self, line: &Line, span: Range<usize>, removal: Range<usize>, reading: Reading) {
-        let Reading { record, corrections, remarks } = reading;
+        let Reading { record, moments, corrections, remarks } = reading;
         if self.find(&record.id).is_some() {
             let what = format!("its id {} came before", record.id);
             self.problem(line, what, Fate::Skipped);
@@ -220,18 +283,9 @@ impl Table {
         for remark in remarks {
             self.problem(line, remark, Fate::Kept);
         }
-        let at = u32::try_from(self.rows.len()).expect("a file has fewer than four milliard lines");
-        self.by_id.insert(folded(&record.id), at);
-        let row = row_of(line.number, span, removal, record, !corrections.is_empty());
-        if !row.archived {
-            for tag in &row.tags {
-                push(&mut self.by_tag, tag, at);
-            }
-            if let Some(category) = &row.category {
-                push(&mut self.by_category, category, at);
-            }
-        }
-        self.rows.push(row);
+        let mut row = row_of(line.number, span, removal, record, moments);
+        row.corrected = !corrections.is_empty();
+        self.put(row);
     }
 
     /// The row of an id, whose letters may be of either case.
@@ -272,16 +326,17 @@ impl Table {
     }
 }
 
-fn row_of(line: usize, span: Range<usize>, removal: Range<usize>, record: Record, corrected: bool) -> Row {
+fn row_of(line: usize, span: Range<usize>, removal: Range<usize>, record: Record, moments: [i64; 3]) -> Row {
     let ms = |text: &str| moment(text).map_or(0, Timestamp::as_millisecond);
     let task = record.task_metadata.as_ref();
+    let [created, updated, accessed] = moments;
     Row {
         line,
         span,
         removal,
-        created: ms(&record.created_at),
-        updated: ms(&record.updated_at),
-        accessed: ms(&record.accessed_at),
+        created,
+        updated,
+        accessed,
         completed: task.and_then(|task| task.completed_at.as_deref()).map(ms),
         status: task.map(|task| task.status),
         count: record.access_count,
@@ -290,7 +345,7 @@ fn row_of(line: usize, span: Range<usize>, removal: Range<usize>, record: Record
         tags: record.tags.into_iter().map(Into::into).collect(),
         importance: record.importance,
         archived: record.archived,
-        corrected,
+        corrected: false,
     }
 }
 

@@ -224,3 +224,27 @@ proptest! {
         prop_assert_eq!(folder.bytes("core_memories.jsonl"), mended);
     }
 }
+
+proptest! {
+    /// Reading a changed file by what changed is reading it all.
+    #[test]
+    fn a_changed_file_is_read_as_a_whole_one(
+        old in proptest::collection::vec(0..6u32, 0..6),
+        new in proptest::collection::vec(0..6u32, 0..6),
+        blank in any::<bool>(),
+    ) {
+        let file = |ids: &[u32]| {
+            let lines = ids.iter().map(|id| line(id / 2, &"x".repeat(*id as usize + 1)) + "\n");
+            lines.collect::<String>().into_bytes()
+        };
+        let (limits, now) = (Limits::default(), Timestamp::UNIX_EPOCH);
+        let old = [if blank { b"\n".as_slice() } else { b"" }, &file(&old)].concat();
+        let old = Table::parse(RecordType::Core, old, None, &limits, now);
+        let whole = Table::parse(RecordType::Core, file(&new), None, &limits, now);
+        if let Some(changed) = old.changed(&file(&new), None, &limits, now) {
+            let rows = |table: &Table| table.rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+            prop_assert_eq!(rows(&changed), rows(&whole));
+            prop_assert!(changed.is_grown(&file(&new)) && whole.problems.is_empty());
+        }
+    }
+}
