@@ -97,7 +97,7 @@ pub(crate) fn speak(words: &[&str], cx: &Context) -> Result<Box<dyn Reply>> {
 
 fn entry(words: &str) -> Result<&'static Entry> {
     let unknown = || Error::new(Kind::Invalid, format!("`{words}` is not a verb"));
-    entries().find(|entry| entry.name == words).ok_or_else(unknown)
+    entries().find(|entry| entry.name == words.replace('-', "_")).ok_or_else(unknown)
 }
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -119,7 +119,7 @@ pub(crate) fn command() -> Command {
         root = match entry.name.split_once('_') {
             None => root.subcommand((entry.augment)(Command::new(entry.name))),
             Some((group, verb)) => {
-                let leaf = (entry.augment)(Command::new(verb));
+                let leaf = (entry.augment)(Command::new(spelled(verb)));
                 if root.find_subcommand(group).is_none() {
                     root = root.subcommand(group_of(group));
                 }
@@ -130,9 +130,19 @@ pub(crate) fn command() -> Command {
     Program::commands().into_iter().fold(root, Command::subcommand)
 }
 
+/// A verb's words as the command line spells them.
+fn spelled(verb: &'static str) -> &'static str {
+    match verb {
+        "add_many" => "add-many",
+        "restore_backup" => "restore-backup",
+        verb => verb,
+    }
+}
+
 fn group_of(group: &'static str) -> Command {
     let about = match group {
         "file" => "Work on files, which agents know as /memories",
+        "record" => "Keep records: core memories, learnings and tasks, one line each",
         _ => "",
     };
     Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)

@@ -8,11 +8,13 @@ use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::Ram;
 use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
+use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{Environment, How, Place, STORE_FOLDER};
+use crate::mounts;
 use crate::settings::{self, Made, Settings};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
@@ -37,6 +39,7 @@ struct Shared {
     target: Target,
     backend: Option<String>,
     opened: OnceLock<Memory>,
+    records: OnceLock<Arc<Records>>,
 }
 
 /// Which store a context opens.
@@ -85,7 +88,8 @@ impl Context {
         input: Input,
     ) -> Result<Self> {
         let target = Target::Store(environment.find_store(store)?);
-        let shared = Shared { environment, target, backend, opened: OnceLock::new() };
+        let shared =
+            Shared { environment, target, backend, opened: OnceLock::new(), records: OnceLock::new() };
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
 
@@ -101,6 +105,7 @@ impl Context {
             target: Target::Folder(folder),
             backend: self.shared.backend.clone(),
             opened: OnceLock::new(),
+            records: OnceLock::new(),
         };
         Ok(Context { shared: Arc::new(shared), ..self.clone() })
     }
@@ -189,6 +194,28 @@ impl Context {
         Ok(self.shared.opened.get_or_init(|| memory).clone())
     }
 
+    /// The records, to read.
+    pub(crate) fn records(&self) -> Result<Arc<Records>> {
+        self.records_in(self.reading()?)
+    }
+
+    /// The records, to change.
+    pub(crate) fn records_writing(&self) -> Result<Arc<Records>> {
+        self.records_in(self.writing()?)
+    }
+
+    fn records_in(&self, memory: Memory) -> Result<Arc<Records>> {
+        if let Some(records) = self.shared.records.get() {
+            return Ok(Arc::clone(records));
+        }
+        let records = Arc::new(mounts::records(self, memory)?);
+        match self.shared.opened.get() {
+            Some(_) => Ok(Arc::clone(self.shared.records.get_or_init(|| records))),
+            // A store that is not made yet is another one when it is.
+            None => Ok(records),
+        }
+    }
+
     /// What the history shall remember of a change.
     pub(crate) fn note(&self, verb: &str, guard: &Guard) -> Note {
         Note {
@@ -254,7 +281,7 @@ fn absent(place: &Place) -> Error {
     }
 }
 
-fn located(path: &Path) -> Result<String> {
+pub(crate) fn located(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::new(Kind::Invalid, format!("`{}` is not a UTF-8 path", path.display()))
             .hint("use a folder whose name is UTF-8")

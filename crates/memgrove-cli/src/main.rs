@@ -7,6 +7,7 @@ mod status;
 mod address;
 mod context;
 mod modes;
+mod mounts;
 mod page;
 mod portion;
 mod rehearsal;

@@ -28,9 +28,47 @@ pub(crate) struct Settings {
     /// The protocol of its backend.
     #[serde(default)]
     pub(crate) backend: Option<String>,
+    /// What the records may hold.
+    #[serde(default)]
+    pub(crate) records: RecordSettings,
+    /// Folders elsewhere that are used in place.
+    #[serde(default)]
+    pub(crate) mounts: Mounts,
     /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
     #[serde(flatten)]
     pub(crate) unknown: toml::Table,
+}
+
+/// `[records]`: the limits, and whether the folder's `.lock` is taken.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(try_from = "toml::Table")]
+pub(crate) struct RecordSettings {
+    /// The limits.
+    pub(crate) limits: memgrove::shapes::records::Limits,
+    /// Whether to take the `.lock`; for a mounted folder it always is.
+    pub(crate) lock: bool,
+}
+
+impl TryFrom<toml::Table> for RecordSettings {
+    type Error = String;
+
+    fn try_from(mut table: toml::Table) -> Result<Self, String> {
+        let lock = match table.remove("lock") {
+            None => false,
+            Some(toml::Value::Boolean(lock)) => lock,
+            Some(_) => return Err("`lock` of [records] is true or false".to_owned()),
+        };
+        let limits = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        Ok(RecordSettings { limits, lock })
+    }
+}
+
+/// `[mounts]`: folders elsewhere that are used in place.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Mounts {
+    /// The folder of the records.
+    pub(crate) records: Option<String>,
 }
 
 impl Settings {

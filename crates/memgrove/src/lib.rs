@@ -22,6 +22,8 @@ pub mod backends;
 
 pub mod conformance;
 
+pub mod text;
+
 pub mod shapes;
 
 pub mod memory;

@@ -5,6 +5,7 @@ pub(crate) mod file;
 pub(crate) mod memory;
 pub(crate) mod past;
 pub(crate) mod read;
+pub(crate) mod record;
 pub(crate) mod store;
 pub(crate) mod undo;
 
@@ -34,6 +35,18 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<memory::MemoryCommand>(),
     entry::<read::Read>(),
     entry::<read::Find>(),
+    entry::<record::Add>(),
+    entry::<record::AddMany>(),
+    entry::<record::Get>(),
+    entry::<record::List>(),
+    entry::<record::Update>(),
+    entry::<record::Archive>(),
+    entry::<record::Restore>(),
+    entry::<record::Delete>(),
+    entry::<record::Due>(),
+    entry::<record::Stats>(),
+    entry::<record::RestoreBackup>(),
+    entry::<record::Migrate>(),
     entry::<past::History>(),
     entry::<undo::Diff>(),
     entry::<undo::Restore>(),
@@ -88,6 +101,8 @@ pub(crate) enum On {
     Core,
     /// The MCP tools for agents that know Anthropic's Memory Tool.
     Files,
+    /// The MCP tools for agents that keep records.
+    Records,
     /// Every MCP tool.
     All,
 }

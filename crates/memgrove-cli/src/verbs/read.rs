@@ -64,6 +64,13 @@ impl Verb for Read {
     type Answer = ReadAnswer;
 
     fn run(self, cx: &Context) -> Result<ReadAnswer> {
+        let budget = self.budget.unwrap_or(match cx.input {
+            Input::None => READ_TOKENS_MAX,
+            Input::Terminal => usize::MAX,
+        });
+        if let Some(id) = self.address.strip_prefix("record:") {
+            return read_record(cx, id, self.at.as_deref(), budget);
+        }
         let at = memory_at(cx, &self.address)?;
         let address = address_of(cx, &at);
         let memory = cx.reading()?;
@@ -81,11 +88,6 @@ impl Verb for Read {
                 (bytes, None)
             }
         };
-        let budget = match (self.budget, cx.input) {
-            (Some(budget), _) => budget,
-            (None, Input::None) => READ_TOKENS_MAX,
-            (None, Input::Terminal) => usize::MAX,
-        };
         Ok(ReadAnswer { version, ..read(address, bytes, budget) })
     }
 
@@ -96,6 +98,20 @@ impl Verb for Read {
             None => Ok(()),
         }
     }
+}
+
+/// A record, as its line is written.
+fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Result<ReadAnswer> {
+    if at.is_some() {
+        return Err(Error::new(Kind::Invalid, "a record has no past of its own")
+            .hint("`memgrove history` shows that of its file"));
+    }
+    let records = cx.records()?;
+    let got = records.get(id)?;
+    super::record::reads(cx, &records);
+    let version = Some(got.version.as_str().to_owned());
+    let text = format!("{}\n", got.text).into_bytes();
+    Ok(ReadAnswer { version, ..read(format!("record:{}", got.record.id), text, budget) })
 }
 
 fn folder(address: &str) -> Error {

@@ -180,7 +180,7 @@ impl Verb for Backends {
 /// Check the store, and say what to do about what is wrong
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Doctor {
-    /// Mend what is safe to mend: who may read the files
+    /// Mend what is safe to mend: who may read the files, and damaged records
     #[arg(long)]
     #[serde(default)]
     fix: bool,
@@ -197,6 +197,9 @@ pub(crate) struct DoctorAnswer {
     findings: Vec<Finding>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mended: Option<usize>,
+    /// What was mended of the records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended_records: Vec<String>,
 }
 
 impl Verb for Doctor {
@@ -227,7 +230,15 @@ impl Verb for Doctor {
             }
         };
         let mended = if self.fix && exists { Some(modes::mend(&place.root)?) } else { None };
+        let mut mended_records = Vec::new();
         if exists {
+            match super::record::examine(cx, self.fix) {
+                Ok((found, done)) => {
+                    findings.extend(found);
+                    mended_records = done;
+                }
+                Err(error) => findings.push(failing("records", &error)),
+            }
             findings.extend(modes::check(&place.root)?);
             match cx.reading().and_then(|memory| memory.store().backend().check()) {
                 Ok(found) => findings.extend(found),
@@ -235,7 +246,8 @@ impl Verb for Doctor {
             }
         }
         let store = place.root.display().to_string();
-        Ok(DoctorAnswer { store, found: place.how.because(), exists, selection, findings, mended })
+        let found = place.how.because();
+        Ok(DoctorAnswer { store, found, exists, selection, findings, mended, mended_records })
     }
 
     fn show(answer: &DoctorAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -246,6 +258,9 @@ impl Verb for Doctor {
         answer.selection.show(page)?;
         if let Some(mended) = answer.mended {
             page.line(&format!("mended the modes of {mended} files and folders"))?;
+        }
+        for mended in &answer.mended_records {
+            page.line(&format!("mended {mended}"))?;
         }
         for finding in &answer.findings {
             let (ink, name) = match finding.level {

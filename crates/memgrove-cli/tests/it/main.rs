@@ -13,6 +13,7 @@ mod json;
 mod mcp;
 mod memory_tool;
 mod past;
+mod records;
 mod transcripts;
 
 /// A file that is not named above would never run.

@@ -3,3 +3,4 @@
 
 pub mod files;
 pub mod memory_tool;
+pub mod records;

@@ -13,6 +13,7 @@ mod model;
 mod names;
 mod past;
 mod processes;
+mod records;
 mod registry;
 mod scoped;
 mod tidy;

@@ -1,0 +1,102 @@
+//! Folders elsewhere that are used in place: nothing but the format's own files is written there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memgrove::backend::Version;
+use memgrove::registry::{DEFAULT_PROTOCOL, OpenRequest};
+use memgrove::shapes::records::{self, FolderLock, Ids, Records};
+use memgrove::vfs::{RealFs, Vfs};
+use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
+
+use crate::config::How;
+use crate::context::{Context, located};
+use crate::settings::{RecordSettings, Settings};
+
+/// The folder of a store that holds its records.
+const RECORDS: &str = "records";
+
+/// Ids from the machine's randomness.
+struct Random;
+
+impl Ids for Random {
+    fn random(&self) -> [u8; 16] {
+        uuid::Uuid::new_v4().into_bytes()
+    }
+}
+
+/// The records of a store: in its own folder, or in the one that its settings mount.
+pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
+    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    let (own, mounted, backend) = match settings {
+        Some(settings) => (settings.records, settings.mounts.records, settings.backend),
+        None => (RecordSettings::default(), None, None),
+    };
+    let at = Locator::new(RECORDS).expect("a plain name is a locator");
+    let made = match mounted {
+        Some(path) => mount(cx, memory, &at, &path)?,
+        None => {
+            let local =
+                cx.backend_flag().or(backend.as_deref()).unwrap_or(DEFAULT_PROTOCOL) == DEFAULT_PROTOCOL;
+            let folder =
+                cx.place().map(|place| place.root.join(RECORDS)).filter(|path| local && path.is_dir());
+            let clock = Arc::clone(memory.clock());
+            let made = Records::new(memory, at, Arc::new(Random))?;
+            match folder.map(|folder| opened(&folder)).transpose()? {
+                Some(folder) if own.lock => {
+                    let lock = FolderLock::new(Arc::clone(&folder), clock, std::process::id());
+                    made.with_folder(folder).with_lock(lock)
+                }
+                Some(folder) => made.with_folder(folder),
+                None => made,
+            }
+        }
+    };
+    Ok(made.with_limits(own.limits).for_actor(cx.actor.clone()))
+}
+
+/// Opens a folder of records that lies elsewhere, with its journal in the state folder.
+fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Records> {
+    let folder = resolved(cx, path)?;
+    let name = Version::of(folder.as_os_str().as_encoded_bytes());
+    let state = cx.environment().state_folder()?.join(name.as_str());
+    let clock = Arc::clone(memory.clock());
+    let registry = Registry::standard();
+    let (_, registration) = registry.select(None, None, &[])?;
+    let request =
+        OpenRequest { location: located(&folder)?, state: Some(located(&state)?), clock: Arc::clone(&clock) };
+    let mounted = Memory::new(Store::shared((registration.open)(&request)?), Arc::clone(&clock));
+    let vfs = opened(&folder)?;
+    let lock = FolderLock::new(Arc::clone(&vfs), clock, std::process::id());
+    Ok(Records::new(mounted, Locator::root(), Arc::new(Random))?
+        .with_folder(vfs)
+        .with_lock(lock)
+        .with_log(memory, at.child(records::LOG)?))
+}
+
+/// The folder that a mount names. A store that was merely found may not reach out of its project:
+/// its settings may be somebody else's.
+fn resolved(cx: &Context, path: &str) -> Result<PathBuf> {
+    let environment = cx.environment();
+    let given = match (path.strip_prefix("~/"), &environment.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    };
+    let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "a folder in place has no mounts"))?;
+    let given = if given.is_absolute() { given } else { place.root.join(given) };
+    let folder = given.canonicalize().map_err(|error| {
+        Error::from_io(error, given.display()).hint("make the folder, or correct [mounts] in memgrove.toml")
+    })?;
+    let project = place.root.parent().and_then(|project| project.canonicalize().ok());
+    if place.how == How::Upward && !project.is_some_and(|project| folder.starts_with(project)) {
+        let message = format!("the store mounts `{}`, which lies outside its project", folder.display());
+        return Err(Error::new(Kind::Denied, message)
+            .hint("if you trust it, name the store with --store or MEMGROVE_STORE"));
+    }
+    Ok(folder)
+}
+
+fn opened(folder: &Path) -> Result<Arc<dyn Vfs>> {
+    let opened = RealFs::open_root(folder).map_err(|error| Error::from_io(error, folder.display()))?;
+    Ok(Arc::new(opened))
+}

@@ -1,0 +1,152 @@
+//! The records as verbs.
+
+mod add;
+mod change;
+mod find;
+mod keep;
+
+pub(crate) use add::{Add, AddMany};
+pub(crate) use change::{Archive, Delete, Restore, Update};
+pub(crate) use find::{Due, Get, List, Stats};
+pub(crate) use keep::{Migrate, RestoreBackup};
+
+use std::collections::BTreeMap;
+use std::io;
+
+use memgrove::Result;
+use memgrove::backend::Finding;
+use memgrove::shapes::records::{Guarded, Record, Records};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::context::{Context, Guard, Input};
+use crate::page::{Ink, Page};
+
+/// The names of the types, for a schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+#[allow(dead_code)] // Only its schema is used.
+enum TypeName {
+    Core,
+    Learning,
+    Task,
+}
+
+/// The names of the importances, for a schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+#[allow(dead_code)] // Only its schema is used.
+enum ImportanceName {
+    High,
+    Medium,
+    Low,
+}
+
+/// The names of a task's statuses, for a schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", inline)]
+#[allow(dead_code)] // Only its schema is used.
+enum StatusName {
+    Completed,
+    InProgress,
+    Blocked,
+}
+
+/// A record, for a schema.
+type RecordSchema = BTreeMap<String, Value>;
+
+/// What a change of one record did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecordChanged {
+    done: &'static str,
+    #[schemars(with = "RecordSchema")]
+    record: Record,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+impl RecordChanged {
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.put(&format!("{} ", self.done))?;
+        page.ink(Ink::Strong, &format!("record:{}", self.record.id))?;
+        let version = self.version.iter().map(|version| format!("version {}", super::file::short(version)));
+        let change = self.change.iter().map(|change| format!("change {change}"));
+        let replayed = self.replayed.then(|| "done before with this key".to_owned());
+        let facts: Vec<String> = version.chain(change).chain(replayed).collect();
+        if !facts.is_empty() {
+            page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
+        }
+        page.put("\n")
+    }
+}
+
+/// Shows a record as people read it.
+fn show_record(record: &Record, page: &mut Page<'_>) -> io::Result<()> {
+    page.ink(Ink::Strong, &format!("record:{}", record.id))?;
+    page.ink(Ink::Dim, &format!("  {}\n", facts(record)))?;
+    for line in record.content.lines() {
+        page.line(&format!("  {line}"))?;
+    }
+    Ok(())
+}
+
+/// What is said of a record beside its content.
+fn facts(record: &Record) -> String {
+    let mut facts = vec![format!("{}, {}", record.kind, record.importance)];
+    facts.extend(record.task_metadata.iter().map(|task| task.status.to_string()));
+    facts.extend(record.category.iter().cloned());
+    facts.extend((!record.tags.is_empty()).then(|| format!("#{}", record.tags.join(" #"))));
+    facts.extend(record.archived.then(|| "archived".to_owned()));
+    facts.push(record.updated_at.clone());
+    facts.join(", ")
+}
+
+/// The id of a record that is named by it, or by its address.
+fn id_of(given: &str) -> String {
+    given.strip_prefix("record:").unwrap_or(given).to_owned()
+}
+
+fn guarded(given: &str, guard: &Guard) -> Guarded {
+    Guarded { id: id_of(given), expect: guard.expect.clone() }
+}
+
+/// Tells what happened on the side.
+fn tell(records: &Records) {
+    records.take_warnings().iter().for_each(|warning| crate::notice(warning));
+}
+
+/// Does what is due after a change; if that fails, the change stands.
+fn settle(records: &Records) {
+    if let Err(error) = records.settle_if_due() {
+        crate::notice(&format!("the index of the records is not up to date: {error}"));
+    }
+    tell(records);
+}
+
+/// Writes down that records were read: at once where the process ends now.
+pub(super) fn reads(cx: &Context, records: &Records) {
+    if cx.input == Input::Terminal
+        && let Err(error) = records.flush()
+    {
+        crate::notice(&format!("this reading is not counted: {error}"));
+    }
+    tell(records);
+}
+
+/// What is wrong with the records, and what was mended first.
+pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<String>)> {
+    let records = cx.records()?;
+    let mended = match fix && records.memory().store().exists(records.root())? {
+        true => records.mend(cx.note("doctor", &Guard::default()))?.outcome.done,
+        false => Vec::new(),
+    };
+    let findings = records.check()?;
+    tell(&records);
+    Ok((findings, mended))
+}

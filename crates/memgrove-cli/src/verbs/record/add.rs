@@ -1,0 +1,211 @@
+//! Adding records.
+
+use std::io;
+use std::path::PathBuf;
+
+use memgrove::memory::Done;
+use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Status};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ImportanceName, RecordSchema, StatusName, TypeName, settle};
+use crate::context::{Context, Guard, Input};
+use crate::page::{Ink, Page};
+use crate::verbs::{Effect, On, Verb};
+
+/// Add a record: a core memory, a learning or a task
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Add {
+    /// The memory, up to 5000 characters [default: standard input]
+    #[arg(allow_hyphen_values = true)]
+    #[schemars(required)]
+    content: Option<String>,
+    /// core, learning or task
+    #[arg(long = "type", value_name = "TYPE", default_value = "learning")]
+    #[serde(rename = "type", default = "learning")]
+    #[schemars(with = "TypeName")]
+    kind: RecordType,
+    /// What it is about, in a word
+    #[arg(long)]
+    category: Option<String>,
+    /// Words to find it by
+    #[arg(long = "tag", value_name = "TAG")]
+    #[serde(default)]
+    tags: Vec<String>,
+    /// high, medium or low
+    #[arg(long, default_value = "medium")]
+    #[serde(default)]
+    #[schemars(with = "ImportanceName")]
+    importance: Importance,
+    /// How far the task is: completed, in-progress or blocked
+    #[arg(long)]
+    #[schemars(with = "Option<StatusName>")]
+    status: Option<Status>,
+    /// What the blocked task waits for
+    #[arg(long = "blocker", value_name = "BLOCKER")]
+    #[serde(default)]
+    blockers: Vec<String>,
+    /// What came of the completed task
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Idempotency key
+    ///
+    /// A change with a key that was used before is not made again; the first answer is given again.
+    #[arg(long)]
+    key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+fn learning() -> RecordType {
+    RecordType::Learning
+}
+
+/// What an addition did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AddAnswer {
+    #[schemars(with = "Vec<RecordSchema>")]
+    records: Vec<Record>,
+    /// What was archived to make room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archived: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+impl AddAnswer {
+    fn new(done: Done<Added>) -> Self {
+        let Added { records, archived, warnings } = done.outcome;
+        let change = done.change.map(|change| change.as_str().to_owned());
+        AddAnswer { records, archived, warnings, change, replayed: done.replayed }
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for record in &self.records {
+            page.put("added ")?;
+            page.ink(Ink::Strong, &format!("record:{}", record.id))?;
+            page.ink(Ink::Dim, &format!(" ({})\n", record.kind))?;
+        }
+        for warning in &self.warnings {
+            page.ink(Ink::Warning, &format!("warning: {warning}\n"))?;
+        }
+        match self.replayed {
+            true => page.ink(Ink::Dim, "done before with this key\n"),
+            false => Ok(()),
+        }
+    }
+}
+
+fn add(cx: &Context, verb: &str, guard: &Guard, new: &[NewRecord]) -> Result<AddAnswer> {
+    let records = cx.records_writing()?;
+    let done = records.add(cx.note(verb, guard), new)?;
+    settle(&records);
+    Ok(AddAnswer::new(done))
+}
+
+impl Verb for Add {
+    const NAME: &'static str = "record_add";
+    const TITLE: &'static str = "Add a record";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = AddAnswer;
+
+    fn run(self, cx: &Context) -> Result<AddAnswer> {
+        let content = String::from_utf8(cx.text(self.content, None)?)
+            .map_err(|_| Error::new(Kind::Invalid, "`content` is not UTF-8 text"))?;
+        let new = NewRecord {
+            kind: self.kind,
+            content,
+            category: self.category,
+            tags: self.tags,
+            importance: self.importance,
+            status: self.status,
+            blockers: self.blockers,
+            outcome: self.outcome,
+        };
+        let guard = Guard { key: self.key, reason: self.reason, expect: None };
+        add(cx, Self::NAME, &guard, &[new])
+    }
+
+    fn show(answer: &AddAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Add several records at once, all or none
+///
+/// A record is an object with `type`, `content`, and optionally `category`, `tags`, `importance`,
+/// `status`, `blockers` and `outcome`.
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct AddMany {
+    /// Objects such as {"type":"core","content":…}; also category, tags, importance, status, blockers, outcome
+    #[arg(skip)]
+    records: Vec<Value>,
+    /// A JSON array of records, or one object a line [default: standard input]
+    #[arg(long)]
+    #[serde(skip)]
+    text: Option<String>,
+    /// A file with them
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    /// Idempotency key
+    ///
+    /// A change with a key that was used before is not made again; the first answer is given again.
+    #[arg(long)]
+    key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl Verb for AddMany {
+    const NAME: &'static str = "record_add_many";
+    const TITLE: &'static str = "Add several records";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = AddAnswer;
+
+    fn run(self, cx: &Context) -> Result<AddAnswer> {
+        let given = match cx.input {
+            Input::None => self.records,
+            Input::Terminal => objects(&cx.text(self.text, self.from.as_deref())?)?,
+        };
+        let new = given
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| {
+                serde_json::from_value(value).map_err(|error| unfit(format!("records[{at}]: {error}")))
+            })
+            .collect::<Result<Vec<NewRecord>>>()?;
+        let guard = Guard { key: self.key, reason: self.reason, expect: None };
+        add(cx, Self::NAME, &guard, &new)
+    }
+
+    fn show(answer: &AddAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// The objects of an array, or of a text with one after the other.
+fn objects(text: &[u8]) -> Result<Vec<Value>> {
+    let values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
+    let values = values.collect::<Result<Vec<Value>, _>>().map_err(|error| unfit(error.to_string()))?;
+    match <[Value; 1]>::try_from(values) {
+        Ok([Value::Array(values)]) => Ok(values),
+        Ok([value]) => Ok(vec![value]),
+        Err(values) => Ok(values),
+    }
+}
+
+fn unfit(message: String) -> Error {
+    Error::new(Kind::Invalid, message).hint("a record looks like {\"type\":\"core\",\"content\":\"…\"}")
+}

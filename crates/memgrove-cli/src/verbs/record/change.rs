@@ -1,0 +1,216 @@
+//! Changing, archiving and deleting records.
+
+use std::io;
+
+use memgrove::memory::Done;
+use memgrove::shapes::records::{Changed, Guarded, Importance, Patch, Records, Status};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ImportanceName, RecordChanged, StatusName, guarded, id_of, settle};
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+use crate::verbs::{Effect, On, Verb};
+
+/// Change parts of a record; what is not named stays
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Update {
+    /// Its id
+    id: String,
+    /// The memory
+    #[arg(long, allow_hyphen_values = true)]
+    content: Option<String>,
+    /// What it is about; empty takes it away
+    #[arg(long)]
+    category: Option<String>,
+    /// All of its tags
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Option<Vec<String>>,
+    /// high, medium or low
+    #[arg(long)]
+    #[schemars(with = "Option<ImportanceName>")]
+    importance: Option<Importance>,
+    /// How far the task is
+    #[arg(long)]
+    #[schemars(with = "Option<StatusName>")]
+    status: Option<Status>,
+    /// What the blocked task waits for
+    #[arg(long = "blocker", value_name = "BLOCKER")]
+    blockers: Option<Vec<String>>,
+    /// What came of the completed task
+    #[arg(long)]
+    outcome: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+fn change(
+    cx: &Context,
+    done: &'static str,
+    act: impl FnOnce(&Records) -> Result<Done<Changed>>,
+) -> Result<RecordChanged> {
+    let records = cx.records_writing()?;
+    let Done { outcome, change, replayed, .. } = act(&records)?;
+    settle(&records);
+    Ok(RecordChanged {
+        done,
+        record: outcome.record,
+        version: outcome.version.map(|version| version.as_str().to_owned()),
+        change: change.map(|change| change.as_str().to_owned()),
+        replayed,
+    })
+}
+
+impl Verb for Update {
+    const NAME: &'static str = "record_update";
+    const TITLE: &'static str = "Change a record";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = RecordChanged;
+
+    fn run(self, cx: &Context) -> Result<RecordChanged> {
+        let which = guarded(&self.id, &self.guard);
+        let patch = Patch {
+            content: self.content,
+            category: self.category,
+            tags: self.tags,
+            importance: self.importance,
+            status: self.status,
+            blockers: self.blockers,
+            outcome: self.outcome,
+        };
+        if patch == Patch::default() {
+            return Err(Error::new(Kind::Invalid, "there is nothing to change")
+                .hint("name what shall change, such as content or tags"));
+        }
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, "updated", |records| records.update(note, &which, &patch))
+    }
+
+    fn show(answer: &RecordChanged, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Put records away into the archive
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Archive {
+    /// Their ids
+    #[arg(value_name = "ID")]
+    #[serde(default)]
+    ids: Vec<String>,
+    /// Archive what is due instead
+    #[arg(long, conflicts_with = "ids")]
+    #[serde(default)]
+    due: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+/// What was archived.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArchiveAnswer {
+    archived: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl Verb for Archive {
+    const NAME: &'static str = "record_archive";
+    const TITLE: &'static str = "Archive records";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = ArchiveAnswer;
+
+    fn run(self, cx: &Context) -> Result<ArchiveAnswer> {
+        if self.ids.is_empty() != self.due {
+            return Err(Error::new(
+                Kind::Invalid,
+                "name the records to archive, or say that it is what is due",
+            ));
+        }
+        let records = cx.records_writing()?;
+        let note = cx.note(Self::NAME, &self.guard);
+        let done = match self.due {
+            true => records.archive_due(note)?,
+            false => {
+                let which: Vec<Guarded> = self
+                    .ids
+                    .iter()
+                    .map(|id| Guarded { id: id_of(id), expect: self.guard.expect.clone() })
+                    .collect();
+                records.archive(note, &which)?
+            }
+        };
+        settle(&records);
+        let change = done.change.map(|change| change.as_str().to_owned());
+        Ok(ArchiveAnswer { archived: done.outcome.archived, change })
+    }
+
+    fn show(answer: &ArchiveAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for id in &answer.archived {
+            page.put("archived ")?;
+            page.ink(Ink::Strong, &format!("record:{id}\n"))?;
+        }
+        if answer.archived.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }
+    }
+}
+
+/// Get a record back out of the archive
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Restore {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Restore {
+    const NAME: &'static str = "record_restore";
+    const TITLE: &'static str = "Restore a record";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = RecordChanged;
+
+    fn run(self, cx: &Context) -> Result<RecordChanged> {
+        let which = guarded(&self.id, &self.guard);
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, "restored", |records| records.restore(note, &which))
+    }
+
+    fn show(answer: &RecordChanged, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Delete a record; backups and the history still hold it
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Delete {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for Delete {
+    const NAME: &'static str = "record_delete";
+    const TITLE: &'static str = "Delete a record";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = RecordChanged;
+
+    fn run(self, cx: &Context) -> Result<RecordChanged> {
+        let which = guarded(&self.id, &self.guard);
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, "deleted", |records| records.delete(note, &which))
+    }
+
+    fn show(answer: &RecordChanged, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}

@@ -1,0 +1,279 @@
+//! Finding and counting records.
+
+use std::io;
+
+use memgrove::clock::Timestamp;
+use memgrove::shapes::records::{
+    Archived, DueRecord, Importance, Query, Record, RecordType, Sort, Statistics, Status,
+};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ImportanceName, RecordSchema, StatusName, TypeName, id_of, reads, show_record, tell};
+use crate::context::Context;
+use crate::page::{Ink, Page};
+use crate::portion;
+use crate::verbs::{Effect, On, Verb};
+
+/// What a listing answers with, in tokens, unless it is asked for more.
+const LIST_TOKENS_MAX: usize = 1_500;
+
+/// Get a record by its id; this counts as an access
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Get {
+    /// Its id, or its address record:<id>
+    id: String,
+}
+
+/// A record and its version.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GetAnswer {
+    #[schemars(with = "RecordSchema")]
+    record: Record,
+    version: String,
+    file: String,
+    line: usize,
+}
+
+impl Verb for Get {
+    const NAME: &'static str = "record_get";
+    const TITLE: &'static str = "Get a record";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = GetAnswer;
+
+    fn run(self, cx: &Context) -> Result<GetAnswer> {
+        let records = cx.records()?;
+        let got = records.get(&id_of(&self.id))?;
+        reads(cx, &records);
+        let version = got.version.as_str().to_owned();
+        Ok(GetAnswer { record: got.record, version, file: got.file.to_string(), line: got.line })
+    }
+
+    fn show(answer: &GetAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        show_record(&answer.record, page)?;
+        let record = &answer.record;
+        if let Some(task) = &record.task_metadata {
+            task.blockers.iter().flatten().try_for_each(|text| page.line(&format!("  waits for: {text}")))?;
+            task.outcome.iter().try_for_each(|text| page.line(&format!("  outcome: {text}")))?;
+        }
+        let (count, version) = (record.access_count, super::super::file::short(&answer.version));
+        let text = format!("  read {count} times, {} line {}, version {version}\n", answer.file, answer.line);
+        page.ink(Ink::Dim, &text)
+    }
+}
+
+/// List records by type, tag, category, importance, time or words
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct List {
+    /// Words in the content, the category or the tags
+    text: Option<String>,
+    /// core, learning or task
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    #[schemars(with = "Option<TypeName>")]
+    kind: Option<RecordType>,
+    /// With all of these tags
+    #[arg(long = "tag", value_name = "TAG")]
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Of this category
+    #[arg(long)]
+    category: Option<String>,
+    /// high, medium or low
+    #[arg(long)]
+    #[schemars(with = "Option<ImportanceName>")]
+    importance: Option<Importance>,
+    /// Tasks that are this far
+    #[arg(long)]
+    #[schemars(with = "Option<StatusName>")]
+    status: Option<Status>,
+    /// Changed since, such as 2026-01-31 or a full time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Changed before
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// no, only or any
+    #[arg(long, default_value = "no")]
+    #[serde(default = "no")]
+    archived: String,
+    /// updated, created, oldest, accessed, used or importance
+    #[arg(long, default_value = "updated")]
+    #[serde(default = "updated")]
+    sort: String,
+    /// At most so many
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[serde(default)]
+    limit: usize,
+    /// At most so many tokens
+    #[arg(long, default_value_t = LIST_TOKENS_MAX)]
+    #[serde(default = "list_tokens_max")]
+    budget: usize,
+}
+
+fn no() -> String {
+    "no".to_owned()
+}
+
+fn updated() -> String {
+    "updated".to_owned()
+}
+
+fn list_tokens_max() -> usize {
+    LIST_TOKENS_MAX
+}
+
+/// The records that were found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ListAnswer {
+    #[schemars(with = "Vec<RecordSchema>")]
+    records: Vec<Record>,
+    /// All that fit the question, shown or not.
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+impl Verb for List {
+    const NAME: &'static str = "record_list";
+    const TITLE: &'static str = "List records";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = ListAnswer;
+
+    fn run(self, cx: &Context) -> Result<ListAnswer> {
+        let query = Query {
+            kinds: self.kind.into_iter().collect(),
+            since: self.since.as_deref().map(moment).transpose()?,
+            until: self.until.as_deref().map(moment).transpose()?,
+            archived: named(&self.archived, "archived", "no, only, any", Archived::No)?,
+            sort: named(
+                &self.sort,
+                "sort",
+                "updated, created, oldest, accessed, used, importance",
+                Sort::Updated,
+            )?,
+            tags: self.tags,
+            category: self.category,
+            importance: self.importance,
+            status: self.status,
+            text: self.text,
+            limit: self.limit,
+        };
+        let records = cx.records()?;
+        let found = records.list(&query)?;
+        tell(&records);
+        let mut spent = 0;
+        let fits = |record: &Record| {
+            spent += portion::tokens(&record.content) + portion::tokens(&super::facts(record)) + 14;
+            spent <= self.budget
+        };
+        let shown = found.records.into_iter().take_while(fits).collect::<Vec<_>>();
+        let rest = found.total - shown.len();
+        let left_out = (rest > 0).then(|| {
+            format!("{rest} of {} records left out: raise limit or budget, or ask for less", found.total)
+        });
+        Ok(ListAnswer { records: shown, total: found.total, left_out })
+    }
+
+    fn show(answer: &ListAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.records.iter().try_for_each(|record| show_record(record, page))?;
+        if answer.total == 0 {
+            page.ink(Ink::Dim, "no records\n")?;
+        }
+        match &answer.left_out {
+            Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A moment, or the beginning of a day.
+fn moment(text: &str) -> Result<Timestamp> {
+    let day = || {
+        let date: jiff::civil::Date = text.parse().ok()?;
+        date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    };
+    text.parse().ok().or_else(day).ok_or_else(|| {
+        Error::new(Kind::Invalid, format!("`{}` is not a time", text.escape_default()))
+            .hint("write 2026-01-31 or 2026-01-31T10:00:00Z")
+    })
+}
+
+fn named<T: serde::de::DeserializeOwned>(text: &str, argument: &str, names: &str, _: T) -> Result<T> {
+    serde_json::from_value(text.into()).map_err(|_| {
+        Error::new(Kind::Invalid, format!("`{}` is no value of `{argument}`", text.escape_default()))
+            .hint(format!("choose from: {names}"))
+    })
+}
+
+/// Say what would be archived by now, and why
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Due {}
+
+/// What is due to be archived.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DueAnswer {
+    #[schemars(with = "Vec<RecordSchema>")]
+    due: Vec<DueRecord>,
+}
+
+impl Verb for Due {
+    const NAME: &'static str = "record_due";
+    const TITLE: &'static str = "What is due to be archived";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = DueAnswer;
+
+    fn run(self, cx: &Context) -> Result<DueAnswer> {
+        let records = cx.records()?;
+        let due = records.due()?.records;
+        tell(&records);
+        Ok(DueAnswer { due })
+    }
+
+    fn show(answer: &DueAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for due in &answer.due {
+            page.ink(Ink::Strong, &format!("record:{}", due.id))?;
+            page.line(&format!("  {}, {}", due.kind, due.why))?;
+        }
+        if answer.due.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }
+    }
+}
+
+/// Count the records
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Stats {}
+
+/// Counts of records.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StatsAnswer {
+    #[schemars(with = "RecordSchema")]
+    statistics: Statistics,
+}
+
+impl Verb for Stats {
+    const NAME: &'static str = "record_stats";
+    const TITLE: &'static str = "Count the records";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Records];
+    type Answer = StatsAnswer;
+
+    fn run(self, cx: &Context) -> Result<StatsAnswer> {
+        let records = cx.records()?;
+        let statistics = records.statistics()?;
+        tell(&records);
+        Ok(StatsAnswer { statistics })
+    }
+
+    fn show(answer: &StatsAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let Statistics { total_memories, by_type, archived_count, total_storage_bytes } = &answer.statistics;
+        page.line(&format!(
+            "{total_memories} records: {} core, {} learnings, {} tasks",
+            by_type.core, by_type.learning, by_type.task
+        ))?;
+        page.line(&format!("{archived_count} archived, {} in all", portion::size(*total_storage_bytes)))
+    }
+}

@@ -1,0 +1,187 @@
+//! Records under many writers: processes of ours, and another program on a mounted folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::mcp::Connection;
+use super::sandbox::Sandbox;
+
+const WRITERS: usize = 8;
+
+/// Every record of a folder's file by id, each line a whole object.
+fn lines(file: &Path) -> BTreeMap<String, Value> {
+    let text = std::fs::read_to_string(file).expect("a file of records");
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let record: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let id = record["id"].as_str().expect("an id").to_owned();
+        assert!(found.insert(id, record).is_none(), "an id is there twice: {line}");
+    }
+    found
+}
+
+/// Each writer adds records and changes each of them, through a server of its own.
+fn through_servers(rounds: usize) {
+    let sandbox = Sandbox::new();
+    let limits = "[records]\ncore_records_max = 100000\ncore_bytes_max = 1000000000\n";
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("{text}\n{limits}")).expect("settings");
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                let mut mcp = Connection::new(sandbox, &["--tools", "records"]);
+                for round in 0..rounds {
+                    let new = json!({"type": "core", "content": format!("{writer}-{round}")});
+                    let added = mcp.call("record_add", new);
+                    assert_eq!(added["isError"], false, "{added}");
+                    let id = &added["structuredContent"]["records"][0]["id"];
+                    let change = json!({"id": id, "tags": [format!("w{writer}")]});
+                    let done = mcp.call("record_update", change);
+                    assert_eq!(done["isError"], false, "{done}");
+                }
+                assert_eq!(mcp.close(), 0);
+            });
+        }
+    });
+    let found = lines(&sandbox.store().join("records/core_memories.jsonl"));
+    assert_eq!(found.len(), WRITERS * rounds);
+    let mut contents: Vec<&str> = Vec::new();
+    for record in found.values() {
+        let content = record["content"].as_str().expect("a content");
+        contents.push(content);
+        let writer = content.split('-').next().expect("a writer");
+        assert_eq!(record["tags"], json!([format!("w{writer}")]), "an update is lost");
+    }
+    contents.sort_unstable();
+    contents.dedup();
+    assert_eq!(contents.len(), WRITERS * rounds);
+    let backups = std::fs::read_dir(sandbox.store().join("records/.backup")).expect("backups").count();
+    assert_eq!(backups, 5);
+}
+
+#[test]
+fn eight_servers_lose_no_record() {
+    through_servers(40);
+}
+
+#[test]
+#[ignore = "long: make torture"]
+fn torture_eight_servers_500_records_each() {
+    through_servers(500);
+}
+
+/// A store whose records are a folder elsewhere.
+fn mounted(sandbox: &Sandbox) -> PathBuf {
+    let folder = sandbox.project().join("memories");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("{text}\n[mounts]\nrecords = \"../memories\"\n")).expect("settings");
+    folder
+}
+
+fn beside_another_program(rounds: usize) {
+    let sandbox = Sandbox::new();
+    let folder = mounted(&sandbox);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients/records_seed.py");
+    let python = sandbox
+        .command("python3")
+        .arg(script)
+        .args([folder.as_os_str(), rounds.to_string().as_ref()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("python3 is needed for these tests");
+    let mut expected: BTreeMap<String, String> = BTreeMap::new();
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let sandbox = &sandbox;
+                scope.spawn(move || {
+                    let mut kept = BTreeMap::new();
+                    for round in 0..rounds / 3 {
+                        let content = format!("memgrove {writer} {round}");
+                        let added =
+                            sandbox.run(&["record", "add", &content, "--type", "core", "--json"]).json();
+                        let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
+                        let changed = format!("{content} updated");
+                        sandbox.run(&["record", "update", &id, "--content", &changed]).ok();
+                        kept.insert(id.clone(), changed);
+                        if round % 7 == 6 {
+                            sandbox.run(&["record", "delete", &id]).ok();
+                            kept.remove(&id);
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
+        for writer in writers {
+            expected.extend(writer.join().expect("a writer"));
+        }
+    });
+    let output = python.wait_with_output().expect("it was started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8(output.stdout).expect("text");
+    expected.extend(
+        told.lines().filter_map(|line| line.split_once(' ')).map(|(id, text)| (id.into(), text.into())),
+    );
+    let found = lines(&folder.join("core_memories.jsonl"));
+    let found: BTreeMap<String, String> = found
+        .into_iter()
+        .map(|(id, record)| (id, record["content"].as_str().expect("a content").to_owned()))
+        .collect();
+    assert_eq!(found, expected);
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+        .collect();
+    names.retain(|name| name != ".lock");
+    names.sort();
+    assert_eq!(names, [".backup", "core_memories.jsonl", "index.json"], "nothing but the format's files");
+}
+
+#[test]
+fn another_program_and_memgrove_lose_nothing_of_each_other() {
+    beside_another_program(60);
+}
+
+#[test]
+#[ignore = "long: make torture"]
+fn torture_beside_another_program() {
+    beside_another_program(600);
+}
+
+#[test]
+fn a_found_store_cannot_mount_what_lies_outside_its_project() {
+    let sandbox = Sandbox::new();
+    mounted(&sandbox);
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings").replace("../memories", "~/elsewhere");
+    std::fs::write(&settings, text).expect("settings");
+    std::fs::create_dir_all(sandbox.home().join("elsewhere")).expect("a folder");
+    let refused = sandbox.run(&["record", "list"]).fails(10);
+    assert!(refused.contains("lies outside its project"), "{refused}");
+    let store = sandbox.store().display().to_string();
+    sandbox.run(&["--store", &store, "record", "list"]).ok();
+}
+
+#[test]
+fn modes_are_mended_with_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let folder = mounted(&sandbox);
+    let file = folder.join("core_memories.jsonl");
+    std::fs::write(&file, "").expect("a file");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    let ran = sandbox.run(&["record", "list"]);
+    assert!(ran.err.contains("other users of this machine could read"), "{ran:?}");
+    assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    assert_eq!(sandbox.run(&["record", "list"]).err, "");
+}

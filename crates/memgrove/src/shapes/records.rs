@@ -1,0 +1,289 @@
+//! Records: memories of one line each, in three JSONL files with an index, backups and an archive.
+//!
+//! | where | what |
+//! |---|---|
+//! | `core_memories.jsonl`, `learnings.jsonl`, `tasks.jsonl` | one JSON object a line: the truth |
+//! | `index.json` | tags, categories and counts for other programs; derived, written behind |
+//! | `.backup/` | what a file was before it was changed, five of each |
+//! | `archive/<year>/<file>_<year>_Q<n>.jsonl` | what was put away |
+//! | `.access.jsonl` | readings that are not counted in the files yet |
+//!
+//! Adding a record is one append, which costs the same however many there are. Finding one uses a
+//! [`Table`](table::Table) of each file, kept in memory as long as the file stays what it was;
+//! nothing is ever looked up in `index.json`. Changing one rewrites its file around the bytes of
+//! that record alone, with a backup in the same change. A line that cannot be understood stays
+//! where it is, is skipped, and is reported.
+
+mod access;
+pub mod archive;
+pub mod backup;
+pub mod edit;
+#[cfg(unix)]
+pub mod folder_lock;
+pub mod index;
+pub mod limits;
+pub mod migrate;
+pub mod query;
+pub mod reading;
+pub mod repair;
+mod rewrite;
+pub mod schema;
+mod shelf;
+pub mod table;
+mod upkeep;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use access::LOG;
+pub use archive::{ArchiveOutcome, Due, DueRecord};
+pub use backup::{Backup, RestoredBackup, Which};
+pub use edit::{Added, Changed, Guarded, NewRecord, Patch};
+#[cfg(unix)]
+pub use folder_lock::FolderLock;
+pub use index::Statistics;
+pub use limits::Limits;
+pub use migrate::{Migrated, Migration};
+pub use query::{Archived, Found, Query, Sort};
+pub use repair::Mended;
+pub use schema::{Importance, Record, RecordType, Status, TaskMetadata};
+
+use crate::backend::{Actor, Note, Version};
+use crate::clock::Timestamp;
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::memory::{Done, Memory, Plan};
+use crate::store::Store;
+use crate::vfs::Vfs;
+use shelf::State;
+
+/// What the history calls the changes that nobody asks for by name.
+mod verb {
+    /// Readings were logged.
+    pub(super) const ACCESS: &str = "record_access";
+    /// The index was written.
+    pub(super) const INDEX: &str = "record_index";
+    /// What was due was archived.
+    pub(super) const ARCHIVE: &str = "record_archive";
+    /// Records were brought to another version of the format.
+    pub(super) const MIGRATE: &str = "record_migrate";
+}
+
+/// Where new ids come from.
+pub trait Ids: Send + Sync {
+    /// Sixteen random bytes.
+    fn random(&self) -> [u8; 16];
+}
+
+/// A folder of records.
+pub struct Records {
+    memory: Memory,
+    root: Locator,
+    ids: Arc<dyn Ids>,
+    limits: Limits,
+    actor: Actor,
+    #[cfg(unix)]
+    lock: Option<FolderLock>,
+    folder: Option<Arc<dyn Vfs>>,
+    aside: Option<(Memory, Locator)>,
+    own_log: Locator,
+    version: &'static str,
+    migrations: &'static [Migration],
+    state: Mutex<State>,
+}
+
+/// One record that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Got {
+    /// The record, this reading counted.
+    pub record: Record,
+    /// The version of its line, for a change that expects it.
+    pub version: Version,
+    /// The file that it is in.
+    pub file: Locator,
+    /// Its line there, from 1.
+    pub line: usize,
+    /// The line as it is written.
+    pub text: String,
+}
+
+impl Records {
+    /// The records in a folder of a memory.
+    ///
+    /// # Errors
+    /// `Invalid` where the folder's name leaves no room for the files in it.
+    pub fn new(memory: Memory, root: Locator, ids: Arc<dyn Ids>) -> Result<Self> {
+        Ok(Records {
+            own_log: root.child(access::LOG)?,
+            memory,
+            root,
+            ids,
+            limits: Limits::default(),
+            actor: Actor::default(),
+            #[cfg(unix)]
+            lock: None,
+            folder: None,
+            aside: None,
+            version: index::VERSION,
+            migrations: &[],
+            state: Mutex::default(),
+        })
+    }
+
+    /// With other limits than the format's.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// With the folder itself at hand: the end of a file is seen without reading all of it, and
+    /// modes are checked and mended.
+    #[must_use]
+    pub fn with_folder(mut self, folder: Arc<dyn Vfs>) -> Self {
+        self.folder = Some(folder);
+        self
+    }
+
+    /// With the folder's `.lock` taken around every change, for a folder that other programs write
+    /// to as well.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn with_lock(mut self, lock: FolderLock) -> Self {
+        self.lock = Some(lock);
+        self
+    }
+
+    /// With the log of readings elsewhere, so that the folder holds nothing but the format's files.
+    #[must_use]
+    pub fn with_log(mut self, memory: Memory, at: Locator) -> Self {
+        self.aside = Some((memory, at));
+        self
+    }
+
+    /// With another version of the format and the migrations that lead there.
+    #[must_use]
+    pub fn with_migrations(mut self, version: &'static str, migrations: &'static [Migration]) -> Self {
+        (self.version, self.migrations) = (version, migrations);
+        self
+    }
+
+    /// Whose changes those are that nobody asks for by name.
+    #[must_use]
+    pub fn for_actor(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
+    }
+
+    /// What the records may hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Locator {
+        &self.root
+    }
+
+    /// The memory that the records are in.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Reads one record by its id, active or archived, and counts it as an access.
+    ///
+    /// # Errors
+    /// `NotFound`; else as the storage says.
+    pub fn get(&self, id: &str) -> Result<Got> {
+        let got = self.peek(id)?;
+        let waiting = self.state().pending.len();
+        if waiting >= access::PENDING_MAX {
+            self.flush()?;
+        }
+        Ok(got)
+    }
+
+    fn peek(&self, id: &str) -> Result<Got> {
+        let store = self.memory.store();
+        let (file, table, at) = self.find(store, id)?;
+        let row = &table.rows[at];
+        self.accessed(row);
+        let mut record = table.reading(row, &self.limits).record;
+        self.log()?.apply(row, &mut record);
+        let text = table.object(row).to_owned();
+        Ok(Got { record, version: Version::of(text.as_bytes()), file, line: row.line, text })
+    }
+
+    /// Finds records.
+    ///
+    /// # Errors
+    /// As the storage says; a damaged line is none.
+    pub fn list(&self, query: &Query) -> Result<Found> {
+        let store = self.memory.store();
+        let mut tables = self.tables(store)?.to_vec();
+        if query.archived != Archived::No {
+            tables.extend(self.archives(store)?.into_iter().map(|(_, table)| table));
+        }
+        Ok(query::run(&tables, query, &self.limits, &self.log()?))
+    }
+
+    /// Counts the records.
+    ///
+    /// # Errors
+    /// As the storage says.
+    pub fn statistics(&self) -> Result<Statistics> {
+        let store = self.memory.store();
+        let tables = self.tables(store)?;
+        Ok(index::statistics(tables.iter().map(|table| &**table), self.archived(store)?))
+    }
+
+    /// What happened since it was last asked that a person should know.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().warnings)
+    }
+
+    /// Plans a change and applies it, with the folder's lock in hand.
+    fn change<T>(
+        &self,
+        note: Note,
+        mut plan: impl FnMut(&Store, Timestamp) -> Result<Plan<T>>,
+    ) -> Result<Done<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        #[cfg(unix)]
+        let _held = self.lock.as_ref().map(FolderLock::take).transpose()?;
+        let mut first = true;
+        self.memory.apply(note, |store| {
+            // A plan that was refused may rest on a file that only looks unchanged.
+            if !std::mem::take(&mut first) {
+                self.state().forget();
+            }
+            plan(store, self.memory.clock().now())
+        })
+    }
+
+    fn aside(&self) -> (&Memory, &Locator) {
+        match &self.aside {
+            Some((memory, at)) => (memory, at),
+            None => (&self.memory, &self.own_log),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fresh_id(&self) -> String {
+        schema::uuid_v4(self.ids.random())
+    }
+}
+
+/// The error for an id that no record has.
+fn unknown(id: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no record `{}`", id.escape_default()))
+        .code(crate::error::code::FILE_NOT_FOUND)
+        .hint("`memgrove record list` shows what there is")
+}

@@ -1,0 +1,158 @@
+//! How reading counts: in a log beside the records, folded in when their file is rewritten anyway.
+//!
+//! A line of the log is an id and a moment. It counts as long as the moment is later than the
+//! record's own `accessed_at`, so folding it in twice, or crashing between folding and clearing,
+//! counts nothing double.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::schema::{Record, spelled};
+use super::table::Row;
+use super::{Records, verb};
+use crate::backend::{Edit, Expect, Note};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::memory::Plan;
+use crate::store::Store;
+use crate::text::jsonl;
+
+/// The log's name, in the folder of the records unless told otherwise.
+pub const LOG: &str = ".access.jsonl";
+/// How many accesses wait in memory before they are logged.
+pub(super) const PENDING_MAX: usize = 32;
+/// The size from which the log is cleared of what was folded in.
+const LOG_BYTES_MAX: usize = 32 * 1024;
+
+/// One reading of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Access {
+    id: String,
+    /// Milliseconds since the epoch.
+    at: i64,
+}
+
+/// Readings that are not in the files yet, by id.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Log {
+    moments: HashMap<String, Vec<i64>>,
+}
+
+impl Log {
+    fn extend(&mut self, accesses: impl IntoIterator<Item = Access>) {
+        for Access { id, at } in accesses {
+            self.moments.entry(id.to_ascii_lowercase()).or_default().push(at);
+        }
+    }
+
+    /// The ids that were read.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.moments.keys().map(String::as_str)
+    }
+
+    /// How often a record was read, and when last, with what is in its file.
+    pub(super) fn with(&self, row: &Row) -> (u64, i64) {
+        if self.moments.is_empty() {
+            return (row.count, row.accessed);
+        }
+        let moments = self.moments.get(&row.id.to_ascii_lowercase());
+        let later = moments.into_iter().flatten().filter(|at| **at > row.accessed);
+        later.fold((row.count, row.accessed), |(count, last), at| (count.saturating_add(1), last.max(*at)))
+    }
+
+    /// Puts what was read into a record.
+    pub(super) fn apply(&self, row: &Row, record: &mut Record) {
+        let (count, last) = self.with(row);
+        if last > row.accessed {
+            record.access_count = count;
+            record.accessed_at = spelled(Timestamp::from_millisecond(last).unwrap_or_default());
+        }
+    }
+
+    /// What a row's object needs to hold its readings.
+    pub(super) fn splices(&self, row: &Row) -> Vec<(&'static str, Option<String>)> {
+        let (count, last) = self.with(row);
+        if last <= row.accessed {
+            return Vec::new();
+        }
+        let time = spelled(Timestamp::from_millisecond(last).unwrap_or_default());
+        vec![("access_count", Some(count.to_string())), ("accessed_at", Some(format!("\"{time}\"")))]
+    }
+}
+
+impl Records {
+    /// Counts a reading.
+    pub(super) fn accessed(&self, row: &Row) {
+        let now = self.memory.clock().now().as_millisecond();
+        // Later than what is in the file, even within one millisecond.
+        let access = Access { id: row.id.to_string(), at: now.max(row.accessed + 1) };
+        self.state().pending.push(access);
+    }
+
+    /// Every reading that may not be in the files yet.
+    pub(super) fn log(&self) -> Result<Log> {
+        let mut log = Log::default();
+        let (memory, at) = self.aside();
+        if let Some(content) = memory.store().read_optional(at)? {
+            log.extend(entries(&content.bytes));
+        }
+        log.extend(self.state().pending.iter().cloned());
+        Ok(log)
+    }
+
+    /// Writes down the readings that wait in memory.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`](crate::Memory::apply); the readings then go on waiting.
+    pub fn flush(&self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.state().pending);
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let lines: String =
+            waiting.iter().map(|access| serde_json::to_string(access).expect("plain data") + "\n").collect();
+        let (memory, at) = self.aside();
+        let note = Note { verb: verb::ACCESS.into(), actor: self.actor.clone(), ..Note::default() };
+        let logged = memory.apply(note, |_| {
+            let edit =
+                Edit::Append { at: at.clone(), bytes: lines.clone().into_bytes(), expect: Expect::Any };
+            Ok(Plan { edits: vec![edit], outcome: () })
+        });
+        if let Err(error) = logged {
+            self.state().pending.splice(0..0, waiting);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Clears the log of what the files hold by now.
+    pub(super) fn trim_log(&self) -> Result<()> {
+        let (memory, at) = self.aside();
+        if memory.store().read_optional(at)?.is_none_or(|log| log.bytes.len() < LOG_BYTES_MAX) {
+            return Ok(());
+        }
+        let tables = self.tables(self.memory.store())?;
+        let counts = |access: &Access| {
+            let mut rows = tables.iter().filter_map(|table| table.find(&access.id).map(|at| &table.rows[at]));
+            rows.any(|row| access.at > row.accessed)
+        };
+        let note = Note { verb: verb::ACCESS.into(), actor: self.actor.clone(), ..Note::default() };
+        let trimmed = |store: &Store| {
+            let Some(content) = store.read_optional(at)? else {
+                return Ok(Plan { edits: vec![], outcome: () });
+            };
+            let kept = entries(&content.bytes).filter(counts);
+            let kept: String =
+                kept.map(|access| serde_json::to_string(&access).expect("plain data") + "\n").collect();
+            let expect = Expect::At(content.version);
+            let edits = vec![Edit::Write { at: at.clone(), bytes: kept.into_bytes(), expect }];
+            Ok(Plan { edits, outcome: () })
+        };
+        memory.apply(note, trimmed).map(drop)
+    }
+}
+
+fn entries(bytes: &[u8]) -> impl Iterator<Item = Access> + '_ {
+    jsonl::lines(bytes).filter_map(|line| serde_json::from_slice(&bytes[line.body]).ok())
+}

@@ -1,0 +1,316 @@
+//! Putting records away and getting them back: `archive/2026/learnings_2026_Q1.jsonl`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::access::Log;
+use super::edit::{Changed, Guarded};
+use super::rewrite::Rewrite;
+use super::schema::{RecordType, Status, invalid, spelled};
+use super::table::{Row, Table};
+use super::{Records, limits};
+use crate::backend::{Edit, Expect, Note, Version};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::memory::{Done, Plan};
+use crate::store::Store;
+use crate::text::jsonl;
+
+/// The folder of the archive.
+pub const FOLDER: &str = "archive";
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// The part of a file that is archived at once when a soft limit is reached, so that not every
+/// addition rewrites it: one in so many.
+const ROOM_PART: usize = 10;
+
+/// What archiving did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ArchiveOutcome {
+    /// The records that are in the archive now.
+    pub archived: Vec<String>,
+}
+
+/// What is due to be archived.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Due {
+    /// The records.
+    pub records: Vec<DueRecord>,
+}
+
+/// A record that is due to be archived, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueRecord {
+    /// Its id.
+    pub id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: RecordType,
+    /// Why.
+    pub why: String,
+}
+
+/// What makes room in a file with a soft limit.
+pub(super) struct Room {
+    pub(super) edits: Vec<Edit>,
+    pub(super) archived: Vec<String>,
+    pub(super) warning: Option<String>,
+}
+
+impl Records {
+    /// Moves records into the archive.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` for one that is there already; `Conflict` where an expected version
+    /// is not there.
+    pub fn archive(&self, note: Note, which: &[Guarded]) -> Result<Done<ArchiveOutcome>> {
+        self.change(note, |store, now| {
+            let tables = self.tables(store)?;
+            let mut chosen: [Vec<usize>; 3] = Default::default();
+            let mut outcome = ArchiveOutcome::default();
+            for one in which {
+                let found = tables.iter().position(|table| table.find(&one.id).is_some());
+                let Some(place) = found else {
+                    // Either it is nowhere, or it is put away.
+                    self.find(store, &one.id)?;
+                    return Err(invalid(format!("the record `{}` is in the archive already", one.id)));
+                };
+                let at = tables[place].find(&one.id).expect("it was just found");
+                one.check(tables[place].object(&tables[place].rows[at]))?;
+                if !chosen[place].contains(&at) {
+                    chosen[place].push(at);
+                    outcome.archived.push(tables[place].rows[at].id.to_string());
+                }
+            }
+            let log = self.log()?;
+            let mut edits = Vec::new();
+            for (table, rows) in tables.iter().zip(&chosen) {
+                edits.extend(self.put_away(store, table, rows, Rewrite::new(table), &log, now)?);
+            }
+            Ok(Plan { edits, outcome })
+        })
+    }
+
+    /// Archives what is due.
+    ///
+    /// # Errors
+    /// As the storage says.
+    pub fn archive_due(&self, note: Note) -> Result<Done<ArchiveOutcome>> {
+        self.change(note, |store, now| {
+            let log = self.log()?;
+            let (mut edits, mut outcome) = (Vec::new(), ArchiveOutcome::default());
+            for table in self.tables(store)? {
+                let due = self.due_rows(&table, &log, now);
+                let rows: Vec<usize> = due.into_iter().map(|(at, _)| at).collect();
+                outcome.archived.extend(rows.iter().map(|at| table.rows[*at].id.to_string()));
+                edits.extend(self.put_away(store, &table, &rows, Rewrite::new(&table), &log, now)?);
+            }
+            Ok(Plan { edits, outcome })
+        })
+    }
+
+    /// What auto-archival would do now.
+    ///
+    /// # Errors
+    /// As the storage says.
+    pub fn due(&self) -> Result<Due> {
+        let (store, now) = (self.memory.store(), self.memory.clock().now());
+        let log = self.log()?;
+        let mut due = Due::default();
+        for table in self.tables(store)? {
+            for (at, why) in self.due_rows(&table, &log, now) {
+                let id = table.rows[at].id.to_string();
+                due.records.push(DueRecord { id, kind: table.kind, why });
+            }
+        }
+        Ok(due)
+    }
+
+    /// Learnings that nobody has read for long, and tasks that were completed long ago.
+    fn due_rows(&self, table: &Table, log: &Log, now: Timestamp) -> Vec<(usize, String)> {
+        let days = |since: i64| (now.as_millisecond() - since) / DAY_MS;
+        let due = |row: &Row| match table.kind {
+            RecordType::Core => None,
+            RecordType::Learning => {
+                let idle = days(log.with(row).1);
+                (idle >= i64::from(self.limits.learnings_archive_days))
+                    .then(|| format!("not read for {idle} days"))
+            }
+            RecordType::Task => {
+                let over = days(row.completed.filter(|_| row.status == Some(Status::Completed))?);
+                (over >= i64::from(self.limits.tasks_archive_days))
+                    .then(|| format!("completed {over} days ago"))
+            }
+        };
+        let rows = table.rows.iter().enumerate().filter(|(_, row)| !row.archived);
+        rows.filter_map(|(at, row)| Some((at, due(row)?))).collect()
+    }
+
+    /// Gets a record back out of the archive, read just now.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` for one that is not archived; `Full` where a hard limit is reached.
+    pub fn restore(&self, note: Note, which: &Guarded) -> Result<Done<Changed>> {
+        self.change(note, |store, now| {
+            let (file, table, at) = self.find(store, &which.id)?;
+            let row = &table.rows[at];
+            which.check(table.object(row))?;
+            let put_away = file.is_within(&self.root.child(FOLDER)?);
+            if !put_away && !row.archived {
+                return Err(invalid(format!("the record `{}` is not archived", row.id)));
+            }
+            let log = self.log()?;
+            let time = spelled(now);
+            let mut splices = log.splices(row);
+            splices.push(("archived", Some("false".to_owned())));
+            splices.push(("accessed_at", Some(format!("\"{time}\""))));
+            let object = jsonl::spliced(table.object(row), &splices);
+            let mut record = table.reading(row, &self.limits).record;
+            log.apply(row, &mut record);
+            (record.archived, record.accessed_at) = (false, time);
+            let mut rewrite = Rewrite::new(&table);
+            let edits = match put_away {
+                false => {
+                    rewrite.set(at, object.clone());
+                    self.replaced(store, &file, &table, rewrite.bytes(), now)?
+                }
+                true => {
+                    rewrite.remove(at);
+                    let mut edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
+                    edits.push(self.brought_back(store, table.kind, &object)?);
+                    edits
+                }
+            };
+            let version = Some(Version::of(object.as_bytes()));
+            Ok(Plan { edits, outcome: Changed { record, version } })
+        })
+    }
+
+    fn brought_back(&self, store: &Store, kind: RecordType, object: &str) -> Result<Edit> {
+        let folder = self.folder(store)?;
+        let table = self.table(store, kind, folder.get(kind.file()))?;
+        let limit = self.limits.of(kind);
+        let bytes = (table.bytes.len() + object.len() + 1) as u64;
+        if kind == RecordType::Core && limit.is_over(table.rows.len() as u64 + 1, bytes) {
+            return Err(limits::full(kind, &table, limit));
+        }
+        let at = self.root.child(kind.file())?;
+        Ok(Edit::Append { at, bytes: closed(&table, [object]), expect: Expect::Any })
+    }
+
+    /// Makes room for lines in a file with a soft limit: what is used least goes to the archive in
+    /// the same change.
+    pub(super) fn room(
+        &self,
+        store: &Store,
+        table: &Arc<Table>,
+        lines: &[String],
+        now: Timestamp,
+    ) -> Result<Room> {
+        let log = self.log()?;
+        let rows = self.least_used(table, &log, lines);
+        let mut rewrite = Rewrite::new(table);
+        lines.iter().for_each(|line| rewrite.add(line.clone()));
+        let file = table.kind.file();
+        if rows.is_empty() {
+            let at = self.root.child(file)?;
+            let bytes = closed(table, lines.iter().map(String::as_str));
+            let edits = vec![Edit::Append { at, bytes, expect: Expect::Any }];
+            let warning = Some(format!("`{file}` is over its limit, and nothing in it is done"));
+            return Ok(Room { edits, archived: Vec::new(), warning });
+        }
+        let archived: Vec<String> = rows.iter().map(|at| table.rows[*at].id.to_string()).collect();
+        let edits = self.put_away(store, table, &rows, rewrite, &log, now)?;
+        let warning = format!("`{file}` had reached its limit: {} records were archived", archived.len());
+        Ok(Room { edits, archived, warning: Some(warning) })
+    }
+
+    /// What goes first when a file is over its limit: of learnings those read longest ago and
+    /// least, of tasks those completed first. Enough of them, and a tenth of the file at least.
+    fn least_used(&self, table: &Table, log: &Log, lines: &[String]) -> Vec<usize> {
+        let limit = self.limits.of(table.kind);
+        let mut rows: Vec<(i64, u64, usize)> = Vec::new();
+        for (at, row) in table.rows.iter().enumerate() {
+            let (count, accessed) = log.with(row);
+            match table.kind {
+                RecordType::Task if row.status != Some(Status::Completed) => {}
+                RecordType::Task => rows.push((row.completed.unwrap_or(row.updated), count, at)),
+                _ => rows.push((accessed, count, at)),
+            }
+        }
+        rows.sort_unstable();
+        let mut records = (table.rows.len() + lines.len()) as u64;
+        let mut bytes =
+            (table.bytes.len() + lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1) as u64;
+        let part = (table.rows.len() / ROOM_PART).max(1);
+        let mut chosen = Vec::new();
+        for (_, _, at) in rows {
+            if chosen.len() >= part && !limit.is_over(records, bytes) {
+                break;
+            }
+            records -= 1;
+            bytes = bytes.saturating_sub(table.rows[at].removal.len() as u64);
+            chosen.push(at);
+        }
+        chosen
+    }
+
+    /// The edits that move rows into this quarter's archive.
+    fn put_away(
+        &self,
+        store: &Store,
+        table: &Table,
+        rows: &[usize],
+        mut rewrite: Rewrite<'_>,
+        log: &Log,
+        now: Timestamp,
+    ) -> Result<Vec<Edit>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut moved = Vec::new();
+        for at in rows {
+            let row = &table.rows[*at];
+            let mut splices = log.splices(row);
+            splices.push(("archived", Some("true".to_owned())));
+            moved.push(jsonl::spliced(table.object(row), &splices));
+            rewrite.remove(*at);
+        }
+        rewrite.fold(log);
+        let file = self.root.child(table.kind.file())?;
+        let mut edits = self.replaced(store, &file, table, rewrite.bytes(), now)?;
+        let at = self.archive_file(table.kind, now)?;
+        let there = store.read_optional(&at)?;
+        let there = there.map(|content| content.bytes).unwrap_or_default();
+        let mut bytes = Vec::new();
+        if there.last().is_some_and(|byte| *byte != b'\n') {
+            bytes.push(b'\n');
+        }
+        for line in moved {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
+        edits.push(Edit::Append { at, bytes, expect: Expect::Any });
+        Ok(edits)
+    }
+
+    fn archive_file(&self, kind: RecordType, now: Timestamp) -> Result<Locator> {
+        let date = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let (year, quarter) = (date.year(), (date.month() - 1) / 3 + 1);
+        self.root.child(format!("{FOLDER}/{year}/{}_{year}_Q{quarter}.jsonl", kind.stem()))
+    }
+}
+
+/// Lines to append to a file, whose last line is closed first.
+fn closed<'a>(table: &Table, lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if table.bytes.last().is_some_and(|byte| *byte != b'\n') {
+        bytes.push(b'\n');
+    }
+    for line in lines {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}

@@ -1,0 +1,170 @@
+//! What a file was before it was changed: `.backup/`, at most five of each file, newest last.
+
+use serde::{Deserialize, Serialize};
+
+use super::table::Table;
+use super::{Records, rewrite};
+use crate::backend::{Depth, Edit, Expect, FileKind, Note};
+use crate::clock::Timestamp;
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::memory::{Done, Plan};
+use crate::shapes::records::schema::RecordType;
+use crate::store::Store;
+
+/// The folder of the backups.
+pub const FOLDER: &str = ".backup";
+/// How many backups may be made of a file in one second.
+const SAME_SECOND_MAX: usize = 99;
+
+/// One backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backup {
+    /// Its name in the folder of backups.
+    pub name: String,
+    /// The file that it is of.
+    pub file: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// What restoring a backup did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoredBackup {
+    /// The backup.
+    pub backup: String,
+    /// The file that is as it was then.
+    pub file: String,
+    /// Records in it now.
+    pub records: u64,
+    /// Where what was there before is kept; `None` where nothing was.
+    pub kept: Option<String>,
+}
+
+impl Records {
+    /// The backups there are, of one file the oldest first.
+    ///
+    /// # Errors
+    /// As [`Backend::list`](crate::Backend::list).
+    pub fn backups(&self) -> Result<Vec<Backup>> {
+        self.backups_in(self.memory.store())
+    }
+
+    pub(super) fn backups_in(&self, store: &Store) -> Result<Vec<Backup>> {
+        let infos = store.backend().list(&self.root.child(FOLDER)?, Depth::Children)?;
+        let backup = |info: crate::backend::Info| {
+            let name = info.locator.name().to_owned();
+            let file = name.split_once(".backup").map(|(file, _)| file.to_owned())?;
+            (info.kind == FileKind::File).then_some(Backup { name, file, bytes: info.size })
+        };
+        Ok(infos.into_iter().filter_map(backup).collect())
+    }
+
+    /// The edits that keep what a file holds now, and drop the oldest backups beyond the limit.
+    pub(super) fn backed_up(
+        &self,
+        store: &Store,
+        file: &str,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> Result<Vec<Edit>> {
+        if bytes.is_empty() || self.limits.backups_max == 0 {
+            return Ok(Vec::new());
+        }
+        let folder = self.root.child(FOLDER)?;
+        let there: Vec<String> = self
+            .backups_in(store)?
+            .into_iter()
+            .filter(|backup| backup.file == file && backup.name.contains(".backup."))
+            .map(|backup| backup.name)
+            .collect();
+        let name = fresh_name(file, &there, now);
+        let at = folder.child(&name)?;
+        let mut edits = vec![Edit::Write { at, bytes: bytes.to_vec(), expect: Expect::Any }];
+        let excess = (there.len() + 1).saturating_sub(self.limits.backups_max);
+        for old in there.iter().filter(|old| **old != name).take(excess) {
+            edits.push(Edit::Delete { at: folder.child(old)?, expect: Expect::Any });
+        }
+        Ok(edits)
+    }
+
+    /// Makes a file what a backup holds, and keeps what was there as a backup of its own. Without
+    /// a name it is the newest backup of the type's file.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such backup.
+    pub fn restore_backup(&self, note: Note, which: &Which) -> Result<Done<RestoredBackup>> {
+        self.change(note, |store, now| {
+            let backup = self.chosen(store, which)?;
+            let at = self.root.child(&backup.file)?;
+            let content = store.read_bytes(&self.root.child(FOLDER)?.child(&backup.name)?)?;
+            let there = store.read_optional(&at)?;
+            let kind = rewrite::kind_of_file(&backup.file).unwrap_or(RecordType::Core);
+            let records =
+                Table::parse(kind, content.bytes.clone(), None, &self.limits, now).rows.len() as u64;
+            let expect = there.as_ref().map_or(Expect::Absent, |there| Expect::At(there.version.clone()));
+            let mut edits = vec![Edit::Write { at, bytes: content.bytes, expect }];
+            let mut kept = None;
+            if let Some(there) = &there {
+                let backed_up = self.backed_up(store, &backup.file, &there.bytes, now)?;
+                kept = backed_up.first().map(|edit| edit.at().name().to_owned());
+                // The one that is restored is not dropped to make room.
+                let is_own =
+                    |edit: &Edit| matches!(edit, Edit::Delete { at, .. } if at.name() == backup.name);
+                edits.extend(backed_up.into_iter().filter(|edit| !is_own(edit)));
+            }
+            let outcome = RestoredBackup { backup: backup.name, file: backup.file, records, kept };
+            Ok(Plan { edits, outcome })
+        })
+    }
+
+    fn chosen(&self, store: &Store, which: &Which) -> Result<Backup> {
+        let mut backups = self.backups_in(store)?;
+        let absent = |what: String| {
+            Error::new(Kind::NotFound, what).hint("`memgrove record restore-backup` lists what there is")
+        };
+        match which {
+            Which::Named(name) => backups
+                .into_iter()
+                .find(|backup| backup.name == *name)
+                .ok_or_else(|| absent(format!("there is no backup `{}`", name.escape_default()))),
+            Which::Newest(kind) => {
+                backups.retain(|backup| backup.file == kind.file());
+                backups.pop().ok_or_else(|| absent(format!("there is no backup of `{}`", kind.file())))
+            }
+        }
+    }
+
+    pub(super) fn backup_at(&self, name: &str) -> Result<Locator> {
+        self.root.child(FOLDER)?.child(name)
+    }
+}
+
+/// Which backup is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The one of this name.
+    Named(String),
+    /// The newest of the file of this type.
+    Newest(RecordType),
+}
+
+/// A name that is free: the file's, and the second; of several in one second each has a number.
+fn fresh_name(file: &str, there: &[String], now: Timestamp) -> String {
+    let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
+    let (date, time) = (zoned.date(), zoned.time());
+    let second = format!(
+        "{file}.backup.{:04}{:02}{:02}_{:02}{:02}{:02}",
+        date.year(),
+        date.month(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    );
+    let numbered = |number: usize| match number {
+        0 => second.clone(),
+        number => format!("{second}_{number:02}"),
+    };
+    (0..=SAME_SECOND_MAX).map(numbered).find(|name| !there.contains(name)).unwrap_or(second)
+}

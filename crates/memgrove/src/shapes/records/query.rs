@@ -1,0 +1,161 @@
+//! Finding records by what they are: type, tags, category, importance, time, words.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::access::Log;
+use super::limits::Limits;
+use super::schema::{Importance, Record, RecordType, Status};
+use super::table::{Row, Table};
+use crate::clock::Timestamp;
+
+/// Which records are wanted. All that is said must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// Of these types; none is all.
+    pub kinds: Vec<RecordType>,
+    /// With all of these tags.
+    pub tags: Vec<String>,
+    /// Of this category.
+    pub category: Option<String>,
+    /// Of this importance.
+    pub importance: Option<Importance>,
+    /// Tasks that are this far.
+    pub status: Option<Status>,
+    /// Changed at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Changed before this moment.
+    pub until: Option<Timestamp>,
+    /// Archived or not.
+    pub archived: Archived,
+    /// With all of these words in the content, the category or the tags, ignoring case.
+    pub text: Option<String>,
+    /// In this order.
+    pub sort: Sort,
+    /// At most so many; 0 is no limit.
+    pub limit: usize,
+}
+
+/// Whether archived records are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Archived {
+    /// Not archived.
+    #[default]
+    No,
+    /// Archived, in the archive or in place.
+    Only,
+    /// Both.
+    Any,
+}
+
+/// The order of an answer; among equals that of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// Changed last, first.
+    #[default]
+    Updated,
+    /// Made last, first.
+    Created,
+    /// Made first, first.
+    Oldest,
+    /// Read last, first.
+    Accessed,
+    /// Read most, first.
+    Used,
+    /// What matters most first, then what was changed last.
+    Importance,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The records, as many as were asked for.
+    pub records: Vec<Record>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// Looks through tables. The rows that are tried are those of the rarest tag or category asked
+/// for, so nothing is parsed but what is answered (and, for words, what they may be in).
+pub(super) fn run(tables: &[Arc<Table>], query: &Query, limits: &Limits, log: &Log) -> Found {
+    let words: Vec<String> =
+        query.text.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect();
+    let mut hits: Vec<(&Table, &Row)> = Vec::new();
+    for table in tables {
+        if !query.kinds.is_empty() && !query.kinds.contains(&table.kind) {
+            continue;
+        }
+        let fits = |row: &&Row| query.fits(row) && says(table, row, &words, limits);
+        match query.candidates(table) {
+            Some(rows) => {
+                let rows = rows.iter().map(|at| &table.rows[*at as usize]);
+                hits.extend(rows.filter(fits).map(|row| (&**table, row)));
+            }
+            None => hits.extend(table.rows.iter().filter(fits).map(|row| (&**table, row))),
+        }
+    }
+    let total = hits.len();
+    // A stable sort, so that equals stay in the order of the files.
+    match query.sort {
+        Sort::Updated => hits.sort_by_key(|(_, row)| -row.updated),
+        Sort::Created => hits.sort_by_key(|(_, row)| -row.created),
+        Sort::Oldest => hits.sort_by_key(|(_, row)| row.created),
+        Sort::Accessed => hits.sort_by_key(|(_, row)| -log.with(row).1),
+        Sort::Used => hits.sort_by_key(|(_, row)| std::cmp::Reverse(log.with(row).0)),
+        Sort::Importance => hits.sort_by_key(|(_, row)| (row.importance, -row.updated)),
+    }
+    if query.limit > 0 {
+        hits.truncate(query.limit);
+    }
+    let read = |(table, row): (&Table, &Row)| {
+        let mut record = table.reading(row, limits).record;
+        log.apply(row, &mut record);
+        record
+    };
+    Found { records: hits.into_iter().map(read).collect(), total }
+}
+
+impl Query {
+    /// The rows worth trying; `None` for all.
+    fn candidates<'a>(&self, table: &'a Table) -> Option<&'a [u32]> {
+        // Only what is not archived is listed by tag and category.
+        if self.archived != Archived::No {
+            return None;
+        }
+        let tags = self.tags.iter().map(|tag| table.tagged(tag));
+        let category = self.category.iter().map(|category| table.of_category(category));
+        tags.chain(category).min_by_key(|rows| rows.len())
+    }
+
+    fn fits(&self, row: &Row) -> bool {
+        let in_time = self.since.is_none_or(|since| row.updated >= since.as_millisecond())
+            && self.until.is_none_or(|until| row.updated < until.as_millisecond());
+        let archived = match self.archived {
+            Archived::No => !row.archived,
+            Archived::Only => row.archived,
+            Archived::Any => true,
+        };
+        in_time
+            && archived
+            && self.importance.is_none_or(|importance| row.importance == importance)
+            && self.status.is_none_or(|status| row.status == Some(status))
+            && self.category.as_ref().is_none_or(|category| row.category.as_deref() == Some(category))
+            && self.tags.iter().all(|tag| row.tags.iter().any(|there| **there == **tag))
+    }
+}
+
+fn says(table: &Table, row: &Row, words: &[String], limits: &Limits) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let record = table.reading(row, limits).record;
+    let mut text = record.content.to_lowercase();
+    for more in record.category.iter().chain(&record.tags) {
+        text.push('\n');
+        text.push_str(&more.to_lowercase());
+    }
+    words.iter().all(|word| text.contains(word.as_str()))
+}

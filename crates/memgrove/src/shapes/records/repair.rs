@@ -1,0 +1,283 @@
+//! What is wrong with the files, and mending what can be mended: a backup first, nothing dropped.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::index::Standing;
+use super::rewrite::{Rewrite, corrected};
+use super::schema::RecordType;
+use super::table::{Fate, Skip, Table};
+use super::{Records, backup, index};
+use crate::backend::{Finding, Level, Note};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::memory::{Done, Plan};
+use crate::store::Store;
+use crate::text::jsonl::{self, BYTE_ORDER_MARK};
+
+/// How many lines of one file are reported one by one.
+const REPORTED_MAX: usize = 50;
+const ROUNDS_MAX: usize = 4;
+const FIX: &str = "`memgrove doctor --fix` mends it, with a backup first";
+
+/// What mending did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Mended {
+    /// What was done, a sentence each.
+    pub done: Vec<String>,
+}
+
+impl Records {
+    /// What is wrong with the records, line by line.
+    ///
+    /// # Errors
+    /// As the storage says: damage is a finding.
+    pub fn check(&self) -> Result<Vec<Finding>> {
+        let store = self.memory.store();
+        let mut findings = Vec::new();
+        let mut seen: HashMap<Box<str>, String> = HashMap::new();
+        for (at, table) in self.files(store)? {
+            if table.is_ruined() {
+                findings.push(self.ruined(store, &at, &table)?);
+            } else {
+                findings.extend(lines_of(&at, &table));
+            }
+            for row in &table.rows {
+                let here = format!("{at}:{}", row.line);
+                if let Some(first) = seen.insert(row.id.to_ascii_lowercase().into(), here.clone()) {
+                    let what = format!("the id {} is also at {first}, which counts", row.id);
+                    let hint = "keep one of them, and delete the other by hand".to_owned();
+                    findings.push(Finding { level: Level::Warning, at: here, what, hint });
+                }
+            }
+            findings.extend(self.nearly(&at, &table));
+        }
+        findings.extend(self.index_finding()?);
+        Ok(findings)
+    }
+
+    /// The three files that are there, and the archive.
+    fn files(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
+        let mut files = Vec::new();
+        for table in self.tables(store)? {
+            if table.version.is_some() {
+                files.push((self.root.child(table.kind.file())?, table));
+            }
+        }
+        files.extend(self.archives(store)?);
+        Ok(files)
+    }
+
+    fn ruined(&self, store: &Store, at: &Locator, table: &Table) -> Result<Finding> {
+        let newest = self.sound_backup(store, at, table.kind)?;
+        let hint = match newest {
+            Some((name, _)) => format!("`memgrove doctor --fix` restores the backup {name}"),
+            None if self.archived_lines(store, table.kind)?.is_empty() => {
+                "there is no backup: look at `memgrove history` of this file".to_owned()
+            }
+            None => "`memgrove doctor --fix` rebuilds it from the archive".to_owned(),
+        };
+        let what = "no record in it can be read".to_owned();
+        Ok(Finding { level: Level::Error, at: at.to_string(), what, hint })
+    }
+
+    fn nearly(&self, at: &Locator, table: &Table) -> Option<Finding> {
+        if at.name() != table.kind.file() {
+            return None;
+        }
+        let limit = self.limits.of(table.kind);
+        if !limit.is_over(table.rows.len() as u64, table.bytes.len() as u64) {
+            return None;
+        }
+        let what = format!("it is over its limit: {} records, {} bytes", table.rows.len(), table.bytes.len());
+        let hint = "archive what is not needed any more: `memgrove record archive`".to_owned();
+        Some(Finding { level: Level::Warning, at: at.to_string(), what, hint })
+    }
+
+    fn index_finding(&self) -> Result<Option<Finding>> {
+        let at = self.root.child(index::FILE)?.to_string();
+        let (level, what) = match self.index_standing()? {
+            Standing::Current => return Ok(None),
+            // Nothing to index is no news, and neither is an index that is a little behind.
+            Standing::Missing | Standing::Stale => return Ok(None),
+            Standing::Damaged(why) => (Level::Warning, format!("it cannot be read: {why}")),
+            Standing::OtherVersion(version) => {
+                (Level::Warning, format!("it is of version {version}, not {}", self.version))
+            }
+        };
+        let hint = "it is derived, and written anew after the next change or by `memgrove doctor --fix`";
+        Ok(Some(Finding { level, at, what, hint: hint.to_owned() }))
+    }
+
+    /// Mends what can be mended: one change with a backup of every file it touches. What cannot be
+    /// mended stays where it is.
+    ///
+    /// # Errors
+    /// As the storage says.
+    pub fn mend(&self, note: Note) -> Result<Done<Mended>> {
+        let done = self.change(note, |store, now| {
+            let (mut edits, mut outcome) = (Vec::new(), Mended::default());
+            for (at, table) in self.files(store)? {
+                let (bytes, what) = match table.is_ruined() {
+                    true => match self.rescued(store, &at, &table)? {
+                        Some(rescued) => rescued,
+                        None => continue,
+                    },
+                    false => self.mended(&table, now),
+                };
+                if bytes != table.bytes {
+                    edits.extend(self.replaced(store, &at, &table, bytes, now)?);
+                    outcome.done.push(format!("{at}: {what}"));
+                }
+            }
+            Ok(Plan { edits, outcome })
+        })?;
+        self.settle()?;
+        Ok(done)
+    }
+
+    /// The newest backup of a file with a record in it.
+    fn sound_backup(
+        &self,
+        store: &Store,
+        at: &Locator,
+        kind: RecordType,
+    ) -> Result<Option<(String, Vec<u8>)>> {
+        let mut backups = self.backups_in(store)?;
+        backups.retain(|backup| backup.file == at.name());
+        for backup in backups.into_iter().rev() {
+            let Some(content) = store.read_optional(&self.backup_at(&backup.name)?)? else { continue };
+            let table = Table::parse(kind, content.bytes, None, &self.limits, Timestamp::UNIX_EPOCH);
+            if !table.rows.is_empty() {
+                return Ok(Some((backup.name, table.bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a file is rebuilt from when nothing in it can be read.
+    fn rescued(&self, store: &Store, at: &Locator, table: &Table) -> Result<Option<(Vec<u8>, String)>> {
+        if let Some((name, bytes)) = self.sound_backup(store, at, table.kind)? {
+            return Ok(Some((bytes, format!("restored from {}/{name}", backup::FOLDER))));
+        }
+        let lines = self.archived_lines(store, table.kind)?;
+        if lines.is_empty() || at.name() != table.kind.file() {
+            return Ok(None);
+        }
+        let what = format!("rebuilt from {} records of the archive", lines.len());
+        Ok(Some((lines.concat().into_bytes(), what)))
+    }
+
+    fn archived_lines(&self, store: &Store, kind: RecordType) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (_, table) in self.archives(store)?.into_iter().filter(|(_, table)| table.kind == kind) {
+            for row in &table.rows {
+                let splices = [("archived", Some("false".to_owned()))];
+                lines.push(jsonl::spliced(table.object(row), &splices) + "\n");
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A file with everything mended that can be.
+    fn mended(&self, table: &Table, now: Timestamp) -> (Vec<u8>, String) {
+        let (mut bytes, lines) = self.regrouped(table);
+        let mut corrections = 0;
+        // A correction may show that two lines are the same, so it takes a few rounds at most.
+        for _ in 0..ROUNDS_MAX {
+            let again = Table::parse(table.kind, bytes.clone(), None, &self.limits, now);
+            let mut rewrite = Rewrite::new(&again);
+            for (at, row) in again.rows.iter().enumerate().filter(|(_, row)| row.corrected) {
+                rewrite.set(at, corrected(&again, row, &self.limits));
+                corrections += 1;
+            }
+            let mended = Table::parse(table.kind, rewrite.bytes(), None, &self.limits, now);
+            let mended = self.regrouped(&mended).0;
+            if mended == bytes {
+                break;
+            }
+            bytes = mended;
+        }
+        (bytes, format!("{corrections} records corrected, {lines} lines mended"))
+    }
+
+    /// The file with one object a line, names for the nameless, and without byte order mark, NUL
+    /// bytes and lines that are there twice byte for byte.
+    fn regrouped(&self, table: &Table) -> (Vec<u8>, usize) {
+        let mut bytes = Vec::with_capacity(table.bytes.len() + 64);
+        let mut count = usize::from(table.bytes.starts_with(BYTE_ORDER_MARK));
+        for line in jsonl::lines(&table.bytes) {
+            let body = &table.bytes[line.body.clone()];
+            let within = |span: &Range<usize>| line.body.start <= span.start && span.end <= line.body.end;
+            let skipped: Vec<_> = table.skipped.iter().filter(|(span, _)| within(span)).collect();
+            let rows = table.rows.iter().filter(|row| row.line == line.number).count();
+            if skipped.is_empty() && rows <= 1 {
+                bytes.extend_from_slice(&table.bytes[line.body.start..line.whole.end]);
+                continue;
+            }
+            let before = bytes.len();
+            for piece in jsonl::pieces(body) {
+                let (jsonl::Piece::Object(at) | jsonl::Piece::Damaged(at, _)) = piece;
+                let span = line.body.start + at.start..line.body.start + at.end;
+                let skip = skipped.iter().find(|(skipped, _)| *skipped == span).map(|(_, skip)| *skip);
+                let Some(text) = self.regrouped_piece(table, span, skip) else { continue };
+                bytes.extend_from_slice(&text);
+                bytes.push(b'\n');
+            }
+            let old = &table.bytes[line.body.start..line.whole.end];
+            let open = old.last() != Some(&b'\n');
+            if open && bytes.len() > before {
+                bytes.pop();
+            }
+            count += usize::from(bytes[before..] != *old);
+        }
+        (bytes, count)
+    }
+
+    fn regrouped_piece(&self, table: &Table, span: Range<usize>, skip: Option<Skip>) -> Option<Vec<u8>> {
+        let text = &table.bytes[span];
+        match skip {
+            Some(Skip::Nul) => None,
+            Some(Skip::Duplicate) if table.rows.iter().any(|row| table.bytes[row.span.clone()] == *text) => {
+                None
+            }
+            Some(Skip::Nameless) => {
+                let object = std::str::from_utf8(text).ok()?;
+                let id = format!("\"{}\"", self.fresh_id());
+                Some(jsonl::spliced(object, &[("id", Some(id))]).into_bytes())
+            }
+            _ => Some(text.to_vec()),
+        }
+    }
+}
+
+/// What is wrong with the lines of one file.
+fn lines_of(at: &Locator, table: &Table) -> Vec<Finding> {
+    let finding = |problem: &super::table::Problem| {
+        let (level, hint) = match problem.fate {
+            Fate::Skipped => (Level::Warning, "it is skipped and kept: look at it, and mend it by hand"),
+            Fate::Mendable | Fate::Corrected => (Level::Warning, FIX),
+            Fate::Kept => (Level::Info, "it is used as it is"),
+        };
+        Finding {
+            level,
+            at: format!("{at}:{}", problem.line),
+            what: problem.what.clone(),
+            hint: hint.to_owned(),
+        }
+    };
+    let mut findings: Vec<Finding> = table.problems.iter().take(REPORTED_MAX).map(finding).collect();
+    if let Some(more) = table.problems.len().checked_sub(REPORTED_MAX).filter(|more| *more > 0) {
+        findings.push(Finding {
+            level: Level::Warning,
+            at: at.to_string(),
+            what: format!("{more} more lines have something wrong"),
+            hint: "mend these first".to_owned(),
+        });
+    }
+    findings
+}

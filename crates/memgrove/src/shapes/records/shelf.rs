@@ -1,0 +1,258 @@
+//! The files as they were last read, and when that still holds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::access::Access;
+use super::index::Archived;
+use super::rewrite::kind_of_file;
+use super::schema::RecordType;
+use super::table::Table;
+use super::{Records, archive, unknown};
+use crate::backend::{Depth, FileKind, Info};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::store::Store;
+use crate::vfs::{Open, Vfs};
+
+/// What is kept between calls.
+#[derive(Default)]
+pub(super) struct State {
+    held: HashMap<Locator, Held>,
+    tails: HashMap<RecordType, Tail>,
+    /// Readings that are not logged yet.
+    pub(super) pending: Vec<Access>,
+    /// What a person should know.
+    pub(super) warnings: Vec<String>,
+    modes_checked: bool,
+}
+
+impl State {
+    /// Forgets every file, but not what waits to be written.
+    pub(super) fn forget(&mut self) {
+        self.held.clear();
+        self.tails.clear();
+    }
+}
+
+/// A file as it was read.
+struct Held {
+    stamp: u64,
+    table: Arc<Table>,
+}
+
+/// What an addition needs to know of a file; enough even where the file was never read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tail {
+    stamp: u64,
+    /// Its bytes.
+    pub(super) size: u64,
+    /// Its records, where they are known.
+    pub(super) records: Option<u64>,
+    /// Whether its last line lacks its newline.
+    pub(super) open: bool,
+}
+
+impl Records {
+    /// One file of the folder. Costs no reading, and where the folder is at hand hardly anything.
+    pub(super) fn file_info(&self, store: &Store, name: &str) -> Result<Option<Info>> {
+        let Some(folder) = &self.folder else { return Ok(self.folder(store)?.remove(name)) };
+        let Ok(stat) = folder.stat(name) else { return Ok(None) };
+        Ok(Some(Info {
+            locator: self.root.child(name)?,
+            kind: stat.kind,
+            size: stat.size,
+            mtime: Timestamp::UNIX_EPOCH,
+            stamp: stat.inode.rotate_left(32) ^ stat.size ^ (stat.mtime_ns as u64).rotate_left(16),
+            version: None,
+        }))
+    }
+
+    /// What is in the folder, by name. Costs no reading.
+    pub(super) fn folder(&self, store: &Store) -> Result<BTreeMap<String, Info>> {
+        let infos = store.backend().list(&self.root, Depth::Children)?;
+        Ok(infos.into_iter().map(|info| (info.locator.name().to_owned(), info)).collect())
+    }
+
+    /// The three files.
+    pub(super) fn tables(&self, store: &Store) -> Result<[Arc<Table>; 3]> {
+        let folder = self.folder(store)?;
+        let [core, learning, task] =
+            RecordType::ALL.map(|kind| self.table(store, kind, folder.get(kind.file())));
+        Ok([core?, learning?, task?])
+    }
+
+    /// The file of a type, read unless it is still what it was.
+    pub(super) fn table(&self, store: &Store, kind: RecordType, info: Option<&Info>) -> Result<Arc<Table>> {
+        self.check_modes();
+        match info {
+            Some(info) => self.load(store, kind, info),
+            None => {
+                let now = self.memory.clock().now();
+                Ok(Arc::new(Table::parse(kind, Vec::new(), None, &self.limits, now)))
+            }
+        }
+    }
+
+    fn load(&self, store: &Store, kind: RecordType, info: &Info) -> Result<Arc<Table>> {
+        if let Some(held) = self.state().held.get(&info.locator)
+            && held.stamp == info.stamp
+        {
+            return Ok(Arc::clone(&held.table));
+        }
+        let now = self.memory.clock().now();
+        let Some(content) = store.read_optional(&info.locator)? else {
+            return Ok(Arc::new(Table::parse(kind, Vec::new(), None, &self.limits, now)));
+        };
+        let old = self.state().held.remove(&info.locator).map(|held| held.table);
+        let table = match old {
+            Some(mut old) if old.is_grown(&content.bytes) => {
+                Arc::make_mut(&mut old).grow(content.bytes, Some(content.version), &self.limits, now);
+                old
+            }
+            old => {
+                let version = Some(content.version);
+                let changed =
+                    old.and_then(|old| old.changed(&content.bytes, version.clone(), &self.limits, now));
+                Arc::new(
+                    changed.unwrap_or_else(|| Table::parse(kind, content.bytes, version, &self.limits, now)),
+                )
+            }
+        };
+        // The stamp was taken before the bytes: a writer in between leads to another reading.
+        let held = Held { stamp: info.stamp, table: Arc::clone(&table) };
+        self.state().held.insert(info.locator.clone(), held);
+        Ok(table)
+    }
+
+    /// Every file of the archive, in the order of names.
+    pub(super) fn archives(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
+        let mut found = Vec::new();
+        for info in self.archive_files(store)? {
+            let Some(kind) = kind_of_file(info.locator.name()) else { continue };
+            found.push((info.locator.clone(), self.load(store, kind, &info)?));
+        }
+        Ok(found)
+    }
+
+    fn archive_files(&self, store: &Store) -> Result<Vec<Info>> {
+        let mut infos = store.backend().list(&self.root.child(archive::FOLDER)?, Depth::All)?;
+        infos.retain(|info| info.kind == FileKind::File);
+        Ok(infos)
+    }
+
+    pub(super) fn archived(&self, store: &Store) -> Result<Archived> {
+        let mut all = Archived::default();
+        for (_, table) in self.archives(store)? {
+            all.records += table.rows.len() as u64;
+            all.bytes += table.bytes.len() as u64;
+        }
+        Ok(all)
+    }
+
+    /// The file, its table and the row of an id: in the three files, else in the archive.
+    pub(super) fn find(&self, store: &Store, id: &str) -> Result<(Locator, Arc<Table>, usize)> {
+        for table in self.tables(store)? {
+            if let Some(at) = table.find(id) {
+                return Ok((self.root.child(table.kind.file())?, table, at));
+            }
+        }
+        for (file, table) in self.archives(store)? {
+            if let Some(at) = table.find(id) {
+                return Ok((file, table, at));
+            }
+        }
+        Err(unknown(id))
+    }
+
+    /// What an addition needs to know of a file that is there.
+    pub(super) fn tail(&self, store: &Store, kind: RecordType, info: &Info) -> Result<Tail> {
+        if let Some(tail) = self.state().tails.get(&kind)
+            && tail.stamp == info.stamp
+        {
+            return Ok(*tail);
+        }
+        let known =
+            self.state().held.get(&info.locator).filter(|held| held.stamp == info.stamp).map(|held| {
+                (held.table.rows.len() as u64, held.table.bytes.last().is_some_and(|byte| *byte != b'\n'))
+            });
+        let (records, open) = match (known, self.last_byte(kind.file())) {
+            (Some((records, open)), _) => (Some(records), open),
+            (None, Some(last)) => (None, last != b'\n'),
+            (None, None) if info.size == 0 => (Some(0), false),
+            // A storage that only gives whole files.
+            (None, None) => {
+                let table = self.load_named(store, kind)?;
+                (Some(table.rows.len() as u64), table.bytes.last().is_some_and(|byte| *byte != b'\n'))
+            }
+        };
+        Ok(Tail { stamp: info.stamp, size: info.size, records, open })
+    }
+
+    /// The file of a type, as a listing of the folder shows it.
+    pub(super) fn load_named(&self, store: &Store, kind: RecordType) -> Result<Arc<Table>> {
+        let folder = self.folder(store)?;
+        self.table(store, kind, folder.get(kind.file()))
+    }
+
+    /// Remembers the count of a file that was read after all, so that the next addition knows it.
+    pub(super) fn counted(&self, kind: RecordType, info: &Info, table: &Table) {
+        if table.bytes.len() as u64 == info.size {
+            let open = table.bytes.last().is_some_and(|byte| *byte != b'\n');
+            let records = Some(table.rows.len() as u64);
+            let tail = Tail { stamp: info.stamp, size: info.size, records, open };
+            self.state().tails.insert(kind, tail);
+        }
+    }
+
+    /// Remembers a file's end after an addition, if nobody else has touched it.
+    pub(super) fn grown(&self, store: &Store, expected: &[(RecordType, u64, Option<u64>)]) -> Result<()> {
+        for (kind, size, records) in expected {
+            let there = self.file_info(store, kind.file())?.filter(|info| info.size == *size);
+            let mut state = self.state();
+            match there {
+                Some(info) => {
+                    let tail = Tail { stamp: info.stamp, size: *size, records: *records, open: false };
+                    state.tails.insert(*kind, tail);
+                }
+                None => drop(state.tails.remove(kind)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The last byte of a file, where the folder itself is at hand.
+    fn last_byte(&self, name: &str) -> Option<u8> {
+        let file = self.folder.as_ref()?.open(name, Open::Read).ok()?;
+        let size = file.stat().ok()?.size;
+        file.read_at(size.checked_sub(1)?, 1).ok()?.first().copied()
+    }
+
+    /// Takes away what others may do to the files, once, and says so.
+    fn check_modes(&self) {
+        let Some(folder) = &self.folder else { return };
+        if std::mem::replace(&mut self.state().modes_checked, true) {
+            return;
+        }
+        let mut names = vec![String::new()];
+        names.extend(folder.names("", usize::MAX).unwrap_or_default());
+        let mended: Vec<String> = names.into_iter().filter(|name| closed(&**folder, name)).collect();
+        if let Some(first) = mended.first() {
+            let first = if first.is_empty() { "the folder of records" } else { first };
+            let more = match mended.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let warning = format!("other users of this machine could read {first}{more}: mended");
+            self.state().warnings.push(warning);
+        }
+    }
+}
+
+/// Whether a file of records was open to others, and is not any more.
+fn closed(folder: &dyn Vfs, name: &str) -> bool {
+    let ours = name.is_empty() || name.ends_with(".jsonl") || name.ends_with(".json") || name == ".backup";
+    let Some(stat) = folder.stat(name).ok().filter(|_| ours || name == archive::FOLDER) else { return false };
+    stat.kind != FileKind::Other && stat.mode & 0o077 != 0 && folder.set_mode(name, stat.mode & 0o700).is_ok()
+}

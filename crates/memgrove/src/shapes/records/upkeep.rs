@@ -1,0 +1,93 @@
+//! What is done now and then, off the path of any call: the index, what is due, migrations.
+
+use super::index::{self, Standing};
+use super::schema::RecordType;
+use super::{Records, verb};
+use crate::backend::{Edit, Expect, Note};
+use crate::error::Result;
+use crate::memory::Plan;
+
+/// How old an index may be that does not know the newest changes.
+const INDEX_AGE_MAX_MS: i64 = 60_000;
+
+impl Records {
+    /// Does what is due after a change, if it is a while since it was last done: then an addition
+    /// costs an append, and the index is at most about a minute behind the writers.
+    ///
+    /// # Errors
+    /// As [`Records::settle`].
+    pub fn settle_if_due(&self) -> Result<()> {
+        let folder = self.folder(self.memory.store())?;
+        let newest = RecordType::ALL.iter().filter_map(|kind| folder.get(kind.file())).map(|info| info.mtime);
+        let Some(newest) = newest.max() else { return Ok(()) };
+        let now = self.memory.clock().now().as_millisecond();
+        match folder.get(index::FILE) {
+            Some(index) if index.mtime >= newest => Ok(()),
+            Some(index) if now - index.mtime.as_millisecond() < INDEX_AGE_MAX_MS => Ok(()),
+            _ => self.settle(),
+        }
+    }
+
+    /// Writes down readings, migrates records of an older version, archives what is due, and
+    /// writes `index.json` if it does not say what the files say.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`](crate::Memory::apply); every step stands for itself.
+    pub fn settle(&self) -> Result<()> {
+        self.flush()?;
+        if self.pending_migration()?.is_some() {
+            let note = Note { verb: verb::MIGRATE.into(), actor: self.actor.clone(), ..Note::default() };
+            let migrated = self.migrate(note)?.outcome;
+            self.state().warnings.push(migrated.to_string());
+        }
+        if !self.due()?.records.is_empty() {
+            let reason = Some("due".to_owned());
+            let note =
+                Note { verb: verb::ARCHIVE.into(), actor: self.actor.clone(), reason, ..Note::default() };
+            let archived = self.archive_due(note)?.outcome.archived.len();
+            self.state().warnings.push(format!("{archived} records were due and are archived"));
+        }
+        self.trim_log()?;
+        self.write_index().map(drop)
+    }
+
+    /// What the index on disk is worth.
+    ///
+    /// # Errors
+    /// As the storage says.
+    pub fn index_standing(&self) -> Result<Standing> {
+        let store = self.memory.store();
+        let there = store.read_optional(&self.root.child(index::FILE)?)?;
+        let wanted = self.index_text()?;
+        Ok(index::standing(there.as_ref().map(|content| content.bytes.as_slice()), &wanted, self.version))
+    }
+
+    pub(super) fn index_text(&self) -> Result<String> {
+        let store = self.memory.store();
+        let tables = self.tables(store)?;
+        let tables: Vec<&super::table::Table> = tables.iter().map(|table| &**table).collect();
+        Ok(index::text(&tables, self.archived(store)?, self.version, self.memory.clock().now()))
+    }
+
+    /// Writes the index, unless it says what the files say. Gives back what it was worth.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`](crate::Memory::apply).
+    pub fn write_index(&self) -> Result<Standing> {
+        let standing = self.index_standing()?;
+        if standing == Standing::Current {
+            return Ok(standing);
+        }
+        let note = Note { verb: verb::INDEX.into(), actor: self.actor.clone(), ..Note::default() };
+        self.change(note, |_, _| {
+            let edit = Edit::Write {
+                at: self.root.child(index::FILE)?,
+                bytes: self.index_text()?.into_bytes(),
+                // It is derived: whoever writes it last has read the files last.
+                expect: Expect::Any,
+            };
+            Ok(Plan { edits: vec![edit], outcome: () })
+        })?;
+        Ok(standing)
+    }
+}

@@ -1,0 +1,3 @@
+//! Codecs that shapes share: pure functions between bytes and what they say.
+
+pub mod jsonl;

@@ -1,0 +1,250 @@
+//! Every kind of damage: loading goes on, nothing is dropped, the report names the line.
+
+use memgrove::Kind;
+use memgrove::backend::Level;
+use memgrove::clock::Timestamp;
+use memgrove::shapes::records::table::Table;
+use memgrove::shapes::records::{Limits, NewRecord, Query, RecordType};
+use memgrove::text::jsonl;
+use proptest::prelude::*;
+
+use super::{Folder, note};
+
+fn line(id: u32, content: &str) -> String {
+    format!(
+        "{{\"id\":\"550e8400-e29b-41d4-a716-{id:012}\",\"type\":\"core\",\"content\":\"{content}\",\
+         \"created_at\":\"2026-01-01T10:00:00Z\",\"updated_at\":\"2026-01-01T10:00:00Z\",\
+         \"accessed_at\":\"2026-01-01T10:00:00Z\",\"access_count\":0,\"tags\":[],\"importance\":\"high\",\
+         \"archived\":false}}"
+    )
+}
+
+/// A file, what is read of it, what the check says (`line: what`), and what mending leaves.
+fn check(bytes: &[u8], contents: &[&str], told: &[&str], mended: Option<&[u8]>) {
+    let folder = Folder::holding(&[("core_memories.jsonl", bytes)]);
+    assert_eq!(folder.contents(&Query::default()), contents);
+    let findings = folder.records.check().unwrap();
+    let said: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("{}: {}", finding.at.rsplit(':').next().unwrap(), finding.what))
+        .collect();
+    assert_eq!(said, told);
+    assert_eq!(folder.bytes("core_memories.jsonl"), bytes, "looking changes nothing");
+    folder.records.mend(note("doctor")).unwrap();
+    let now = folder.bytes("core_memories.jsonl");
+    assert_eq!(String::from_utf8_lossy(&now), String::from_utf8_lossy(mended.unwrap_or(bytes)));
+    if mended.is_some() {
+        let backups = folder.records.backups().unwrap();
+        assert_eq!(folder.bytes(&format!(".backup/{}", backups[0].name)), bytes, "the original is kept");
+    }
+    assert_eq!(folder.contents(&Query::default()).len(), contents.len().max(said_mendable(told)));
+}
+
+/// Mending names what has no id, so there may be one record more.
+fn said_mendable(told: &[&str]) -> usize {
+    1 + told.iter().filter(|told| told.contains("no `id`")).count()
+}
+
+#[test]
+fn every_kind_of_damage() {
+    let (a, b) = (line(1, "a"), line(2, "b"));
+    check(format!("{a}\nnot json\n").as_bytes(), &["a"], &["2: it is not JSON: expected ident"], None);
+    check(format!("{a}\n{}", &b[..60]).as_bytes(), &["a"], &["2: it is cut off"], None);
+    check(
+        format!("{a}\n\0\0\0\0").as_bytes(),
+        &["a"],
+        &["2: it is NUL bytes, as a power cut leaves them"],
+        Some(format!("{a}\n").as_bytes()),
+    );
+    check(
+        format!("\u{feff}{a}\n").as_bytes(),
+        &["a"],
+        &["1: a byte order mark stands before the first record"],
+        Some(format!("{a}\n").as_bytes()),
+    );
+    check(format!("{a}\r\n{b}\r\n").as_bytes(), &["a", "b"], &[], None);
+    check(
+        format!("{a}{b}\n").as_bytes(),
+        &["a", "b"],
+        &["1: it holds several objects"],
+        Some(format!("{a}\n{b}\n").as_bytes()),
+    );
+    check(
+        format!("{}{b}\n", &a[..70]).as_bytes(),
+        &["b"],
+        &["1: it is not JSON: expected `,` or `}`"],
+        Some(format!("{}\n{b}\n", &a[..70]).as_bytes()),
+    );
+    check(&[a.as_bytes(), b"\n{\"id\":\"\xff\"}\n"].concat(), &["a"], &["2: it is not UTF-8 text"], None);
+    check(
+        format!("{a}\n{a}\n").as_bytes(),
+        &["a"],
+        &["2: its id 550e8400-e29b-41d4-a716-000000000001 came before"],
+        Some(format!("{a}\n").as_bytes()),
+    );
+    let twin = line(1, "twin");
+    check(
+        format!("{a}\n{twin}\n").as_bytes(),
+        &["a"],
+        &["2: its id 550e8400-e29b-41d4-a716-000000000001 came before"],
+        None,
+    );
+    check(format!("{a}\n[1]\n\n").as_bytes(), &["a"], &["2: it is not a JSON object"], None);
+    let empty = line(3, "");
+    check(format!("{a}\n{empty}\n").as_bytes(), &["a"], &["2: its `content` is empty"], None);
+}
+
+#[test]
+fn schema_errors_are_corrected() {
+    let poor = "{\"id\":\"550e8400-e29b-41d4-a716-000000000001\",\"content\":\"a\",\"x\":1,\
+                \"created_at\":\"2026-01-01T10:00:00\",\"tags\":\"t\",\"importance\":\"HIGH\",\"access_count\":\"7\"}";
+    let mended = "{\"id\":\"550e8400-e29b-41d4-a716-000000000001\",\"content\":\"a\",\"x\":1,\
+                  \"created_at\":\"2026-01-01T10:00:00Z\",\"tags\":[\"t\"],\"importance\":\"high\",\"access_count\":7,\
+                  \"type\":\"core\",\"updated_at\":\"2026-01-01T10:00:00Z\",\
+                  \"accessed_at\":\"2026-01-01T10:00:00Z\",\"archived\":false}\n";
+    let told = [
+        "1: `type` is missing",
+        "1: `created_at` is not a time of ISO 8601 with a zone",
+        "1: `updated_at` is missing",
+        "1: `accessed_at` is missing",
+        "1: `access_count` is not a count",
+        "1: `tags` is not a list of texts",
+        "1: `importance` is not high, medium or low",
+        "1: `archived` is missing",
+    ];
+    check(format!("{poor}\n").as_bytes(), &["a"], &told, Some(mended.as_bytes()));
+    // What another program writes as null is as good as absent.
+    let null = line(1, "a").replace("\"tags\"", "\"category\":null,\"task_metadata\":null,\"tags\"");
+    check(null.as_bytes(), &["a"], &[], None);
+}
+
+#[test]
+fn what_has_no_id_gets_one() {
+    let nameless = line(1, "a").replacen("\"id\":\"550e8400-e29b-41d4-a716-000000000001\",", "", 1);
+    let folder = Folder::holding(&[("core_memories.jsonl", format!("{nameless}\n").as_bytes())]);
+    assert!(folder.contents(&Query::default()).is_empty());
+    folder.records.mend(note("doctor")).unwrap();
+    assert_eq!(folder.contents(&Query::default()), ["a"]);
+    assert!(folder.records.check().unwrap().is_empty());
+}
+
+#[test]
+fn a_ruined_file_comes_back_from_its_backup_or_the_archive() {
+    let folder = Folder::new();
+    let one = folder.add(RecordType::Core, "one");
+    folder.add(RecordType::Core, "two");
+    folder.records.delete(note("d"), &super::any(&one)).unwrap();
+    folder.put("core_memories.jsonl", b"\0\0\0\0garbage");
+    let findings = folder.records.check().unwrap();
+    assert_eq!((findings.len(), findings[0].level), (1, Level::Error));
+    assert_eq!(folder.records.list(&Query::default()).unwrap().total, 0, "loading does not fail");
+    let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
+    assert!(done[0].contains("restored from .backup/core_memories.jsonl.backup."), "{done:?}");
+    assert_eq!(folder.contents(&Query::default()).len(), 2);
+    let kept = folder
+        .records
+        .backups()
+        .unwrap()
+        .iter()
+        .any(|backup| folder.bytes(&format!(".backup/{}", backup.name)) == b"\0\0\0\0garbage");
+    assert!(kept, "the ruin itself is kept");
+
+    let folder = Folder::limited(Limits { backups_max: 0, ..Limits::default() });
+    let one = folder.add(RecordType::Learning, "one");
+    folder.records.archive(note("a"), &[super::any(&one)]).unwrap();
+    folder.put("learnings.jsonl", b"\xff\xff");
+    let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
+    assert!(done[0].contains("rebuilt from 1 records of the archive"), "{done:?}");
+    assert_eq!(folder.contents(&Query::default()), ["one"]);
+}
+
+#[test]
+fn an_addition_closes_a_line_that_was_left_open() {
+    let torn = &line(1, "a")[..50];
+    let folder = Folder::holding(&[("core_memories.jsonl", torn.as_bytes())]);
+    folder.add(RecordType::Core, "b");
+    assert!(folder.text("core_memories.jsonl").starts_with(&format!("{torn}\n{{\"id\"")));
+    assert_eq!(folder.contents(&Query::default()), ["b"]);
+    let error = folder.records.get("550e8400-e29b-41d4-a716-000000000001").unwrap_err();
+    assert_eq!(error.kind(), Kind::NotFound);
+    folder.records.add(note("a"), &[NewRecord::new(RecordType::Core, "c")]).unwrap();
+    assert_eq!(folder.text("core_memories.jsonl").lines().count(), 3);
+}
+
+/// Bytes that are often nearly records.
+fn nearly_records() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        Just(line(1, "a").into_bytes()),
+        Just(line(2, "b").into_bytes()),
+        Just(b"\n".to_vec()),
+        Just(b"\r\n".to_vec()),
+        Just(b"\0\0".to_vec()),
+        Just(b"\xef\xbb\xbf".to_vec()),
+        Just(b"{\"id\":\"x\",".to_vec()),
+        Just(b"{\"content\":\"c\"}".to_vec()),
+        Just(br#"{"id":{"id":1,"content":2},"content":["#.to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..8),
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_too_odd_to_read(bytes in nearly_records()) {
+        let whole: Vec<u8> = jsonl::lines(&bytes).flat_map(|line| bytes[line.whole].to_vec()).collect();
+        prop_assert_eq!(&whole, &bytes);
+        let (limits, now) = (Limits::default(), Timestamp::UNIX_EPOCH);
+        let table = Table::parse(RecordType::Core, bytes.clone(), None, &limits, now);
+        for row in &table.rows {
+            table.reading(row, &limits);
+        }
+        // Growing line by line is reading at once.
+        let mut grown = Table::parse(RecordType::Core, Vec::new(), None, &limits, now);
+        for line in jsonl::lines(&bytes) {
+            let more = bytes[..line.whole.end].to_vec();
+            match grown.is_grown(&more) {
+                true => grown.grow(more, None, &limits, now),
+                false => grown = Table::parse(RecordType::Core, more, None, &limits, now),
+            }
+        }
+        let ids = |table: &Table| table.rows.iter().map(|row| (row.id.clone(), row.line)).collect::<Vec<_>>();
+        prop_assert_eq!(ids(&grown), ids(&table));
+        prop_assert_eq!(&grown.problems, &table.problems);
+    }
+
+    #[test]
+    fn mending_loses_no_record_and_is_done_once(bytes in nearly_records()) {
+        let folder = Folder::holding(&[("core_memories.jsonl", &bytes)]);
+        let before = folder.contents(&Query::default());
+        folder.records.mend(note("doctor")).unwrap();
+        let after = folder.contents(&Query::default());
+        prop_assert!(before.iter().all(|content| after.contains(content)));
+        let mended = folder.bytes("core_memories.jsonl");
+        folder.beside().mend(note("doctor")).unwrap();
+        prop_assert_eq!(folder.bytes("core_memories.jsonl"), mended);
+    }
+}
+
+proptest! {
+    /// Reading a changed file by what changed is reading it all.
+    #[test]
+    fn a_changed_file_is_read_as_a_whole_one(
+        old in proptest::collection::vec(0..6u32, 0..6),
+        new in proptest::collection::vec(0..6u32, 0..6),
+        blank in any::<bool>(),
+    ) {
+        let file = |ids: &[u32]| {
+            let lines = ids.iter().map(|id| line(id / 2, &"x".repeat(*id as usize + 1)) + "\n");
+            lines.collect::<String>().into_bytes()
+        };
+        let (limits, now) = (Limits::default(), Timestamp::UNIX_EPOCH);
+        let old = [if blank { b"\n".as_slice() } else { b"" }, &file(&old)].concat();
+        let old = Table::parse(RecordType::Core, old, None, &limits, now);
+        let whole = Table::parse(RecordType::Core, file(&new), None, &limits, now);
+        if let Some(changed) = old.changed(&file(&new), None, &limits, now) {
+            let rows = |table: &Table| table.rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+            prop_assert_eq!(rows(&changed), rows(&whole));
+            prop_assert!(changed.is_grown(&file(&new)) && whole.problems.is_empty());
+        }
+    }
+}
