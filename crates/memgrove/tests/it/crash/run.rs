@@ -281,7 +281,7 @@ impl<'a> Run<'a> {
         let is_told = |done: &Done| done.is_whole || !self.by_hand.contains(&true);
         let done: Vec<_> = self.done.iter().filter(|done| done.step < steps && is_told(done)).collect();
         let Some(last) = done.last() else { return Ok(()) };
-        if seed % 16 == 0 {
+        if seed.is_multiple_of(16) {
             let mut all = self.touched(last).into_iter();
             return all.try_for_each(|key| self.check_moment(backend, last, key, seed));
         }
