@@ -29,14 +29,10 @@ standard error. Exit codes:";
 
 /// Runs the program.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
-    let matches = match command().try_get_matches_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = match command().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => {
-            // Help and version are answers; anything else is a mistake in the request.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
+        Err(error) => return misspoken(&error, &arguments),
     };
     let look = Look::of(&matches);
     match run(&matches, environment, look) {
@@ -46,6 +42,23 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
             ExitCode::from(status::exit_code(error.kind()))
         }
     }
+}
+
+/// Tells of a command line that cannot be understood. Help and version are answers.
+fn misspoken(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|argument| argument == "--json") {
+        let text = error.to_string();
+        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let error = Error::new(Kind::Invalid, sentence).hint("`memgrove --help` explains every command");
+        report(&error, Look { json: true, color: ColorChoice::Never });
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(status::exit_code(Kind::Invalid))
 }
 
 fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<ExitCode> {

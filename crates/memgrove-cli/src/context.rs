@@ -1,6 +1,6 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{Environment, How, Place};
+use crate::config::{Environment, How, Place, STORE_FOLDER};
 use crate::mounts;
 use crate::settings::{self, Made, Settings};
 
@@ -93,12 +93,13 @@ impl Context {
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
 
-    /// The same asker over a folder that itself is `/memories`. Nothing but memories is written
-    /// into it: the journal and the lock lie in the state folder.
+    /// The same asker over a folder that itself is `/memories`, made if it is missing. Nothing but
+    /// memories is written into it: the journal and the lock lie in the state folder.
     pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
         let environment = self.shared.environment.clone();
         let given = environment.absolute(folder)?;
-        let folder = given.canonicalize().map_err(|error| Error::from_io(error, given.display()))?;
+        let made = memgrove::vfs::RealFs::create_root(&given).and_then(|_| given.canonicalize());
+        let folder = made.map_err(|error| Error::from_io(error, given.display()))?;
         let shared = Shared {
             environment,
             target: Target::Folder(folder),
@@ -235,7 +236,13 @@ impl Context {
                     std::fs::File::open(path).map_err(|error| Error::from_io(error, path.display()))?;
                 bounded(file, &path.display().to_string())
             }
-            (None, None, Input::Terminal) => bounded(std::io::stdin().lock(), "standard input"),
+            (None, None, Input::Terminal) => {
+                let stdin = std::io::stdin();
+                if stdin.is_terminal() {
+                    crate::notice("reading the text from standard input; end it with Ctrl-D");
+                }
+                bounded(stdin.lock(), "standard input")
+            }
             (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
         }
     }
@@ -265,8 +272,13 @@ pub(crate) fn random_id() -> String {
 
 fn absent(place: &Place) -> Error {
     let root = place.root.display();
-    Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()))
-        .hint(format!("make one with `memgrove init {root}`"))
+    let error =
+        Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()));
+    let inside = place.root.join(STORE_FOLDER);
+    match inside.join(settings::FILE).is_file() {
+        true => error.hint(format!("there is one in it: name `{}`", inside.display())),
+        false => error.hint(format!("make one with `memgrove init {root}`")),
+    }
 }
 
 pub(crate) fn located(path: &Path) -> Result<String> {

@@ -4,12 +4,19 @@
 //! is numbered in [`PROMISES`], and the [conformance suite](crate::conformance) holds every
 //! backend to each of them.
 
+mod change;
+mod past;
+mod refusal;
+
 use std::fmt;
 
+pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
+pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
+pub use refusal::{exists, into_itself, is_file, is_folder, not_empty, not_found, not_in_history};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::error::{Error, Kind, Result, code};
+use crate::error::Result;
 use crate::locator::Locator;
 
 /// What every backend promises. A conformance case cites the number that it proves.
@@ -107,188 +114,6 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a change requires of a file before it touches it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Expect {
-    /// Nothing: the last writer wins (the bytes before are still in the history).
-    #[default]
-    Any,
-    /// That nothing is there; else `Exists`.
-    Absent,
-    /// That exactly this version is there; else `Conflict`.
-    At(Version),
-}
-
-impl Expect {
-    /// Checks what is there against what is required.
-    ///
-    /// # Errors
-    /// `Exists` or `Conflict`, as promise P4 says.
-    pub fn check(&self, at: &Locator, there: Option<&Version>) -> Result<()> {
-        match (self, there) {
-            (Expect::Any, _) | (Expect::Absent, None) => Ok(()),
-            (Expect::At(wanted), Some(version)) if wanted == version => Ok(()),
-            (Expect::Absent, Some(_)) => Err(exists(at)),
-            (Expect::At(wanted), there) => {
-                let found = there.map_or("gone".to_owned(), |version| format!("at version {version}"));
-                Err(Error::new(Kind::Conflict, format!("`{at}` is {found}, not at version {wanted}"))
-                    .code(code::VERSION_MISMATCH)
-                    .hint("read it again and repeat the change on what is there now"))
-            }
-        }
-    }
-}
-
-/// One step of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
-    /// Makes the file hold exactly these bytes.
-    Write {
-        /// The file.
-        at: Locator,
-        /// All of its new content.
-        bytes: Vec<u8>,
-        /// What must be there before.
-        expect: Expect,
-    },
-    /// Adds bytes to the end of the file, without reading what is before them.
-    Append {
-        /// The file.
-        at: Locator,
-        /// What is added.
-        bytes: Vec<u8>,
-        /// What must be there before.
-        expect: Expect,
-    },
-    /// Removes a file or an empty folder.
-    Delete {
-        /// The file or folder.
-        at: Locator,
-        /// What must be there before; for a folder only `Any`.
-        expect: Expect,
-    },
-    /// Moves a file, or a folder with all that it holds, to a free place.
-    Rename {
-        /// Where it is.
-        from: Locator,
-        /// Where it shall be.
-        to: Locator,
-        /// What must be at `from` before; for a folder only `Any`.
-        expect: Expect,
-    },
-}
-
-impl Edit {
-    /// The place that the edit starts from.
-    pub fn at(&self) -> &Locator {
-        match self {
-            Edit::Write { at, .. } | Edit::Append { at, .. } | Edit::Delete { at, .. } => at,
-            Edit::Rename { from, .. } => from,
-        }
-    }
-}
-
-/// A set of edits that happens whole or not at all, and what is to be remembered of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Change {
-    /// The edits, in order.
-    pub edits: Vec<Edit>,
-    /// Who did it, with which verb, and why.
-    pub note: Note,
-}
-
-/// What the history remembers of a change beside its edits.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Note {
-    /// The verb, such as `file_create`.
-    pub verb: String,
-    /// Who did it.
-    #[serde(default, skip_serializing_if = "Actor::is_unknown")]
-    pub actor: Actor,
-    /// Why, in the actor's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The caller's idempotency key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// What the caller was answered, kept for a repeat of the same key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<String>,
-}
-
-/// Who made a change.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Actor {
-    /// What kind of actor.
-    pub origin: Origin,
-    /// The program: `cli`, or the client's name as it introduced itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
-    /// The conversation or connection, so that one can be undone as a whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-}
-
-impl Actor {
-    fn is_unknown(&self) -> bool {
-        *self == Actor::default()
-    }
-}
-
-/// What kind of actor made a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// A person, at the command line or in the web page.
-    User,
-    /// A model's decision.
-    Agent,
-    /// A program on a model's or a person's behalf.
-    #[default]
-    Tool,
-    /// Bytes that came from another system.
-    Import,
-    /// A person or a program that changed the file itself, past memgrove.
-    FileEdit,
-}
-
-/// Names a change in one backend's history.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ChangeId(Box<str>);
-
-impl ChangeId {
-    /// A change's name from its text.
-    pub fn new(text: impl Into<Box<str>>) -> Self {
-        ChangeId(text.into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ChangeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What came of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// Its name in the history.
-    pub change: ChangeId,
-    /// The version that each edit left behind: `None` for deletions, renames, and appends
-    /// (whose version costs a read of the whole file: ask [`Backend::info`]).
-    pub versions: Vec<Option<Version>>,
-    /// Whether the idempotency key had been applied before, so that nothing was done now.
-    pub replayed: bool,
-    /// The answer that was kept with the first application of the key.
-    pub answer: Option<String>,
-}
-
 /// What kind of thing is at a locator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -373,68 +198,6 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// Which part of the history to list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HistoryQuery {
-    /// Only changes that touched this place, or anything beneath it, under this or an earlier name.
-    pub at: Option<Locator>,
-    /// Only changes before this one.
-    pub before: Option<ChangeId>,
-    /// At most so many; 0 is no limit.
-    pub limit: usize,
-}
-
-/// One change in the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
-    /// The change's name.
-    pub change: ChangeId,
-    /// When it was applied.
-    pub time: Timestamp,
-    /// Who, with which verb, and why.
-    pub note: Note,
-    /// What it did.
-    pub edits: Vec<PastEdit>,
-}
-
-/// What one edit of a past change did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PastEdit {
-    /// The operation.
-    pub op: Op,
-    /// Where.
-    pub at: Locator,
-    /// The far end of a rename.
-    pub to: Option<Locator>,
-    /// The version before, where it is known without a read.
-    pub old: Option<Version>,
-    /// The version after, where it is known without a read.
-    pub new: Option<Version>,
-}
-
-/// The operation of a past edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// A file was created or replaced.
-    Write,
-    /// A file grew.
-    Append,
-    /// A file or folder was removed.
-    Delete,
-    /// A file or folder was moved.
-    Rename,
-}
-
-/// A point in a file's past, next to a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    /// Just before the change.
-    Before(ChangeId),
-    /// Just after it.
-    After(ChangeId),
-}
-
 /// One storage. Small on purpose: no method has a default body, so none can be forgotten.
 ///
 /// All methods may be called from several threads at once.
@@ -488,7 +251,7 @@ pub trait Backend: Send + Sync {
     /// `Unsupported` where the backend keeps no history; `NotFound` for an unknown `before`.
     fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>>;
 
-    /// The bytes that `at` (its name at that moment) held then; `None` if it was absent: P15.
+    /// The bytes that `at` (its name at that moment) held then; `None` if it was absent or a folder: P15.
     ///
     /// # Errors
     /// `Unsupported` where the backend keeps no history; `NotFound` for an unknown change, or for
@@ -525,49 +288,4 @@ pub enum Level {
     Warning,
     /// Data is damaged or in danger.
     Error,
-}
-
-/// The error for a place where nothing is.
-pub fn not_found(at: &Locator) -> Error {
-    Error::new(Kind::NotFound, format!("`{at}` does not exist")).code(code::FILE_NOT_FOUND)
-}
-
-/// The error for a place that is taken.
-pub fn exists(at: &Locator) -> Error {
-    Error::new(Kind::Exists, format!("`{at}` already exists"))
-        .code(code::FILE_EXISTS)
-        .hint("choose another name, or pass the version of what is there")
-}
-
-/// The error for a folder where a file is needed.
-pub fn is_folder(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{at}` is a folder"))
-        .code(code::IS_DIRECTORY)
-        .hint("name a file in it")
-}
-
-/// The error for a file where a folder is needed.
-pub fn is_file(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{at}` is a file, so nothing can be beneath it"))
-        .code(code::NOT_DIRECTORY)
-        .hint("choose a place that is not beneath a file")
-}
-
-/// The error for a folder that still holds something.
-pub fn not_empty(at: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("the folder `{at}` is not empty"))
-        .code(code::DIRECTORY_NOT_EMPTY)
-        .hint("delete what is in it first")
-}
-
-/// The error for moving a folder into itself.
-pub fn into_itself(from: &Locator, to: &Locator) -> Error {
-    Error::new(Kind::Invalid, format!("`{from}` cannot be moved into itself, to `{to}`"))
-        .code(code::INVALID_PATH)
-}
-
-/// The error for a version or change that the history does not hold.
-pub fn not_in_history(what: impl fmt::Display) -> Error {
-    Error::new(Kind::NotFound, format!("the history does not hold {what}"))
-        .hint("`memgrove history` lists what it holds")
 }

@@ -82,7 +82,7 @@ fn eight_processes_lose_nothing() {
 
 #[test]
 fn eight_servers_lose_nothing() {
-    through_servers(200);
+    through_servers(500);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn torture_eight_processes_500_writes_each() {
 
 #[test]
 #[ignore = "long: make torture"]
-fn torture_eight_servers_500_writes_each() {
-    through_servers(500);
+fn torture_eight_servers_2000_writes_each() {
+    through_servers(2000);
 }
 
 #[test]

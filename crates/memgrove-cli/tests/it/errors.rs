@@ -48,7 +48,8 @@ fn not_found_is_3() {
         told.contains("(named by --store)") && told.contains("hint: make one with `memgrove init"),
         "{told}"
     );
-    sandbox.run(&["memory-tool", "--memories", "nowhere"]).fails(3);
+    let told = sandbox.run(&["--store", ".", "file", "view"]).fails(3);
+    assert!(told.contains("hint: there is one in it: name `"), "{told}");
 }
 
 #[test]
@@ -129,7 +130,9 @@ fn denied_is_10() {
     command.args(["file", "view", "a.md"]);
     // Root may do everything, so it goes as somebody else.
     if std::fs::metadata(sandbox.path()).expect("a folder").uid() == 0 {
-        [sandbox.path(), &sandbox.home(), &sandbox.project()].map(|path| mode(path, 0o755));
+        for path in [sandbox.path(), &sandbox.home(), &sandbox.project()] {
+            mode(path, 0o755);
+        }
         command.uid(65534).gid(65534);
     } else {
         mode(&sandbox.store(), 0);
@@ -156,6 +159,14 @@ fn in_json_an_error_is_an_object() {
     assert_eq!(error["kind"], "not_found");
     assert_eq!(error["code"], "FILE_NOT_FOUND");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("/memories/none.md")), "{told}");
+}
+
+#[test]
+fn a_command_line_that_cannot_be_understood_in_json() {
+    let sandbox = Sandbox::empty();
+    let told = sandbox.run(&["--json", "file", "paint"]).fails(2);
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["error"]["message"], "unrecognized subcommand 'paint'");
 }
 
 #[test]

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::sandbox::{Sandbox, spawn};
 
 /// A connection with the handshake done.
-pub struct Connection {
-    pub child: Child,
+pub(crate) struct Connection {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last: u64,
 }
 
 impl Connection {
-    pub fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(crate) fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut child = spawn(sandbox.memgrove(&[&["mcp"], arguments].concat()));
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -50,12 +50,12 @@ impl Connection {
     }
 
     /// The result of a call.
-    pub fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": name, "arguments": arguments}))["result"].take()
     }
 
     /// Closes the input and waits for the end.
-    pub fn close(mut self) -> i32 {
+    pub(crate) fn close(mut self) -> i32 {
         drop(self.stdin.take());
         self.child.wait().expect("it was started").code().unwrap_or(-1)
     }

@@ -5,58 +5,58 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The built program.
-pub const MEMGROVE: &str = env!("CARGO_BIN_EXE_memgrove");
+pub(crate) const MEMGROVE: &str = env!("CARGO_BIN_EXE_memgrove");
 
 /// A temporary home with a project in it.
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
 }
 
 /// What a run of the program gave.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Sandbox {
     /// A home and a project without a store.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let folder = tempfile::Builder::new().prefix("memgrove-it-").tempdir().expect("a temporary folder");
         std::fs::create_dir_all(folder.path().join("home/project")).expect("a folder");
         Sandbox { folder }
     }
 
     /// A home and a project with a store in it.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let sandbox = Sandbox::empty();
         sandbox.run(&["init"]).ok();
         sandbox
     }
 
     /// The folder of everything.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// The home folder.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
     /// The working folder.
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.path().join("home/project")
     }
 
     /// The project's store.
-    pub fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.project().join(".memgrove")
     }
 
     /// A command that knows of nothing outside.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let bin = Path::new(MEMGROVE).parent().expect("a program is in a folder").display();
         command
@@ -69,19 +69,19 @@ impl Sandbox {
     }
 
     /// The program with arguments.
-    pub fn memgrove(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn memgrove(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(MEMGROVE);
         command.args(arguments);
         command
     }
 
     /// Runs the program without input.
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.feed(arguments, "")
     }
 
     /// Runs the program with input.
-    pub fn feed(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    pub(crate) fn feed(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut child = spawn(self.memgrove(arguments));
         let mut stdin = child.stdin.take().expect("it is piped");
         let input = input.as_ref().to_vec();
@@ -98,7 +98,7 @@ impl Sandbox {
 }
 
 /// Starts a command with everything piped.
-pub fn spawn(mut command: Command) -> Child {
+pub(crate) fn spawn(mut command: Command) -> Child {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -110,21 +110,21 @@ pub fn spawn(mut command: Command) -> Child {
 impl Ran {
     /// The output of a run that went well.
     #[track_caller]
-    pub fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
     /// The output of a run that went well, as JSON.
     #[track_caller]
-    pub fn json(self) -> serde_json::Value {
+    pub(crate) fn json(self) -> serde_json::Value {
         let out = self.ok();
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
     /// The errors of a run that failed with this code; nothing is on standard output.
     #[track_caller]
-    pub fn fails(self, code: i32) -> String {
+    pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
         self.err
     }

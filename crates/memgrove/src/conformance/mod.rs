@@ -33,6 +33,7 @@ mod names;
 mod past_bytes;
 mod reading;
 mod reopening;
+mod sequences;
 mod steps;
 
 use std::fmt;
@@ -50,6 +51,7 @@ const THEMES: &[&[Case]] = &[
     reading::CASES,
     expecting::CASES,
     changing::CASES,
+    sequences::CASES,
     moving::CASES,
     folders::CASES,
     reopening::CASES,

@@ -11,6 +11,8 @@ pub(super) const CASES: &[Case] = &[
     history_case("P15", "the_past_of_a_delete", the_past_of_a_delete),
     history_case("P15", "the_past_of_a_rename", the_past_of_a_rename),
     history_case("P15", "the_past_of_a_folders_rename", the_past_of_a_folders_rename),
+    history_case("P15", "the_past_of_a_folder_holds_no_bytes", the_past_of_a_folder_holds_no_bytes),
+    history_case("P15", "the_past_of_bytes_that_came_twice", the_past_of_bytes_that_came_twice),
     history_case("P15", "the_past_of_several_edits", the_past_of_several_edits),
     history_case("P15", "the_past_of_places_that_a_change_left_alone", the_past_of_places_left_alone),
     history_case("P15", "the_past_keeps_any_bytes", the_past_keeps_any_bytes),
@@ -102,6 +104,28 @@ fn the_past_of_a_folders_rename(trial: &Trial<'_>) -> Verdict {
     held(&*backend, "x/y/a.md", &again, Some("a"), Some("a"))?;
     held(&*backend, "x/y/g/b.md", &again, Some("b+"), None)?;
     held(&*backend, "f/b.md", &again, None, Some("b+"))
+}
+
+fn the_past_of_a_folder_holds_no_bytes(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    let made = did(&*backend, [write("f/a.md", b"a")])?;
+    let emptied = did(&*backend, [delete("f/a.md")])?;
+    held(&*backend, "f", &made, None, None)?;
+    held(&*backend, "f", &emptied, None, None)?;
+    let removed = did(&*backend, [delete("f")])?;
+    let file = did(&*backend, [write("f", b"a file")])?;
+    held(&*backend, "f", &made, None, None)?;
+    held(&*backend, "f", &removed, None, None)?;
+    held(&*backend, "f", &file, None, Some("a file"))
+}
+
+fn the_past_of_bytes_that_came_twice(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    did(&*backend, [write("a.md", b"same"), rename("a.md", "b.md")])?;
+    let again = did(&*backend, [append("a.md", b"same")])?;
+    let replaced = did(&*backend, [write("a.md", b"new")])?;
+    held(&*backend, "a.md", &again, None, Some("same"))?;
+    held(&*backend, "a.md", &replaced, Some("same"), Some("new"))
 }
 
 fn the_past_of_several_edits(trial: &Trial<'_>) -> Verdict {

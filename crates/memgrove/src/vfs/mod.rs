@@ -12,10 +12,10 @@ mod sim;
 use std::io;
 use std::time::Duration;
 
-pub use fault::{Fault, FaultFs};
+pub use fault::{Call, Fault, FaultFs, FaultPlan};
 #[cfg(unix)]
 pub use real::RealFs;
-pub use sim::SimFs;
+pub use sim::{Recording, SimFs};
 
 use crate::backend::FileKind;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread;
 
 use memgrove::backend::PROMISES;
-use memgrove::backends::{Local, LocalOptions, Ram};
+use memgrove::backends::{Local, LocalOptions, Ram, Scoped};
 use memgrove::clock::SystemClock;
 use memgrove::conformance::{self, CASES, Report, Storage, Subject};
 use memgrove::vfs::{RealFs, Vfs};
-use memgrove::{Backend, Result};
+use memgrove::{Backend, Result, Store};
 use tempfile::TempDir;
 
 mod faulty;
@@ -17,8 +17,10 @@ mod faulty;
 /// Every backend of this crate, wrappers included.
 const BACKENDS: &[Subject] = &[
     Subject { name: "ram", storage: ram, reserved: &[] },
+    Subject { name: "scoped over ram", storage: scoped_over_ram, reserved: &[] },
     Subject { name: "local", storage: local, reserved: LOCAL_RESERVED },
     Subject { name: "local, state outside", storage: local_state_outside, reserved: &[] },
+    Subject { name: "scoped over local", storage: scoped_over_local, reserved: &[] },
 ];
 
 /// What the local backend keeps in its tree, in the spellings that a careless check lets through.
@@ -40,6 +42,28 @@ fn opens(open: impl Fn() -> Result<Arc<dyn Backend>> + Sync + 'static) -> Result
 fn ram() -> Result<Box<dyn Storage>> {
     let ram = Ram::default();
     opens(move || Ok(Arc::new(ram.clone())))
+}
+
+/// A store in a folder of another, with neighbours whose names begin alike.
+fn scoped(inner: Arc<dyn Backend>) -> Result<Arc<dyn Backend>> {
+    let store = Store::shared(Arc::clone(&inner));
+    for neighbour in ["deep/fold/a.md", "deep/folder.md", "a.md"] {
+        let at = neighbour.parse()?;
+        if !store.exists(&at)? {
+            store.write(&at, "a neighbour")?;
+        }
+    }
+    Ok(Arc::new(Scoped::new(inner, "deep/folder".parse()?)))
+}
+
+fn scoped_over_ram() -> Result<Box<dyn Storage>> {
+    let ram = Ram::default();
+    opens(move || scoped(Arc::new(ram.clone())))
+}
+
+fn scoped_over_local() -> Result<Box<dyn Storage>> {
+    let tree = tempfile::tempdir().expect("a temporary folder");
+    opens(move || scoped(open_local(&tree, None)?))
 }
 
 /// A backend on the machine's disk, in a folder that goes with the storage.

@@ -1,26 +1,41 @@
-//! The device-local backend on a real disk: what lies there, and how it gets there.
+//! The device-local backend on a real disk: what lies there, how it gets there, and what happens
+//! when someone tampers with it.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
-use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Moment, Note};
+use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Level, Moment, Note};
+use memgrove::backends::local::Bug;
 use memgrove::backends::{Local, LocalOptions};
-use memgrove::clock::SystemClock;
-use memgrove::vfs::RealFs;
-use memgrove::{Backend, Locator, Store};
+use memgrove::clock::{ManualClock, SystemClock};
+use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, RealFs, SimFs};
+use memgrove::{Backend, Kind, Locator, Store};
 
 fn at(key: &str) -> Locator {
     Locator::new(key).unwrap()
 }
 
-fn open(root: &std::path::Path) -> Local {
-    let tree = Arc::new(RealFs::open_root(root).unwrap());
-    Local::open(LocalOptions::new(tree, Arc::new(SystemClock))).unwrap()
+fn options(root: &Path) -> LocalOptions {
+    LocalOptions::new(Arc::new(RealFs::open_root(root).unwrap()), Arc::new(SystemClock))
+}
+
+fn open(root: &Path) -> Local {
+    Local::open(options(root)).unwrap()
+}
+
+fn store(root: &Path) -> Store {
+    Store::new(open(root))
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[test]
 fn a_write_is_there_after_opening_again() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::new(open(root.path()));
+    let store = store(root.path());
     store.write(&at("files/a.md"), "one").unwrap();
     store.write(&at("files/a.md"), "two").unwrap();
     let edits = vec![Edit::Append { at: at("files/a.md"), bytes: b" three".into(), expect: Expect::Any }];
@@ -37,4 +52,213 @@ fn a_write_is_there_after_opening_again() {
     assert_eq!(read(Moment::Before(past[0].change.clone())).unwrap(), b"two");
     assert_eq!(read(Moment::After(past[2].change.clone())).unwrap(), b"one");
     assert_eq!(read(Moment::Before(past[2].change.clone())), None);
+}
+
+#[test]
+fn files_are_private_and_the_tree_holds_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path());
+    store.write(&at("a/b/c.md"), "x").unwrap();
+    store.write(&at("a/b/c.md"), "y").unwrap();
+    store.mkdir(&at("a/empty")).unwrap();
+    drop(store);
+    for (name, wanted) in
+        [("a", 0o700), ("a/b", 0o700), ("a/empty", 0o700), (".journal", 0o700), ("a/b/c.md", 0o600)]
+    {
+        assert_eq!(mode(&root.path().join(name)), wanted, "{name}");
+    }
+    for entry in std::fs::read_dir(root.path().join(".journal")).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(mode(&entry.path()), 0o600);
+        let name = entry.file_name().into_string().unwrap();
+        assert!(name == "mark" || name.ends_with(".log"), "{name} is left over");
+    }
+    let mut names: Vec<_> = std::fs::read_dir(root.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".journal", ".lock", "a"]);
+}
+
+/// With the journal elsewhere, the folder holds the user's files and nothing of ours.
+#[test]
+fn a_folder_used_in_place_stays_clean() {
+    let (tree, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(tree.path().join("theirs.md"), "before").unwrap();
+    let mut options = options(tree.path());
+    options.state = Some(Arc::new(RealFs::open_root(state.path()).unwrap()));
+    let store = Store::new(Local::open(options).unwrap());
+    store.write(&at("theirs.md"), "after").unwrap();
+    store.write(&at("new.md"), "").unwrap();
+    drop(store);
+    let mut names: Vec<_> = std::fs::read_dir(tree.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["new.md", "theirs.md"]);
+    assert!(state.path().join(".journal").is_dir() && state.path().join(".lock").is_file());
+}
+
+/// The one wait for the disk: whatever a change writes, appends or deletes, and however many files.
+#[test]
+fn a_durable_change_costs_one_sync() {
+    let disk = Arc::new(FaultFs::new(Arc::new(SimFs::new())));
+    let mut options = LocalOptions::new(disk.clone(), Arc::new(ManualClock::default()));
+    options.background = false;
+    let local = Local::open(options).unwrap();
+    let write = |key: &str, text: &str| Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any };
+    let apply = |edits: Vec<Edit>| drop(local.apply(&Change { edits, note: Note::default() }).unwrap());
+    apply(vec![write("a.md", "start")]);
+    let changes = [
+        vec![write("a.md", "one")],
+        vec![write("deep/er/b.md", "two")],
+        vec![Edit::Append { at: at("a.md"), bytes: b"three".into(), expect: Expect::Any }],
+        (0..50).map(|index| write(&format!("many/{index}.md"), "x")).collect(),
+        vec![Edit::Delete { at: at("a.md"), expect: Expect::Any }],
+    ];
+    for edits in changes {
+        // A failure that never comes, to count the calls that it waits for.
+        disk.plan(FaultPlan { of: Some(Call::Sync), after: u64::MAX, fault: Fault::Eio, sticky: false });
+        let shown = format!("{edits:?}");
+        apply(edits);
+        assert_eq!(disk.calls(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn a_hand_edit_is_used_and_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path());
+    store.write(&at("a.md"), "ours").unwrap();
+    std::fs::write(root.path().join("a.md"), "by hand").unwrap();
+    assert_eq!(store.read(&at("a.md")).unwrap(), "by hand");
+    store.write(&at("a.md"), "ours again").unwrap();
+    let newest = store.backend().history(&HistoryQuery::default()).unwrap().remove(0);
+    let before = store.backend().read_past(&at("a.md"), &Moment::Before(newest.change)).unwrap();
+    assert_eq!(before.as_deref(), Some(b"by hand".as_slice()), "the hand edit is in the history");
+}
+
+/// Flips a byte in the first record of the journal.
+fn damage(root: &Path) {
+    let log = root.join(".journal/0000000000000001.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[70] ^= 0xff;
+    std::fs::write(&log, bytes).unwrap();
+    // As after a restart of the machine: nobody vouches for the journal any more.
+    std::fs::remove_file(root.join(".journal/mark")).unwrap();
+}
+
+/// The verbs of the history after the first record was damaged and one change was added.
+fn history_after_damage(bug: Option<Bug>) -> Vec<String> {
+    let root = tempfile::tempdir().unwrap();
+    let first = store(root.path());
+    for key in ["a.md", "b.md", "c.md"] {
+        first.write(&at(key), key).unwrap();
+    }
+    drop(first);
+    damage(root.path());
+    let mut options = options(root.path());
+    options.bug = bug;
+    let local = Local::open(options).unwrap();
+    let edits = vec![Edit::Write { at: at("d.md"), bytes: b"d".into(), expect: Expect::Any }];
+    local.apply(&Change { edits, note: Note::default() }).unwrap();
+    drop(local);
+    let local = open(root.path());
+    for key in ["a.md", "b.md", "c.md"] {
+        assert_eq!(local.read(&at(key)).unwrap().bytes, key.as_bytes(), "no file suffers");
+    }
+    if bug.is_none() {
+        let findings = local.check().unwrap();
+        let found =
+            findings.iter().find(|finding| finding.level == Level::Error).expect("the damage is reported");
+        assert!(found.at.starts_with(".journal/") && found.what.contains("damaged"), "{found:?}");
+    }
+    let past = local.history(&HistoryQuery::default()).unwrap();
+    past.into_iter().flat_map(|past| past.edits).map(|edit| edit.at.key().to_owned()).collect()
+}
+
+#[test]
+fn damage_in_the_journal_costs_only_what_it_hit() {
+    assert_eq!(history_after_damage(None), ["d.md", "c.md", "b.md"]);
+}
+
+#[test]
+fn dropping_good_records_after_a_bad_one_is_found() {
+    assert_eq!(
+        history_after_damage(Some(Bug::DropBadRecords)),
+        ["d.md"],
+        "the test is blind to this mistake"
+    );
+}
+
+#[test]
+fn a_deleted_journal_costs_the_history_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path());
+    store.write(&at("a.md"), "one").unwrap();
+    std::fs::remove_dir_all(root.path().join(".journal")).unwrap();
+    store.write(&at("a.md"), "two").unwrap();
+    std::fs::remove_file(root.path().join(".lock")).unwrap();
+    store.write(&at("a.md"), "three").unwrap();
+    drop(store);
+    let local = open(root.path());
+    assert_eq!(local.read(&at("a.md")).unwrap().bytes, b"three");
+    assert_eq!(local.history(&HistoryQuery::default()).unwrap().len(), 2);
+}
+
+/// Segments end, and the past reaches across them; so do idempotency keys.
+#[test]
+fn the_history_reaches_across_segments() {
+    let root = tempfile::tempdir().unwrap();
+    let mut options = options(root.path());
+    options.segment_bytes = 2_000;
+    options.background = false;
+    let local = Local::open(options).unwrap();
+    for round in 0..30 {
+        let edits =
+            vec![Edit::Write { at: at("a.md"), bytes: format!("{round:0500}").into(), expect: Expect::Any }];
+        let note = Note { key: Some(format!("key {round}")), ..Note::default() };
+        local.apply(&Change { edits, note }).unwrap();
+        local.checkpoint().unwrap();
+    }
+    let logs = std::fs::read_dir(root.path().join(".journal")).unwrap().count() - 1;
+    assert!(logs > 3, "there are {logs} segments");
+    drop(local);
+    let local = open(root.path());
+    let past = local.history(&HistoryQuery::default()).unwrap();
+    assert_eq!(past.len(), 30);
+    for (round, past) in past.iter().rev().enumerate() {
+        let text = local.read_past(&at("a.md"), &Moment::After(past.change.clone())).unwrap().unwrap();
+        assert_eq!(text, format!("{round:0500}").as_bytes());
+    }
+    let first = local.applied("key 0").unwrap().expect("the key is remembered");
+    assert_eq!((first.change, first.replayed), (past[29].change.clone(), true));
+    assert_eq!(local.applied("key 30").unwrap(), None);
+}
+
+/// Root may write anywhere, so this says something only for other users; it must work for both.
+#[test]
+fn a_read_only_store_can_be_read() {
+    let root = tempfile::tempdir().unwrap();
+    store(root.path()).write(&at("a.md"), "one").unwrap();
+    let set = |mode: u32| {
+        for folder in [root.path().to_owned(), root.path().join(".journal")] {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set(0o500);
+    let store = store(root.path());
+    assert_eq!(store.read(&at("a.md")).unwrap(), "one");
+    let written = store.write(&at("b.md"), "two");
+    drop(store);
+    set(0o700);
+    match written {
+        Ok(_) => assert!(root.path().join("b.md").exists()),
+        Err(error) => {
+            assert_eq!(error.kind(), Kind::Denied, "{error}");
+            assert!(!root.path().join("b.md").exists());
+        }
+    }
 }

@@ -1,10 +1,19 @@
 //! One integration binary: every file beside this one is a module of it.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)] // Tests may panic, speak, and play the outsider.
+
 mod conformance;
+mod crash;
+mod faults;
 mod files;
 mod hostile;
 mod local;
 mod memory_tool;
+mod model;
+mod names;
 mod past;
+mod processes;
 mod records;
 mod registry;
+mod scoped;
+mod tidy;

@@ -36,6 +36,13 @@ impl Dirty {
         dirty
     }
 
+    /// What was changed when a record was taken back: files that it deleted are there again.
+    pub(super) fn of_undone(record: &Record) -> Self {
+        let mut dirty = Dirty::of(std::iter::once(record));
+        dirty.files.extend(record.header.edits.iter().map(|entry| entry.at().clone()));
+        dirty
+    }
+
     fn add(&mut self, entry: &Entry) {
         for at in [Some(entry.at()), entry.to()].into_iter().flatten() {
             self.folders.extend(at.ancestors());

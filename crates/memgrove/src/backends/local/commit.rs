@@ -40,7 +40,11 @@ impl Core {
             drop(locked);
             return Ok(self.applied_as(seq)?.expect("the journal holds the change of a known key"));
         }
-        if touches_pending(&locked.inner, &change.edits) {
+        if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {
+            // What moves is known by its inode, which must outlive a power cut.
+            self.settle(&mut locked.inner)?;
+            self.fence(locked.inner.journal.as_mut().expect("the journal is open under the lock"))?;
+        } else if touches_pending(&locked.inner, &change.edits) {
             self.settle(&mut locked.inner)?;
         }
         let planned = match hasty {
@@ -60,8 +64,9 @@ impl Core {
         let placed =
             mark_file.read().ok().flatten().is_some_and(|mark| mark.aborted == 0 && mark.has_placed(place));
         if !placed {
-            let mut locked = self.lock_for(change)?;
-            self.ready(&mut locked.inner)?;
+            // It is durable by now: whoever is told to try again would do it twice.
+            let mut locked = self.lock_for(change).map_err(|error| self.unplaced(&error))?;
+            self.ready(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
             self.place_own(&mut locked.inner, place, &record)?;
         }
         Ok(answer(&record, false))
@@ -82,12 +87,16 @@ impl Core {
         if let Err(error) = journal.append(&record, self.reserve_bytes) {
             self.remove_temps(&record);
             self.remove_folders(&folders);
-            return Err(Error::from_io(error, "the journal"));
+            return Err(match journal.doubtful {
+                true => self.fail(error, "the journal"),
+                false => Error::from_io(error, "the journal"),
+            });
         }
         journal.prepared.insert(record.header.seq, inodes);
         for entry in &record.header.edits {
-            if let Entry::Write { at, new, .. } = entry {
-                journal.known.insert(at.clone(), new.clone());
+            match entry {
+                Entry::Write { at, new, .. } => drop(journal.known.insert(at.clone(), new.clone())),
+                other => drop(journal.known.remove(other.at())),
             }
         }
         Ok((journal.mark.here(), record))
@@ -135,7 +144,7 @@ impl Core {
             return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
         }
         let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
-        if aborts && self.record(seq)?.is_none() {
+        if aborts && self.record(seq).map_err(|error| self.unplaced(&error))?.is_none() {
             return Err(Error::from_io(
                 io::Error::other("its files could not be put in place"),
                 "the change",
@@ -241,9 +250,15 @@ impl Core {
 
     /// All records of a segment, oldest first.
     pub(super) fn segment_records(&self, segment: u64) -> Result<Vec<Arc<Record>>> {
+        // A process may have died before it could say that it had appended its record: that one
+        // never happened, and the next append removes it.
+        let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten();
+        let mark = mark.filter(|mark| mark.segment == segment && mark.boot == self.boot);
+        let end = mark.map_or(u64::MAX, |mark| mark.end);
         let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0, false);
         let found = read().map_err(|error| Error::from_io(error, "the journal"))?;
-        Ok(found.records.into_iter().map(|(_, record)| record).collect())
+        let happened = found.records.into_iter().filter(|(at, _)| *at <= end);
+        Ok(happened.map(|(_, record)| record).collect())
     }
 
     /// What came of the change with this key.

@@ -7,7 +7,7 @@ use super::journal::segments;
 use super::record::{Entry, Record, What};
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
 impl Core {
@@ -110,6 +110,8 @@ impl Core {
         for record in later.iter().rev() {
             for (index, entry) in record.header.edits.iter().enumerate() {
                 match entry {
+                    // A folder, which holds no bytes.
+                    Entry::Delete { at, old: None, .. } if *at == name => return Ok(None),
                     Entry::Write { at, old: None, .. }
                         if *at == name && record.header.what == What::Change =>
                     {
@@ -133,7 +135,9 @@ impl Core {
         match self.read_file(&name) {
             Ok(bytes) if size.is_none_or(|size| size <= bytes.len() as u64) => Ok(Some(cut(bytes, size))),
             Ok(_) => Err(too_old(&name)),
-            Err(error) if error.kind() == crate::error::Kind::NotFound => Ok(None),
+            Err(error) if error.kind() == Kind::NotFound || error.code_name() == Some(code::IS_DIRECTORY) => {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -195,7 +199,7 @@ impl Search {
                     self.name = earlier;
                     return None;
                 }
-                self.name.is_within(at).then_some(None)
+                (self.name.is_within(at) && self.expected.is_none()).then_some(None)
             }
             _ => None,
         }

@@ -35,6 +35,8 @@ pub(super) struct Journal {
     /// Idempotency keys, the change each belongs to, and up to which record they have been read.
     pub(super) keys: HashMap<String, u64>,
     pub(super) keys_upto: u64,
+    /// Whether a record that was not to be may be there all the same.
+    pub(super) doubtful: bool,
 }
 
 pub(super) fn segment_name(first_seq: u64) -> String {
@@ -123,6 +125,7 @@ impl Journal {
             prepared: HashMap::new(),
             keys: HashMap::new(),
             keys_upto: 0,
+            doubtful: false,
         })
     }
 
@@ -132,15 +135,25 @@ impl Journal {
         let all = segments(&**state)?;
         let Some(newest) = all.last().copied() else { return Journal::create(state) };
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
-        let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
-        // Without a mark: a process may have died as it began a segment, and left an empty one.
+        // Whoever made these names may have died before they were durable.
+        state.sync_dir(FOLDER)?;
+        state.sync_dir("")?;
+        // A process may have died as it began a segment, and left an empty one; or before the mark
+        // that tells of it was durable. With a record in it, everything before is placed and synced.
         let filled = |segment: &u64| state.stat(&segment_name(*segment)).is_ok_and(|stat| stat.size > 0);
-        let lasting = || all.iter().copied().rfind(filled).unwrap_or(newest);
-        let segment = old.as_ref().map_or_else(lasting, |mark| mark.segment);
+        let filled = all.iter().copied().rfind(filled);
+        let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
+        let old = old.filter(|mark| filled.is_none_or(|filled| mark.segment >= filled));
+        let segment = old.as_ref().map_or(filled.unwrap_or(newest), |mark| mark.segment);
         let old = old.unwrap_or_default();
         let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
         let found = scan(&*journal.file, 0, drop_bad)?;
-        let checkpoint = old.checkpoint.min(found.end);
+        // Before a record that moves things, everything was made durable: so much is sure without
+        // the mark.
+        let starts = std::iter::once(0).chain(found.records.iter().map(|(end, _)| *end));
+        let fences = found.records.iter().zip(starts).filter(|((_, record), _)| record.moves());
+        let fence = fences.last().map_or(0, |(_, start)| start);
+        let checkpoint = old.checkpoint.max(fence).min(found.end);
         let last = found.records.iter().map(|(_, record)| record.header.seq).max();
         journal.mark = Mark {
             checkpoint,
@@ -214,9 +227,8 @@ impl Journal {
         }
         self.write_frame(&frame, start, ahead).and_then(|()| self.mark_file.write(&self.mark)).inspect_err(
             |_| {
-                // What half a record leaves behind is damage at the end, which every reader ignores and
-                // the next append removes.
-                let _ = self.file.set_len(start);
+                // It may be there whole, and must not come to life after a power cut.
+                self.doubtful = self.file.set_len(start).and_then(|()| self.file.sync_data()).is_err();
                 self.reserved = start;
                 self.mark = before;
             },

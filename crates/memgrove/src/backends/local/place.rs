@@ -4,27 +4,15 @@
 use std::io;
 use std::sync::Arc;
 
-use super::journal::Journal;
+use super::checkpoint::Dirty;
+use super::displaced::Displaced;
+use super::journal::{Journal, scan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
-use crate::backend::{Actor, Moment, Note, Origin, Version};
-use crate::clock::Timestamp;
+use crate::backend::{Moment, Note, Version};
 use crate::error::Result;
 use crate::locator::Locator;
-use crate::vfs::{Open, Rename, VfsFile};
-
-/// How long a file that was just replaced may still be written to by an editor that has it open.
-const GRACE_MS: i64 = 2_000;
-/// How many replaced files are watched at once.
-const DISPLACED_MAX: usize = 128;
-
-/// A file that a change has replaced or deleted. An editor may still have it open.
-pub(super) struct Displaced {
-    file: Box<dyn VfsFile>,
-    at: Locator,
-    version: Version,
-    since: Timestamp,
-}
+use crate::vfs::{Open, Rename};
 
 impl Core {
     /// The name of the temporary file of an edit: known to every process, so that any can place it.
@@ -57,7 +45,17 @@ impl Core {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
         while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
-            for index in 0..record.header.edits.len() {
+            let fenced = record.is_fenced();
+            if fenced {
+                self.fence(journal)?;
+            }
+            let mut count = record.header.edits.len();
+            if fenced && !journal.prepared.contains_key(&record.header.seq) {
+                // A process that died may have placed some of it.
+                self.redo(journal, &[Arc::clone(&record)]).map_err(|error| self.unplaced(&error))?;
+                count = 0;
+            }
+            for index in 0..count {
                 if let Err(error) = self.place(journal, displaced, &record, index) {
                     self.take_back(journal, &record, index)
                         .map_err(|error| self.fail(error, "a refused change"))?;
@@ -68,9 +66,30 @@ impl Core {
             journal.pending.retain(|(at, _)| *at != record_end);
             journal.prepared.remove(&record.header.seq);
             journal.mark.placed = record_end;
+            if fenced {
+                self.fence(journal)?;
+            }
         }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
         Ok(refused)
+    }
+
+    /// Makes all that is placed durable. What moves things stands between two fences: after a
+    /// power cut no name before it is in doubt, and nothing has happened after it.
+    pub(super) fn fence(&self, journal: &mut Journal) -> Result<()> {
+        if journal.mark.checkpoint == journal.mark.placed {
+            return Ok(());
+        }
+        let mut fence = || {
+            let found = scan(&*journal.file, journal.mark.checkpoint, false)?;
+            let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
+            self.sync_dirty(&Dirty::of(placed.map(|(_, record)| &**record)))?;
+            journal.mark.checkpoint = journal.mark.placed;
+            journal.mark_file.write(&journal.mark)?;
+            journal.mark_file.sync()
+        };
+        let fenced: io::Result<()> = fence();
+        fenced.map_err(|error| self.fail(error, "a placed file"))
     }
 
     /// Places one edit of a record; no harm if it has been placed before.
@@ -95,7 +114,7 @@ impl Core {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             },
-            Entry::Rename { at, to, folder } => self.place_rename(at, to, *folder),
+            Entry::Rename { at, to, .. } => self.place_rename(at, to),
         }
     }
 
@@ -108,6 +127,8 @@ impl Core {
             }
         }
         self.remove_temps(record);
+        // Recovery will not look at this change again, so nothing of it may be in doubt.
+        self.sync_dirty(&Dirty::of_undone(record))?;
         let header = Header {
             seq: journal.mark.next_seq,
             time: self.clock.now(),
@@ -228,7 +249,7 @@ impl Core {
     }
 
     /// Whether the file there has this content already.
-    fn holds(&self, at: &Locator, version: &Version) -> bool {
+    pub(super) fn holds(&self, at: &Locator, version: &Version) -> bool {
         self.read_file(at).is_ok_and(|bytes| Version::of(&bytes) == *version)
     }
 
@@ -328,109 +349,19 @@ impl Core {
         written
     }
 
-    fn place_rename(&self, from: &Locator, to: &Locator, folder: bool) -> io::Result<()> {
+    pub(super) fn place_rename(&self, from: &Locator, to: &Locator) -> io::Result<()> {
+        use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
-        if self.tree.stat(&source).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Ok(());
-        }
+        match self.tree.stat(&source) {
+            Err(error) if matches!(error.kind(), E::NotFound | E::NotADirectory) => return Ok(()),
+            other => other?,
+        };
         self.make_parents(to)?;
         match self.tree.rename(&source, &target, Rename::NoReplace) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
-                ) =>
-            {
-                // Someone has put a file there since it was checked: both stay.
-                return Ok(());
-            }
-            other => other?,
+            // Someone has put a file there since it was checked: both stay.
+            Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
+            other => other,
         }
-        if folder {
-            // Later records name places beneath the new name: the names must not come apart.
-            for at in [from, to] {
-                self.tree.sync_dir(at.parent().unwrap_or_default().key())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps in the journal what someone else wrote, and watches the file for a while.
-    fn keep_displaced(
-        &self,
-        journal: &mut Journal,
-        displaced: &mut Vec<Displaced>,
-        file: Box<dyn VfsFile>,
-        at: &Locator,
-        (expected, there): (Option<&Version>, Version),
-        bytes: Vec<u8>,
-    ) -> io::Result<()> {
-        if expected != Some(&there) {
-            self.journal_outside(journal, at, bytes)?;
-        }
-        if displaced.len() >= DISPLACED_MAX {
-            let oldest = displaced.remove(0);
-            self.settle_displaced(journal, &oldest)?;
-        }
-        displaced.push(Displaced { file, at: at.clone(), version: there, since: self.clock.now() });
-        Ok(())
-    }
-
-    /// Puts content that someone else wrote into the journal, durably.
-    pub(super) fn journal_outside(
-        &self,
-        journal: &mut Journal,
-        at: &Locator,
-        bytes: Vec<u8>,
-    ) -> io::Result<()> {
-        let new = Version::of(&bytes);
-        let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
-        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
-        let header = Header {
-            seq: journal.mark.next_seq,
-            time: self.clock.now(),
-            what: What::Outside,
-            note: Note { verb: "outside".into(), actor, ..Note::default() },
-            edits: vec![entry],
-        };
-        journal.append(&Arc::new(Record::new(header, bytes)), self.reserve_bytes)?;
-        // The tree no longer has it, so its only copy must not wait.
-        journal.file.sync_data()
-    }
-
-    fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
-        let bytes = displaced.file.read_all()?;
-        // An editor that opens a file truncates it first: empty is not what it meant to save.
-        if bytes.is_empty() || Version::of(&bytes) == displaced.version {
-            return Ok(());
-        }
-        self.journal_outside(journal, &displaced.at, bytes)
-    }
-
-    /// Looks once more at the files that were replaced a while ago, and keeps what an editor wrote
-    /// into them since.
-    pub(super) fn settle_old_displaced(&self, inner: &mut Inner) -> io::Result<()> {
-        let now = self.clock.now().as_millisecond();
-        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
-        let ready = displaced.iter().take_while(|old| now - old.since.as_millisecond() >= GRACE_MS).count();
-        for old in displaced.drain(..ready).collect::<Vec<_>>() {
-            self.settle_displaced(journal, &old)?;
-        }
-        Ok(())
-    }
-
-    /// At close: waits for editors that were caught in the middle of a save, then looks for the
-    /// last time.
-    pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) -> io::Result<()> {
-        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
-        let truncated = |old: &Displaced| old.version == Version::of(b"");
-        if displaced.iter().any(truncated) {
-            pause();
-        }
-        for old in std::mem::take(displaced) {
-            self.settle_displaced(journal, &old)?;
-        }
-        Ok(())
     }
 }
 

@@ -84,6 +84,10 @@ pub(super) enum Entry {
         to: Locator,
         #[serde(default, skip_serializing_if = "is_false")]
         folder: bool,
+        /// The file or folder that moves, so that it is never moved twice; unknown for one that
+        /// the same change writes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inode: Option<u64>,
     },
 }
 
@@ -140,6 +144,18 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whether it moves things.
+    pub(super) fn moves(&self) -> bool {
+        self.header.edits.iter().any(|entry| matches!(entry, Entry::Rename { .. }))
+    }
+
+    /// Whether it moves things or removes folders. Names are not content: whether that has been
+    /// done cannot be told afterwards, unless nothing else is in doubt at the same time.
+    pub(super) fn is_fenced(&self) -> bool {
+        let fenced = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { old: None, .. });
+        self.header.edits.iter().any(fenced)
+    }
+
     pub(super) fn new(header: Header, body: Vec<u8>) -> Self {
         let mut start = 0;
         let starts = header.edits.iter().map(|entry| {
@@ -294,8 +310,8 @@ mod tests {
             (locator(), bytes()).prop_map(|(at, old)| {
                 (Entry::Delete { at, old: Some(Version::of(&old)), before: Some(old.len() as u64) }, old)
             }),
-            (locator(), locator(), any::<bool>())
-                .prop_map(|(at, to, folder)| (Entry::Rename { at, to, folder }, Vec::new())),
+            (locator(), locator(), any::<bool>(), any::<Option<u64>>())
+                .prop_map(|(at, to, folder, inode)| (Entry::Rename { at, to, folder, inode }, Vec::new())),
         ]
     }
 

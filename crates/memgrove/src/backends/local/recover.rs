@@ -13,7 +13,7 @@ use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::vfs::{Open, Rename};
+use crate::vfs::Open;
 
 /// The smallest piece that a disk writes whole.
 const SECTOR_BYTES: usize = 512;
@@ -47,7 +47,12 @@ impl Core {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(in_journal(error)),
         };
-        if !self.boot.is_empty() && mark.is_some_and(|mark| mark.boot == self.boot) {
+        if let Some(mark) = mark.filter(|mark| !self.boot.is_empty() && mark.boot == self.boot) {
+            if mark.placed < mark.end {
+                // A process was killed, or is at work: nobody shall see half of its change. If this
+                // fails, the next change sees to it.
+                let _ = self.lock_recovered();
+            }
             return Ok(());
         }
         if segments(&*self.state).map_err(in_journal)?.is_empty() {
@@ -72,15 +77,19 @@ impl Core {
         inner.journal = None;
         let drop_bad = self.seeded.has(Bug::DropBadRecords);
         let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
-        let records: Vec<_> = journal.pending.drain(..).map(|(_, record)| record).collect();
+        let records: Vec<_> = journal.pending.drain(..).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
-        self.redo_renames(&records).map_err(in_journal)?;
-        let outcome = Outcome::of(&records);
-        for (at, wanted) in &outcome.finals {
-            self.restore(&mut journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+        // Records that move things stand alone, between two fences, as when they were placed.
+        for alike in records.chunk_by(|(_, a), (_, b)| !a.is_fenced() && !b.is_fenced()) {
+            let redone: Vec<_> = alike.iter().map(|(_, record)| Arc::clone(record)).collect();
+            self.redo(&mut journal, &redone)?;
+            journal.mark.placed = alike.last().map_or(journal.mark.placed, |(end, _)| *end);
+            self.sync_dirty(&Dirty::of(redone.iter().map(|record| &**record))).map_err(in_journal)?;
+            journal.mark.checkpoint = journal.mark.placed;
+            let file = &journal.mark_file;
+            file.write(&journal.mark).and_then(|()| file.sync()).map_err(in_journal)?;
         }
-        self.sync_dirty(&Dirty::of(records.iter().map(|record| &**record))).map_err(in_journal)?;
         journal.mark.placed = journal.mark.end;
         journal.mark.checkpoint = journal.mark.end;
         journal.mark.boot.clone_from(&self.boot);
@@ -92,17 +101,51 @@ impl Core {
         Ok(())
     }
 
-    /// Moves what has not been moved yet.
-    fn redo_renames(&self, records: &[Arc<Record>]) -> io::Result<()> {
-        for entry in records.iter().flat_map(|record| &record.header.edits) {
-            let Entry::Rename { at, to, .. } = entry else { continue };
-            let (source, target) = (self.spelled(at), self.spelled(to));
-            if self.tree.stat(&source).is_ok() && self.tree.stat(&target).is_err() {
-                self.make_parents(to)?;
-                self.tree.rename(&source, &target, Rename::NoReplace)?;
+    /// Does what records say, or what is left of it to do: either one that is fenced, or any that
+    /// are not.
+    pub(super) fn redo(&self, journal: &mut Journal, records: &[Arc<Record>]) -> Result<()> {
+        let outcome = Outcome::of(records);
+        for record in records.iter().filter(|record| record.is_fenced()) {
+            for index in 0..record.header.edits.len() {
+                self.redo_names(record, index, &outcome)
+                    .map_err(|error| Error::from_io(error, record.header.edits[index].at()))?;
             }
         }
+        for (at, wanted) in &outcome.finals {
+            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+        }
         Ok(())
+    }
+
+    /// Does what an edit does to names, in the order of edits, unless it has been done.
+    fn redo_names(&self, record: &Record, index: usize, outcome: &Outcome) -> io::Result<()> {
+        let edit = &record.header.edits[index];
+        let name = self.spelled(edit.at());
+        let Ok(there) = self.tree.stat(&name) else { return Ok(()) };
+        // What another edit of the same change has moved here came after this edit.
+        let moved = record.header.edits.iter().enumerate().any(|(other, edit)| {
+            matches!(edit, Entry::Rename { inode: Some(inode), .. } if *inode == there.inode && other != index)
+        });
+        let own = matches!(edit, Entry::Rename { inode, .. } if *inode == Some(there.inode));
+        let written = || {
+            let later = record.header.edits[index + 1..].iter();
+            later
+                .filter(|later| later.at() == edit.at())
+                .any(|later| later.new_version().is_some_and(|version| self.holds(edit.at(), version)))
+        };
+        if (moved && !own) || written() {
+            return Ok(());
+        }
+        match edit {
+            Entry::Rename { at, to, inode: Some(_), .. } => self.place_rename(at, to),
+            Entry::Delete { at, old: Some(_), .. } => {
+                let explained = self.read_file(at).is_ok_and(|bytes| outcome.explains(at, &bytes));
+                if explained { self.tree.remove_file(&name) } else { Ok(()) }
+            }
+            // One that is not empty has become someone else's.
+            Entry::Delete { old: None, .. } => self.tree.remove_dir(&name).or(Ok(())),
+            _ => Ok(()),
+        }
     }
 
     fn restore(
@@ -158,7 +201,7 @@ impl Core {
                 }
                 let found =
                     file.read_at(*offset, usize::try_from(size - offset).map_err(io::Error::other)?)?;
-                if !found.starts_with(tail) && is_torn(&found, tail) {
+                if !found.starts_with(tail) && is_torn(&found, tail, *offset) {
                     file.write_at(*offset, tail)?;
                 }
                 Ok(())
@@ -214,6 +257,8 @@ impl Outcome {
     }
 
     fn rename(&mut self, from: &Locator, to: &Locator) {
+        // Whatever was there is gone, and what comes may be nothing that the records hold.
+        self.finals.retain(|at, _| !at.is_within(to));
         let within = |at: &&Locator| at.is_within(from);
         for at in self.finals.keys().filter(within).cloned().collect::<Vec<_>>() {
             let moved = at.rebased(from, to).expect("it lies within");
@@ -235,18 +280,25 @@ impl Outcome {
 
     /// Whether a power cut can have left this, so that nobody else has written it.
     fn explains(&self, at: &Locator, found: &[u8]) -> bool {
-        let torn =
-            || self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content)));
+        let torn = || {
+            self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content, 0)))
+        };
         self.knows(at, found) || torn()
     }
 }
 
-/// Whether `found` is what a power cut can leave of `whole`: no longer than it, and each sector
-/// either written or still empty.
-fn is_torn(found: &[u8], whole: &[u8]) -> bool {
+/// Whether `found` is what a power cut can leave of `whole`, which stands at `offset` in its file:
+/// no longer than it, and each sector written, or not, or as it was before the last bytes were
+/// added to it.
+fn is_torn(found: &[u8], whole: &[u8], offset: u64) -> bool {
+    let into_sector = usize::try_from(offset % SECTOR_BYTES as u64).expect("less than a sector");
+    let first = (SECTOR_BYTES - into_sector).min(found.len());
+    let is_torn_sector = |range: std::ops::Range<usize>| {
+        let written = found[range.clone()].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        whole[range.start..].starts_with(&found[range.start..range.start + written])
+    };
+    let mut starts = (first..found.len()).step_by(SECTOR_BYTES);
     found.len() <= whole.len()
-        && found
-            .chunks(SECTOR_BYTES)
-            .zip(whole.chunks(SECTOR_BYTES))
-            .all(|(found, whole)| whole.starts_with(found) || found.iter().all(|byte| *byte == 0))
+        && is_torn_sector(0..first)
+        && starts.all(|at| is_torn_sector(at..found.len().min(at + SECTOR_BYTES)))
 }

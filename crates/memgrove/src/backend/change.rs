@@ -1,0 +1,191 @@
+//! A change: what happens, whole or not at all, and what is remembered of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Version, exists};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+
+/// What a change requires of a file before it touches it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Expect {
+    /// Nothing: the last writer wins (the bytes before are still in the history).
+    #[default]
+    Any,
+    /// That nothing is there; else `Exists`.
+    Absent,
+    /// That exactly this version is there; else `Conflict`.
+    At(Version),
+}
+
+impl Expect {
+    /// Checks what is there against what is required.
+    ///
+    /// # Errors
+    /// `Exists` or `Conflict`, as promise P4 says.
+    pub fn check(&self, at: &Locator, there: Option<&Version>) -> Result<()> {
+        match (self, there) {
+            (Expect::Any, _) | (Expect::Absent, None) => Ok(()),
+            (Expect::At(wanted), Some(version)) if wanted == version => Ok(()),
+            (Expect::Absent, Some(_)) => Err(exists(at)),
+            (Expect::At(wanted), there) => {
+                let found = there.map_or("gone".to_owned(), |version| format!("at version {version}"));
+                Err(Error::new(Kind::Conflict, format!("`{at}` is {found}, not at version {wanted}"))
+                    .code(code::VERSION_MISMATCH)
+                    .hint("read it again and repeat the change on what is there now"))
+            }
+        }
+    }
+}
+
+/// One step of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Makes the file hold exactly these bytes.
+    Write {
+        /// The file.
+        at: Locator,
+        /// All of its new content.
+        bytes: Vec<u8>,
+        /// What must be there before.
+        expect: Expect,
+    },
+    /// Adds bytes to the end of the file, without reading what is before them.
+    Append {
+        /// The file.
+        at: Locator,
+        /// What is added.
+        bytes: Vec<u8>,
+        /// What must be there before.
+        expect: Expect,
+    },
+    /// Removes a file or an empty folder.
+    Delete {
+        /// The file or folder.
+        at: Locator,
+        /// What must be there before; for a folder only `Any`.
+        expect: Expect,
+    },
+    /// Moves a file, or a folder with all that it holds, to a free place.
+    Rename {
+        /// Where it is.
+        from: Locator,
+        /// Where it shall be.
+        to: Locator,
+        /// What must be at `from` before; for a folder only `Any`.
+        expect: Expect,
+    },
+}
+
+impl Edit {
+    /// The place that the edit starts from.
+    pub fn at(&self) -> &Locator {
+        match self {
+            Edit::Write { at, .. } | Edit::Append { at, .. } | Edit::Delete { at, .. } => at,
+            Edit::Rename { from, .. } => from,
+        }
+    }
+}
+
+/// A set of edits that happens whole or not at all, and what is to be remembered of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Change {
+    /// The edits, in order.
+    pub edits: Vec<Edit>,
+    /// Who did it, with which verb, and why.
+    pub note: Note,
+}
+
+/// What the history remembers of a change beside its edits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Note {
+    /// The verb, such as `file_create`.
+    pub verb: String,
+    /// Who did it.
+    #[serde(default, skip_serializing_if = "Actor::is_unknown")]
+    pub actor: Actor,
+    /// Why, in the actor's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The caller's idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What the caller was answered, kept for a repeat of the same key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// Who made a change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Actor {
+    /// What kind of actor.
+    pub origin: Origin,
+    /// The program: `cli`, or the client's name as it introduced itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The conversation or connection, so that one can be undone as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl Actor {
+    fn is_unknown(&self) -> bool {
+        *self == Actor::default()
+    }
+}
+
+/// What kind of actor made a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person, at the command line or in the web page.
+    User,
+    /// A model's decision.
+    Agent,
+    /// A program on a model's or a person's behalf.
+    #[default]
+    Tool,
+    /// Bytes that came from another system.
+    Import,
+    /// A person or a program that changed the file itself, past memgrove.
+    FileEdit,
+}
+
+/// Names a change in one backend's history.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChangeId(Box<str>);
+
+impl ChangeId {
+    /// A change's name from its text.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        ChangeId(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What came of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Its name in the history.
+    pub change: ChangeId,
+    /// The version that each edit left behind: `None` for deletions, renames, and appends
+    /// (whose version costs a read of the whole file: ask [`Backend::info`](super::Backend::info)).
+    pub versions: Vec<Option<Version>>,
+    /// Whether the idempotency key had been applied before, so that nothing was done now.
+    pub replayed: bool,
+    /// The answer that was kept with the first application of the key.
+    pub answer: Option<String>,
+}

@@ -1,0 +1,51 @@
+//! What backends say when they refuse: one sentence each, the same from every backend.
+
+use std::fmt;
+
+use crate::error::{Error, Kind, code};
+use crate::locator::Locator;
+
+/// The error for a place where nothing is.
+pub fn not_found(at: &Locator) -> Error {
+    Error::new(Kind::NotFound, format!("`{at}` does not exist")).code(code::FILE_NOT_FOUND)
+}
+
+/// The error for a place that is taken.
+pub fn exists(at: &Locator) -> Error {
+    Error::new(Kind::Exists, format!("`{at}` already exists"))
+        .code(code::FILE_EXISTS)
+        .hint("choose another name, or pass the version of what is there")
+}
+
+/// The error for a folder where a file is needed.
+pub fn is_folder(at: &Locator) -> Error {
+    Error::new(Kind::Invalid, format!("`{at}` is a folder"))
+        .code(code::IS_DIRECTORY)
+        .hint("name a file in it")
+}
+
+/// The error for a file where a folder is needed.
+pub fn is_file(at: &Locator) -> Error {
+    Error::new(Kind::Invalid, format!("`{at}` is a file, so nothing can be beneath it"))
+        .code(code::NOT_DIRECTORY)
+        .hint("choose a place that is not beneath a file")
+}
+
+/// The error for a folder that still holds something.
+pub fn not_empty(at: &Locator) -> Error {
+    Error::new(Kind::Invalid, format!("the folder `{at}` is not empty"))
+        .code(code::DIRECTORY_NOT_EMPTY)
+        .hint("delete what is in it first")
+}
+
+/// The error for moving a folder into itself.
+pub fn into_itself(from: &Locator, to: &Locator) -> Error {
+    Error::new(Kind::Invalid, format!("`{from}` cannot be moved into itself, to `{to}`"))
+        .code(code::INVALID_PATH)
+}
+
+/// The error for a version or change that the history does not hold.
+pub fn not_in_history(what: impl fmt::Display) -> Error {
+    Error::new(Kind::NotFound, format!("the history does not hold {what}"))
+        .hint("`memgrove history` lists what it holds")
+}

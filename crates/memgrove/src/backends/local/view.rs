@@ -1,0 +1,225 @@
+//! The disk as the edits planned so far leave it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use super::journal::Journal;
+use super::{Core, absent_or, meant, not_regular};
+use crate::backend::{FileKind, Version, is_file};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::{Locator, collision_key};
+
+/// How many names of a folder are compared for twins; in a larger one only the likely spellings.
+const TWIN_NAMES_MAX: usize = 4096;
+
+/// What is at a place.
+#[derive(Clone)]
+pub(super) enum There {
+    Absent,
+    /// The folder on the disk, if it is there by now.
+    Folder(Option<u64>),
+    File {
+        size: u64,
+        /// The file on the disk, if it is there by now and stays the same one.
+        inode: Option<u64>,
+        /// The content, where it has been read or is about to be written.
+        content: Option<Arc<Loaded>>,
+        /// What is about to be added to the content on the disk.
+        added: Vec<u8>,
+    },
+}
+
+pub(super) struct Loaded {
+    pub(super) bytes: Vec<u8>,
+    pub(super) version: Version,
+    /// Whether the journal's segment holds these bytes.
+    pub(super) journaled: bool,
+}
+
+/// The disk as the edits planned so far leave it.
+pub(super) struct View<'a> {
+    pub(super) core: &'a Core,
+    journal: Option<&'a Journal>,
+    pub(super) changed: HashMap<Locator, There>,
+    pub(super) moves: Vec<(Locator, Locator)>,
+    /// The names in a folder by how a careless file system would compare them.
+    pub(super) twins: HashMap<Locator, HashMap<String, String>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(core: &'a Core, journal: Option<&'a Journal>) -> Self {
+        View { core, journal, changed: HashMap::new(), moves: Vec::new(), twins: HashMap::new() }
+    }
+
+    pub(super) fn set(&mut self, at: &Locator, there: There) {
+        let present = !matches!(there, There::Absent);
+        self.note_name(at, present);
+        self.changed.insert(at.clone(), there);
+        for folder in at.ancestors().take_while(|_| present) {
+            if matches!(self.changed.get(&folder), Some(There::Folder(_))) {
+                break;
+            }
+            self.note_name(&folder, true);
+            self.changed.insert(folder, There::Folder(None));
+        }
+    }
+
+    fn note_name(&mut self, at: &Locator, present: bool) {
+        if let Some(names) = self.twins.get_mut(&at.parent().unwrap_or_default()) {
+            let key = collision_key(at.name());
+            match present {
+                true => names.insert(key, at.name().to_owned()),
+                false => names.remove(&key),
+            };
+        }
+    }
+
+    /// Where the disk has, at this moment, what the planned edits leave at a place.
+    pub(super) fn on_disk(&self, at: &Locator) -> Option<Locator> {
+        let mut name = at.clone();
+        for (from, to) in self.moves.iter().rev() {
+            if let Some(earlier) = name.rebased(to, from) {
+                name = earlier;
+            } else if name.is_within(from) {
+                return None;
+            }
+        }
+        Some(name)
+    }
+
+    pub(super) fn there(&mut self, at: &Locator) -> Result<There> {
+        if let Some(there) = self.changed.get(at) {
+            return Ok(there.clone());
+        }
+        let mut cleared = false;
+        for folder in at.ancestors() {
+            match self.changed.get(&folder) {
+                Some(There::File { .. }) => return Err(is_file(&folder)),
+                Some(There::Absent) => cleared = true,
+                _ => {}
+            }
+        }
+        let Some(name) = self.on_disk(at).filter(|_| !cleared) else { return Ok(There::Absent) };
+        match self.core.tree.stat(&self.core.spelled(&name)) {
+            Ok(stat) => match stat.kind {
+                FileKind::Folder => Ok(There::Folder(Some(stat.inode))),
+                FileKind::File => Ok(There::File {
+                    size: stat.size,
+                    inode: Some(stat.inode),
+                    content: None,
+                    added: Vec::new(),
+                }),
+                FileKind::Other => Err(not_regular(at)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
+            Err(error) => Err(meant(error, at)),
+        }
+    }
+
+    /// The content of a file that is there.
+    pub(super) fn load(&mut self, at: &Locator) -> Result<Arc<Loaded>> {
+        if let Some(There::File { content: Some(content), .. }) = self.changed.get(at) {
+            return Ok(Arc::clone(content));
+        }
+        let name = self.on_disk(at).unwrap_or_else(|| at.clone());
+        let mut bytes =
+            self.core.read_file(&name).map_err(|error| error.while_doing("reading what is there"))?;
+        if let Some(There::File { added, .. }) = self.changed.get(at) {
+            bytes.extend_from_slice(added);
+        }
+        let version = Version::of(&bytes);
+        let journaled = self.journal.is_some_and(|journal| journal.known.get(at) == Some(&version));
+        Ok(Arc::new(Loaded { bytes, version, journaled }))
+    }
+
+    pub(super) fn is_empty(&mut self, folder: &Locator) -> Result<bool> {
+        let planned = |(at, there): (&Locator, &There)| {
+            at.parent().as_ref() == Some(folder) && !matches!(there, There::Absent)
+        };
+        if self.changed.iter().any(planned) {
+            return Ok(false);
+        }
+        let Some(name) = self.on_disk(folder) else { return Ok(true) };
+        let names = match self.core.tree.names(&self.core.spelled(&name), usize::MAX) {
+            // An edit before this one makes the folder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            other => other.map_err(|error| absent_or(error, folder))?,
+        };
+        for name in names.iter().filter(|name| *name != "." && *name != "..") {
+            let gone = folder.child(name).is_ok_and(|child| {
+                matches!(self.changed.get(&child), Some(There::Absent)) || self.on_disk(&child).is_none()
+            });
+            if !gone {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Checks that a new name can be made here, and on every other system too.
+    pub(super) fn check_new(&mut self, at: &Locator) -> Result<()> {
+        at.check_creatable()?;
+        let parent = at.parent().filter(|parent| !parent.is_root());
+        if let Some(parent) = parent
+            && matches!(self.there(&parent)?, There::Absent)
+        {
+            self.check_new(&parent)?;
+        }
+        self.check_twin(at)
+    }
+
+    /// Refuses a name that differs only in case, or in Unicode form, from one that is there: on
+    /// many systems the two would be one file.
+    fn check_twin(&mut self, at: &Locator) -> Result<()> {
+        let parent = at.parent().unwrap_or_default();
+        if !self.twins.contains_key(&parent) {
+            let names = self.names_in(&parent)?;
+            self.twins.insert(parent.clone(), names);
+        }
+        let names = &self.twins[&parent];
+        match names.get(&collision_key(at.name())) {
+            Some(twin) if twin != at.name() => {
+                let twin = parent.child(twin)?;
+                Err(Error::new(Kind::Exists, format!("`{at}` differs from `{twin}` only in case or accents"))
+                    .code(code::FILE_EXISTS)
+                    .hint(format!("use `{twin}`, or a name that stays different on every system")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn names_in(&self, folder: &Locator) -> Result<HashMap<String, String>> {
+        let Some(name) = self.on_disk(folder) else { return Ok(HashMap::new()) };
+        let names = match self.core.tree.names(&self.core.spelled(&name), TWIN_NAMES_MAX) {
+            Ok(names) => names,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Vec::new()
+            }
+            Err(error) => return Err(meant(error, folder)),
+        };
+        let gone = |name: &String| {
+            folder.child(name).is_ok_and(|child| matches!(self.changed.get(&child), Some(There::Absent)))
+        };
+        let planned = self
+            .changed
+            .iter()
+            .filter(|(at, there)| at.parent().as_ref() == Some(folder) && !matches!(there, There::Absent));
+        let planned: Vec<String> = planned.map(|(at, _)| at.name().to_owned()).collect();
+        let names = names.into_iter().filter(|name| !gone(name)).chain(planned);
+        Ok(names.map(|name| (collision_key(&name), name)).collect())
+    }
+
+    /// Lets a rename change the case of its own name.
+    pub(super) fn forget_name(&mut self, at: &Locator) {
+        let parent = at.parent().unwrap_or_default();
+        if !self.twins.contains_key(&parent)
+            && let Ok(names) = self.names_in(&parent)
+        {
+            self.twins.insert(parent.clone(), names);
+        }
+        if let Some(names) = self.twins.get_mut(&parent) {
+            names.remove(&collision_key(at.name()));
+        }
+    }
+}

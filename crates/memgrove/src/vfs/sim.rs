@@ -1,3 +1,0 @@
-//! A simulated disk.
-/// Placeholder.
-pub struct SimFs;

@@ -1,0 +1,112 @@
+//! A handle on a simulated file: what it reads, writes, syncs and locks.
+
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::disk::{Inode, Node};
+use super::{Machine, State};
+use crate::vfs::{Stat, VfsFile};
+
+/// An open simulated file.
+pub(super) struct SimFile {
+    pub(super) machine: Arc<Machine>,
+    pub(super) inode: Inode,
+    pub(super) handle: u64,
+    pub(super) writable: bool,
+}
+
+impl SimFile {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.machine.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_to_write(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.writable { Ok(self.state()) } else { Err(io::Error::other("the file is open to read only")) }
+    }
+}
+
+impl VfsFile for SimFile {
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(self.state().stat(self.inode))
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let state = self.state();
+        let Node::File(file) = state.disk.node(self.inode) else {
+            unreachable!("only files are opened");
+        };
+        let bytes = file.bytes();
+        let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
+        let end = start.saturating_add(len).min(bytes.len());
+        Ok(bytes[start..end].to_vec())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let state = &mut *self.state_to_write()?;
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        let free = usize::try_from(state.disk.free_bytes()).unwrap_or(usize::MAX);
+        let mtime = state.disk.ops;
+        let file = state.disk.file_mut(self.inode);
+        let growth = (offset + bytes.len()).saturating_sub(file.bytes().len());
+        let fits = bytes.len().saturating_sub(growth.saturating_sub(free));
+        if fits > 0 || bytes.is_empty() {
+            file.write(offset, &bytes[..fits]);
+            file.mtime = mtime;
+            state.changed();
+        }
+        if fits < bytes.len() { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let state = &mut *self.state_to_write()?;
+        let mtime = state.disk.ops;
+        let file = state.disk.file_mut(self.inode);
+        file.resize(usize::try_from(len).map_err(io::Error::other)?);
+        file.mtime = mtime;
+        state.changed();
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let state = &mut *self.state();
+        let synced = state.sync_file(self.inode);
+        state.changed();
+        synced
+    }
+
+    fn lock(&self, wait: Duration) -> io::Result<()> {
+        let is_taken =
+            |state: &mut State| state.locks.get(&self.inode).is_some_and(|handle| *handle != self.handle);
+        let waited = self.machine.unlocked.wait_timeout_while(self.state(), wait, is_taken);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if is_taken(&mut state) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        state.locks.insert(self.inode, self.handle);
+        Ok(())
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        let mut state = self.state();
+        if state.locks.get(&self.inode) == Some(&self.handle) {
+            state.locks.remove(&self.inode);
+            self.machine.unlocked.notify_all();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        // An unlock of a simulated file cannot fail.
+        let _ = self.unlock();
+        let state = &mut *self.state();
+        if let Some(count) = state.handles.get_mut(&self.inode) {
+            *count -= 1;
+            if *count == 0 {
+                state.handles.remove(&self.inode);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The rules of the house, as tests: whoever breaks one hears of it here, and not in a review.
+
+mod documents;
+mod layers;
+mod licences;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies two folders deep")
+        .to_owned()
+}
+
+/// Every Rust file beneath a folder of the repository, by its name from the root, with its text.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+                found.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A file of tests that no `mod` line names would compile to nothing, and pass.
+#[test]
+fn no_test_file_is_forgotten() {
+    for folder in ["crates/memgrove/tests/it", "crates/memgrove-cli/tests/it"] {
+        let files = sources(folder);
+        for (name, _) in files.iter().filter(|(name, _)| !name.ends_with("/main.rs")) {
+            let (parent, stem) = name.trim_end_matches(".rs").rsplit_once('/').unwrap();
+            let owner = if parent == folder { format!("{folder}/main.rs") } else { format!("{parent}.rs") };
+            let (_, text) =
+                files.iter().find(|(file, _)| *file == owner).unwrap_or_else(|| panic!("{owner} is missing"));
+            let named = text.lines().any(|line| line.ends_with(&format!("mod {stem};")));
+            assert!(named, "{owner} does not name `mod {stem};`, so {name} is never run");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Who may use whom, and what never crosses the seam.
+
+use super::sources;
+
+/// The modules of the library and what each may use: only what stands before it.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("clock", &[]),
+    ("locator", &["error"]),
+    ("backend", &["error", "clock", "locator"]),
+    ("store", &["error", "locator", "backend"]),
+    ("registry", &["error", "clock", "backend", "backends"]),
+    ("tier", &["error", "clock", "locator"]),
+    ("vfs", &["backend"]),
+    ("backends", &["error", "clock", "locator", "backend", "registry", "vfs"]),
+    ("conformance", &["error", "clock", "locator", "backend", "store"]),
+    ("text", &["error"]),
+    ("memory", &["error", "clock", "locator", "backend", "store"]),
+    ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "memory", "vfs"]),
+];
+
+/// What a module uses of the crate, tests aside.
+fn uses(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
+    let code: String =
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let mut found: Vec<String> = Vec::new();
+    for piece in code.split("crate::").skip(1) {
+        let name: String = piece.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        if !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            && !found.contains(&name)
+        {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn breaches(module: &str, text: &str) -> Vec<String> {
+    let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == module) else {
+        return vec![format!("`{module}` has no place in the layers")];
+    };
+    let used = uses(text);
+    used.into_iter().filter(|used| used != module && !allowed.contains(&used.as_str())).collect()
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources("crates/memgrove/src") {
+        let inside = name.trim_start_matches("crates/memgrove/src/");
+        let module = inside.split(['/', '.']).next().unwrap();
+        if module != "lib" {
+            wrong.extend(breaches(module, &text).into_iter().map(|used| format!("{name} uses `{used}`")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(breaches("locator", "use crate::backend::Edit;"), ["backend"], "the rule can fail");
+}
+
+/// Words that mean the machine's own paths.
+const PATH_WORDS: &[&str] = &["Path", "PathBuf", "OsStr", "OsString"];
+
+fn path_words(text: &str) -> Vec<String> {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    // What stands in quotes is said to people, not to the compiler.
+    let spoken = code.flat_map(|line| line.split('"').step_by(2));
+    let words = spoken.flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.filter(|word| PATH_WORDS.contains(word)).map(str::to_owned).collect()
+}
+
+/// Only the real disk knows paths; everything above it speaks of locators.
+#[test]
+fn no_path_crosses_the_seam() {
+    for (name, text) in sources("crates/memgrove/src") {
+        if name != "crates/memgrove/src/vfs/real.rs" {
+            assert_eq!(path_words(&text), Vec::<String>::new(), "{name} speaks of paths");
+        }
+    }
+    let leak = "fn read(&self) -> std::path::PathBuf {";
+    assert_eq!(path_words(leak), ["PathBuf"], "the rule can fail");
+}
+
+/// Surfaces have no logic and the library has no surface: no terminal, no environment.
+#[test]
+fn the_library_neither_prints_nor_asks_its_environment() {
+    for (name, text) in sources("crates/memgrove/src") {
+        for word in ["println!", "eprintln!", "std::env", "tokio", "async fn"] {
+            let used = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word));
+            assert!(!used, "{name} uses {word}");
+        }
+    }
+}
