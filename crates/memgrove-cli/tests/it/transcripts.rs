@@ -98,6 +98,9 @@ fn normal(sandbox: &Sandbox, text: &str) -> String {
 
 fn stand_in(word: &str) -> Option<&'static str> {
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    if let Some(id) = word.strip_prefix("record:") {
+        return stand_in(id).filter(|name| *name == "<id>").map(|_| "record:<id>");
+    }
     let dashes = word.matches('-').count();
     if word.len() == 36 && dashes == 4 && hex(&word.replace('-', "")) {
         return Some("<id>");
@@ -125,5 +128,6 @@ fn what_differs_from_run_to_run_is_named() {
     check("571d6732a0ba65e980516bb7d0c1e946", "<version>");
     check("3  2026-11-15T21:33:12  by", "3  <time>  by");
     check("d136b724-a1ce-4ca6-a45a-5c9417a110b4", "<id>");
+    check("record:d136b724-a1ce-4ca6-a45a-5c9417a110b4", "record:<id>");
     check(&format!("at {}/x…", sandbox.home().display()), "at ~/x…");
 }

@@ -15,6 +15,7 @@
 //! where it is, is skipped, and is reported.
 
 mod access;
+pub mod add;
 pub mod archive;
 pub mod backup;
 pub mod edit;
@@ -38,9 +39,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use access::LOG;
+pub use add::{Added, NewRecord};
 pub use archive::{ArchiveOutcome, Due, DueRecord};
 pub use backup::{Backup, RestoredBackup, Which};
-pub use edit::{Added, Changed, Guarded, NewRecord, Patch};
+pub use edit::{Changed, Guarded, Patch};
 #[cfg(unix)]
 pub use folder_lock::FolderLock;
 pub use index::Statistics;
@@ -278,6 +280,13 @@ impl Records {
 
     fn fresh_id(&self) -> String {
         schema::uuid_v4(self.ids.random())
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        // Readings that cannot be written down are not worth a failure.
+        let _ = self.flush();
     }
 }
 

@@ -1,66 +1,16 @@
-//! Adding, changing and deleting records.
+//! Changing and deleting records.
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::{RECORD_BYTES_MIN, full};
 use super::rewrite::{Rewrite, corrected};
-use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, invalid, spelled};
+use super::schema::{Importance, Record, Status, TaskMetadata, invalid, spelled};
 use super::table::{Row, Table};
 use super::{Records, archive};
-use crate::backend::{Edit, Expect, Info, Note, Version};
+use crate::backend::{Note, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::memory::{Done, Plan};
-use crate::store::Store;
 use crate::text::jsonl;
-
-/// The part of a limit from which an addition warns.
-const NEARLY_FULL_PERCENT: u64 = 90;
-
-/// A record to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewRecord {
-    /// Which kind of memory.
-    #[serde(rename = "type")]
-    pub kind: RecordType,
-    /// The memory itself.
-    pub content: String,
-    /// What it is about, in a word.
-    #[serde(default)]
-    pub category: Option<String>,
-    /// Words to find it by.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// How much it matters.
-    #[serde(default)]
-    pub importance: Importance,
-    /// How far the task is.
-    #[serde(default)]
-    pub status: Option<Status>,
-    /// What the task waits for.
-    #[serde(default)]
-    pub blockers: Vec<String>,
-    /// What came of the task.
-    #[serde(default)]
-    pub outcome: Option<String>,
-}
-
-impl NewRecord {
-    /// A record of medium importance with nothing but its content.
-    pub fn new(kind: RecordType, content: impl Into<String>) -> Self {
-        NewRecord {
-            kind,
-            content: content.into(),
-            category: None,
-            tags: Vec::new(),
-            importance: Importance::Medium,
-            status: None,
-            blockers: Vec::new(),
-            outcome: None,
-        }
-    }
-}
 
 /// What shall change of a record; what is `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,17 +61,6 @@ impl Guarded {
     }
 }
 
-/// What an addition did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Added {
-    /// The records, in the order in which they were given.
-    pub records: Vec<Record>,
-    /// The records that were archived to make room.
-    pub archived: Vec<String>,
-    /// What a person should know.
-    pub warnings: Vec<String>,
-}
-
 /// What a change of one record did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
@@ -132,164 +71,6 @@ pub struct Changed {
 }
 
 impl Records {
-    /// Adds records: one append for each file, all or none of them.
-    ///
-    /// # Errors
-    /// `Invalid` for a record that breaks the schema; `Full` where a hard limit is reached.
-    pub fn add(&self, note: Note, new: &[NewRecord]) -> Result<Done<Added>> {
-        let now = self.memory.clock().now();
-        let records: Vec<Record> = new
-            .iter()
-            .enumerate()
-            .map(|(at, one)| {
-                self.made(one, now).map_err(|error| match new.len() {
-                    1 => error,
-                    _ => error.while_doing(format_args!("records[{at}]")),
-                })
-            })
-            .collect::<Result<_>>()?;
-        let mut grown = Vec::new();
-        let done = self.change(note, |store, now| {
-            let (plan, expected) = self.addition(store, &records, now)?;
-            grown = expected;
-            Ok(plan)
-        })?;
-        if !done.replayed {
-            self.grown(self.memory.store(), &grown)?;
-        }
-        Ok(done)
-    }
-
-    fn made(&self, new: &NewRecord, now: Timestamp) -> Result<Record> {
-        let time = spelled(now);
-        let task = Patch {
-            status: new.status,
-            blockers: (!new.blockers.is_empty()).then(|| new.blockers.clone()),
-            outcome: new.outcome.clone(),
-            ..Patch::default()
-        };
-        let record = Record {
-            id: self.fresh_id(),
-            kind: new.kind,
-            content: new.content.clone(),
-            category: new.category.clone().filter(|category| !category.is_empty()),
-            created_at: time.clone(),
-            updated_at: time.clone(),
-            accessed_at: time.clone(),
-            access_count: 0,
-            tags: deduplicated(&new.tags),
-            importance: new.importance,
-            archived: false,
-            task_metadata: task_after(None, &task, &time),
-        };
-        record.check(&self.limits)?;
-        Ok(record)
-    }
-
-    /// The plan of an addition, and what each file's size and count will be.
-    #[allow(clippy::type_complexity)] // A size and a count for each file.
-    fn addition(
-        &self,
-        store: &Store,
-        records: &[Record],
-        now: Timestamp,
-    ) -> Result<(Plan<Added>, Vec<(RecordType, u64, Option<u64>)>)> {
-        let mut outcome = Added { records: records.to_vec(), archived: Vec::new(), warnings: Vec::new() };
-        let (mut edits, mut grown) = (Vec::new(), Vec::new());
-        for kind in RecordType::ALL {
-            let lines: Vec<String> =
-                records.iter().filter(|record| record.kind == kind).map(Record::line).collect();
-            if lines.is_empty() {
-                continue;
-            }
-            let info = self.file_info(store, kind.file())?;
-            match self.overflow(store, kind, info.as_ref(), &lines)? {
-                None => {
-                    let (edit, expected) = self.append(store, kind, info.as_ref(), &lines)?;
-                    edits.push(edit);
-                    grown.push((kind, expected.0, expected.1));
-                    outcome.warnings.extend(self.nearly_full(kind, expected));
-                }
-                Some(table) => {
-                    let room = self.room(store, &table, &lines, now)?;
-                    edits.extend(room.edits);
-                    outcome.archived.extend(room.archived);
-                    outcome.warnings.extend(room.warning);
-                }
-            }
-        }
-        Ok((Plan { edits, outcome }, grown))
-    }
-
-    /// The file, read, if the lines do not fit into it.
-    fn overflow(
-        &self,
-        store: &Store,
-        kind: RecordType,
-        info: Option<&Info>,
-        lines: &[String],
-    ) -> Result<Option<std::sync::Arc<Table>>> {
-        let limit = self.limits.of(kind);
-        let added = (lines.len() as u64, lines.iter().map(|line| line.len() as u64 + 1).sum::<u64>());
-        let (size, most) = match info {
-            None => (0, 0),
-            Some(info) => {
-                let tail = self.tail(store, kind, info)?;
-                // Without a count, as many as the bytes can hold.
-                (tail.size, tail.records.unwrap_or(tail.size / RECORD_BYTES_MIN + 1))
-            }
-        };
-        if !limit.is_over(most + added.0, size + added.1 + 1) {
-            return Ok(None);
-        }
-        let table = self.load_named(store, kind)?;
-        if let Some(info) = info {
-            self.counted(kind, info, &table);
-        }
-        let over = limit.is_over(table.rows.len() as u64 + added.0, size + added.1 + 1);
-        match (over, kind) {
-            (false, _) => Ok(None),
-            (true, RecordType::Core) => Err(full(kind, &table, limit)),
-            (true, _) => Ok(Some(table)),
-        }
-    }
-
-    fn append(
-        &self,
-        store: &Store,
-        kind: RecordType,
-        info: Option<&Info>,
-        lines: &[String],
-    ) -> Result<(Edit, (u64, Option<u64>))> {
-        let tail = info.map(|info| self.tail(store, kind, info)).transpose()?;
-        let mut bytes = Vec::new();
-        if tail.is_some_and(|tail| tail.open) {
-            bytes.push(b'\n');
-        }
-        for line in lines {
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
-        }
-        let size = tail.map_or(0, |tail| tail.size) + bytes.len() as u64;
-        let records = tail.map_or(Some(0), |tail| tail.records).map(|records| records + lines.len() as u64);
-        let at = self.root.child(kind.file())?;
-        Ok((Edit::Append { at, bytes, expect: Expect::Any }, (size, records)))
-    }
-
-    fn nearly_full(&self, kind: RecordType, (size, records): (u64, Option<u64>)) -> Option<String> {
-        let limit = self.limits.of(kind);
-        let near = |used: u64, most: u64| used >= (most / 100).saturating_mul(NEARLY_FULL_PERCENT);
-        let records = records.filter(|records| near(*records, limit.records_max));
-        if kind != RecordType::Core || (records.is_none() && !near(size, limit.bytes_max)) {
-            return None;
-        }
-        let used = match records {
-            Some(records) => format!("{records} of {} records", limit.records_max),
-            None => format!("{size} of {} bytes", limit.bytes_max),
-        };
-        Some(format!("`{}` is nearly full: {used}; archive what is not needed any more", kind.file()))
-    }
-
     /// Changes parts of a record; every other byte of its file stays (but for readings, which are
     /// counted on the way).
     ///
@@ -406,7 +187,7 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 /// What a task is known by after a change: each status keeps what belongs to it.
-fn task_after(before: Option<&TaskMetadata>, patch: &Patch, now: &str) -> Option<TaskMetadata> {
+pub(super) fn task_after(before: Option<&TaskMetadata>, patch: &Patch, now: &str) -> Option<TaskMetadata> {
     let touched = patch.status.is_some() || patch.blockers.is_some() || patch.outcome.is_some();
     if !touched {
         return before.cloned();
@@ -432,7 +213,7 @@ fn task_after(before: Option<&TaskMetadata>, patch: &Patch, now: &str) -> Option
     })
 }
 
-fn deduplicated(tags: &[String]) -> Vec<String> {
+pub(super) fn deduplicated(tags: &[String]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::with_capacity(tags.len());
     for tag in tags {
         if !kept.contains(tag) {

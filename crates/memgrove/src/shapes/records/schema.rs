@@ -253,7 +253,9 @@ impl Record {
         if let Some((field, what)) = self.faults(limits).into_iter().next() {
             let error = invalid(format!("`{field}` {what}"));
             return Err(match field {
-                "content" => error.code(code::TOO_LARGE).hint("split it into several records"),
+                "content" if !self.content.trim().is_empty() => {
+                    error.code(code::TOO_LARGE).hint("split it into several records")
+                }
                 _ => error,
             });
         }
