@@ -1,6 +1,7 @@
 //! One integration binary: every file beside this one is a module of it.
 
 mod conformance;
+mod entities;
 mod files;
 mod hostile;
 mod local;
