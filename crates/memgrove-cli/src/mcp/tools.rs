@@ -17,6 +17,10 @@ pub(crate) enum Profile {
     Core,
     /// For agents that know Anthropic's Memory Tool
     Files,
+    /// For agents that keep entities and relations
+    Entities,
+    /// The tools of the MCP memory server, on this store or on the file at MEMORY_FILE_PATH
+    Kg,
     /// Every tool
     All,
 }
@@ -26,7 +30,10 @@ impl Profile {
         match self {
             Profile::Core => entry.is_on(On::Core),
             Profile::Files => entry.is_on(On::Files),
-            Profile::All => [On::Core, On::Files, On::All].iter().any(|on| entry.is_on(*on)),
+            Profile::Entities => entry.is_on(On::Entities),
+            // These have words of their own.
+            Profile::Kg => false,
+            Profile::All => [On::Core, On::Files, On::Entities, On::All].iter().any(|on| entry.is_on(*on)),
         }
     }
 }
@@ -118,6 +125,9 @@ fn tool(entry: &Entry) -> Tool {
         .idempotent(entry.effect == Effect::Read)
         .open_world(false);
     tool.annotations = Some(annotations);
+    if entry.text_only {
+        tool.output_schema = None;
+    }
     tool
 }
 

@@ -137,14 +137,24 @@ impl<'a> Draft<'a> {
     pub(super) fn find(&mut self, kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
         let mut found = Vec::new();
         for folder in self.folders(kind)? {
-            for index in 0.. {
-                let at = folder.child(candidate(name, index))?;
-                match self.read(&at)? {
-                    Some(entity) if entity.name == name && is_kind(entity, kind) => found.push(at),
-                    Some(_) => {}
-                    None if index + 1 >= CANDIDATES_MIN => break,
-                    None => {}
+            for at in self.find_in(&folder, name)? {
+                if self.read(&at)?.is_some_and(|entity| is_kind(entity, kind)) {
+                    found.push(at);
                 }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The files of the entities of this name in one folder.
+    pub(super) fn find_in(&mut self, folder: &Locator, name: &str) -> Result<Vec<Locator>> {
+        let mut found = Vec::new();
+        for index in 0.. {
+            let at = folder.child(candidate(name, index))?;
+            match self.read(&at)? {
+                Some(entity) if entity.name == name => found.push(at),
+                None if index + 1 >= CANDIDATES_MIN => break,
+                _ => {}
             }
         }
         Ok(found)
@@ -205,17 +215,7 @@ impl<'a> Draft<'a> {
 
     /// The files that hold relations of an entity that does not exist.
     pub(super) fn find_loose(&mut self, name: &str) -> Result<Vec<Locator>> {
-        let folder = self.desk.loose();
-        let mut found = Vec::new();
-        for index in 0.. {
-            let at = folder.child(candidate(name, index))?;
-            match self.read(&at)? {
-                Some(entity) if entity.name == name => found.push(at),
-                None if index + 1 >= CANDIDATES_MIN => break,
-                _ => {}
-            }
-        }
-        Ok(found)
+        self.find_in(&self.desk.loose(), name)
     }
 
     /// Adds relations that start at an entity that does not exist.

@@ -200,6 +200,22 @@ impl Knowledge {
         })
     }
 
+    /// The file of the entity that an address names: the folder of its type, and its name.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn locate(&self, folder: &str, name: &str) -> Result<Option<Locator>> {
+        let desk = self.desk();
+        let mut draft = Draft::new(self.store_itself(), &desk);
+        if let Some(at) = draft.find_in(&desk.entities().child(folder)?, name)?.into_iter().next() {
+            return Ok(Some(at));
+        }
+        self.look(&desk, |shelf| {
+            let within = |at: &Locator| at.parent().is_some_and(|parent| parent.name() == folder);
+            shelf.named(name).into_iter().find(|(at, _)| within(at)).map(|(at, _)| at.clone())
+        })
+    }
+
     fn read(&self, path: &Locator, found: Found) -> Result<Option<Loaded>> {
         let Some(content) = self.store_itself().read_optional(path)? else { return Ok(None) };
         let text = crate::store::text(path, content.bytes)?;
