@@ -49,11 +49,17 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
 /// The file of an entity that is named by its type and name.
 fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
     let Some((folder, name)) = named.split_once('/') else {
-        return Err(wrong(format!("`entity:{}` names no type", named.escape_debug()), "addresses look like entity:person/Alice"));
+        return Err(wrong(
+            format!("`entity:{}` names no type", named.escape_debug()),
+            "addresses look like entity:person/Alice",
+        ));
     };
     cx.reading_knowledge()?.locate(folder, name)?.ok_or_else(|| {
-        Error::new(Kind::NotFound, format!("there is no entity `{}` of the type `{}`", name.escape_debug(), folder.escape_debug()))
-            .hint("`memgrove entity search` finds entities by words")
+        Error::new(
+            Kind::NotFound,
+            format!("there is no entity `{}` of the type `{}`", name.escape_debug(), folder.escape_debug()),
+        )
+        .hint("`memgrove entity search` finds entities by words")
     })
 }
 

@@ -89,7 +89,8 @@ impl Context {
         input: Input,
     ) -> Result<Self> {
         let target = Target::Store(environment.find_store(store)?);
-        let shared = Shared { environment, target, backend, opened: OnceLock::new(), knowledge: OnceLock::new() };
+        let shared =
+            Shared { environment, target, backend, opened: OnceLock::new(), knowledge: OnceLock::new() };
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
 
@@ -217,7 +218,9 @@ impl Context {
         if let Some(knowledge) = self.shared.knowledge.get()
             && let Err(error) = knowledge.settle()
         {
-            crate::notice(&format!("the indexes of entities are not up to date ({error}): run `memgrove doctor`"));
+            crate::notice(&format!(
+                "the indexes of entities are not up to date ({error}): run `memgrove doctor`"
+            ));
         }
     }
 

@@ -108,7 +108,10 @@ impl Worker {
     }
 
     /// Has it done, and waits for the outcome.
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorData> {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
         let gone = |_| ErrorData::internal_error("the store's thread is gone: start memgrove again", None);
         let (answer, answered) = oneshot::channel();
         // A client that cancelled does not wait for the answer; the change stands.

@@ -61,7 +61,10 @@ fn in_place(cx: &Context, path: PathBuf) -> Result<(Context, Option<Locator>)> {
     let given = cx.environment().absolute(&path)?;
     // A link leads to the file that is meant.
     let path = given.canonicalize().unwrap_or(given);
-    let wrong = || Error::new(Kind::Invalid, format!("`{}` names no file", path.display())).hint("set MEMORY_FILE_PATH to a file such as memory.jsonl");
+    let wrong = || {
+        Error::new(Kind::Invalid, format!("`{}` names no file", path.display()))
+            .hint("set MEMORY_FILE_PATH to a file such as memory.jsonl")
+    };
     let folder = path.parent().ok_or_else(wrong)?;
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(wrong)?;
     Ok((cx.in_folder(folder)?, Some(Locator::new(name)?)))
@@ -141,7 +144,10 @@ impl ServerHandler for Server {
             Ok((answer, damaged)) => {
                 if !reads && self.subscribed.load(Ordering::SeqCst) {
                     // A client that is gone needs no telling.
-                    let _ = context.peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(GRAPH)).await;
+                    let _ = context
+                        .peer
+                        .notify_resource_updated(ResourceUpdatedNotificationParam::new(GRAPH))
+                        .await;
                 }
                 Ok(told(&answer, &damaged).into())
             }
@@ -277,7 +283,7 @@ fn told(answer: &Answer, damaged: &[usize]) -> CallToolResult {
     if !damaged.is_empty() {
         let lines: Vec<String> = damaged.iter().map(usize::to_string).collect();
         let report = format!(
-            "memgrove: line {} of the memory file is damaged; it was left out of this answer and kept in the file",
+            "line {} of the memory file is damaged; it was left out of this answer and kept in the file",
             lines.join(", ")
         );
         crate::notice(&report);

@@ -34,7 +34,9 @@ impl FromStr for Related {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, to) = text.split_once(':').ok_or_else(|| format!("`{text}` is not a relation such as works-at:Acme"))?;
+        let (kind, to) = text
+            .split_once(':')
+            .ok_or_else(|| format!("`{text}` is not a relation such as works-at:Acme"))?;
         Ok(Related { kind: kind.to_owned(), to: to.trim().to_owned() })
     }
 }

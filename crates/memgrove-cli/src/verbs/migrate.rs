@@ -54,9 +54,17 @@ impl Verb for ImportMcpMemory {
 
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let done = if answer.dry_run { "would import" } else { "imported" };
-        page.line(&format!("{done} {} entities and {} relations, {} errors", answer.entities, answer.relations, answer.errors.len()))?;
+        page.line(&format!(
+            "{done} {} entities and {} relations, {} errors",
+            answer.entities,
+            answer.relations,
+            answer.errors.len()
+        ))?;
         if answer.loose > 0 {
-            page.ink(Ink::Dim, &format!("{} relations start at entities that do not exist: kept\n", answer.loose))?;
+            page.ink(
+                Ink::Dim,
+                &format!("{} relations start at entities that do not exist: kept\n", answer.loose),
+            )?;
         }
         answer.errors.iter().try_for_each(|error| page.ink(Ink::Warning, &format!("{error}\n")))
     }
@@ -99,8 +107,10 @@ impl Verb for ExportMcpMemory {
         };
         let path = cx.environment().absolute(&path)?;
         place_new(&path, &bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::new(Kind::Exists, format!("`{}` already exists", path.display()))
-                .hint("name a file that does not exist yet"),
+            io::ErrorKind::AlreadyExists => {
+                Error::new(Kind::Exists, format!("`{}` already exists", path.display()))
+                    .hint("name a file that does not exist yet")
+            }
             _ => Error::from_io(error, path.display()),
         })?;
         Ok(ExportAnswer { entities, relations, path: Some(path.display().to_string()), bytes: Vec::new() })
@@ -109,9 +119,10 @@ impl Verb for ExportMcpMemory {
     fn show(answer: &ExportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match &answer.path {
             None => page.bytes(&answer.bytes),
-            Some(path) => {
-                page.line(&format!("wrote {} entities and {} relations to {path}", answer.entities, answer.relations))
-            }
+            Some(path) => page.line(&format!(
+                "wrote {} entities and {} relations to {path}",
+                answer.entities, answer.relations
+            )),
         }
     }
 }

@@ -3,8 +3,8 @@
 
 pub(crate) mod entity;
 pub(crate) mod file;
-pub(crate) mod migrate;
 pub(crate) mod memory;
+pub(crate) mod migrate;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod store;

@@ -71,7 +71,8 @@ impl Verb for EntityStore {
         let observations: Vec<Observation> = said.collect();
         if let Some(version) = &self.guard.expect {
             let there = knowledge.load(&self.name, self.kind.as_deref())?.map(|loaded| loaded.version);
-            if !there.is_some_and(|there| version.len() >= 8 && there.as_str().starts_with(version.as_str())) {
+            if !there.is_some_and(|there| version.len() >= 8 && there.as_str().starts_with(version.as_str()))
+            {
                 let message = format!("the entity `{}` is not at version {version}", self.name);
                 return Err(Error::new(Kind::Conflict, message)
                     .code(memgrove::error::code::VERSION_MISMATCH)
@@ -94,7 +95,8 @@ impl Verb for EntityStore {
             ..Entity::default()
         };
         let how = if self.replace { How::Replace } else { How::Merge };
-        let note = if self.supersedes.is_some() { memgrove::backend::Note { key: None, ..note } } else { note };
+        let note =
+            if self.supersedes.is_some() { memgrove::backend::Note { key: None, ..note } } else { note };
         Ok(StoredAnswer::new(knowledge.store(note, &[entity], how)?))
     }
 
@@ -128,7 +130,8 @@ impl Verb for EntityBatch {
     type Answer = StoredAnswer;
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let wrong = |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
+        let wrong =
+            |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
         let given = match self.entities {
             Some(Value::String(text)) => serde_json::from_str(&text).map_err(wrong)?,
             Some(value) => value,

@@ -21,7 +21,7 @@ const WALK_TOKENS_MAX: usize = 600;
 /// How many hits show what they say; the others only their names.
 const SHOWN_MAX: usize = 5;
 /// How much of an observation a hit shows, in characters.
-const SNIPPET_CHARS_MAX: usize = 90;
+const SNIPPET_CHARS_MAX: usize = 70;
 
 /// Find entities by words or a question
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -50,6 +50,8 @@ pub(crate) struct SearchAnswer {
     more: Vec<String>,
     /// All that match, shown or not.
     total: usize,
+    /// Of these, those left out because others match as a whole.
+    weaker: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -71,13 +73,18 @@ impl Verb for EntitySearch {
 
     fn run(self, cx: &Context) -> Result<SearchAnswer> {
         let wanted = Match { query: self.query, kind: self.kind, as_of: self.as_of };
-        let found = cx.reading_knowledge()?.search(&wanted)?;
+        let mut found = cx.reading_knowledge()?.search(&wanted)?;
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
         let total = found.len();
+        // Where the whole query stands in some, those that share a word with it are noise.
+        if found.iter().any(|hit| hit.whole) {
+            found.retain(|hit| hit.whole);
+        }
+        let weaker = total - found.len();
         let (mut spent, mut hits, mut more) = (0, Vec::new(), Vec::new());
         for (index, hit) in found.iter().enumerate() {
             if index < SHOWN_MAX {
-                let shown = shown(hit);
+                let shown = shown(hit, &wanted.query);
                 let cost = portion::tokens(&shown.address) + portion::tokens(&shown.text) + 8;
                 if index == 0 || spent + cost <= budget {
                     spent += cost;
@@ -92,7 +99,7 @@ impl Verb for EntitySearch {
             }
             more.push(named);
         }
-        Ok(SearchAnswer { hits, more, total })
+        Ok(SearchAnswer { hits, more, total, weaker })
     }
 
     fn show(answer: &SearchAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -105,16 +112,17 @@ impl Verb for EntitySearch {
         if !answer.more.is_empty() {
             page.line(&format!("also: {}", answer.more.join(", ")))?;
         }
-        let left = answer.total - answer.hits.len() - answer.more.len();
-        match left {
+        let left = answer.total - answer.hits.len() - answer.more.len() - answer.weaker;
+        match (left, answer.weaker) {
             _ if answer.total == 0 => page.ink(Ink::Dim, "nothing found\n"),
-            0 => Ok(()),
-            left => page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or say more]\n")),
+            (0, 0) => Ok(()),
+            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weaker left out]\n")),
+            (left, _) => page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or say more]\n")),
         }
     }
 }
 
-fn shown(hit: &Hit) -> SearchHit {
+fn shown(hit: &Hit, query: &str) -> SearchHit {
     let entity = &hit.entity;
     let best = hit.best.and_then(|best| entity.observations.get(best));
     let date = best.and_then(|best| best.facts.date.as_deref()).or(entity.updated.as_deref());
@@ -122,18 +130,26 @@ fn shown(hit: &Hit) -> SearchHit {
     SearchHit {
         address: address(&entity.kind, &entity.name),
         date: date.get(..10).unwrap_or(date).to_owned(),
-        text: best.map_or(String::new(), |best| snippet(&best.text)),
+        text: best.map_or(String::new(), |best| snippet(&best.text, query)),
         others: entity.observations.len().saturating_sub(1),
     }
 }
 
-/// The beginning of a text, on one line.
-fn snippet(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SNIPPET_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+/// The part of a text where the query stands, or else its beginning, on one line.
+fn snippet(text: &str, query: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let chars = line.chars().count();
+    if chars <= SNIPPET_CHARS_MAX {
+        return line;
     }
+    let stands = line.to_lowercase().find(&query.trim().to_lowercase()).unwrap_or(0);
+    let before = line.char_indices().take_while(|(at, _)| *at < stands).count();
+    let start = before.saturating_sub(SNIPPET_CHARS_MAX / 4).min(chars - SNIPPET_CHARS_MAX);
+    let part: String = line.chars().skip(start).take(SNIPPET_CHARS_MAX).collect();
+    let (head, tail) =
+        (if start > 0 { "…" } else { "" }, if start + SNIPPET_CHARS_MAX < chars { "…" } else { "" });
+    format!("{head}{}{tail}", part.trim())
 }
 
 /// Load entities by name, with all that holds of them
@@ -211,7 +227,9 @@ impl Verb for EntityLoad {
         }
         if entities.is_empty() {
             let message = format!("there is no entity `{}`", unknown.join("`, `"));
-            return Err(Error::new(Kind::NotFound, message).hint("`memgrove entity search` finds entities by words"));
+            return Err(
+                Error::new(Kind::NotFound, message).hint("`memgrove entity search` finds entities by words")
+            );
         }
         let left_out = (cut > 0).then(|| format!("{cut} observations left out: raise the budget"));
         Ok(LoadAnswer { entities, unknown, left_out })
@@ -221,7 +239,10 @@ impl Verb for EntityLoad {
         for LoadedEntity { address, version, entity } in &answer.entities {
             page.ink(Ink::Strong, address)?;
             let day = entity.updated.as_deref().and_then(|updated| updated.get(..10)).unwrap_or("undated");
-            page.ink(Ink::Dim, &format!("  updated {day}, version {}\n", crate::verbs::file::short(version)))?;
+            page.ink(
+                Ink::Dim,
+                &format!("  updated {day}, version {}\n", crate::verbs::file::short(version)),
+            )?;
             if !entity.tags.is_empty() {
                 page.line(&format!("tags: {}", entity.tags.join(", ")))?;
             }
@@ -310,11 +331,13 @@ impl Verb for EntityWalk {
         let mut steps = cx.reading_knowledge()?.walk(&Walk { from, depth, kind, direction, as_of })?;
         let (all, mut spent) = (steps.len(), 0);
         steps.retain(|step| {
-            spent += portion::tokens(&step.from) + portion::tokens(&step.kind) + portion::tokens(&step.to) + 4;
+            spent +=
+                portion::tokens(&step.from) + portion::tokens(&step.kind) + portion::tokens(&step.to) + 4;
             spent <= budget
         });
         let left = all - steps.len();
-        let left_out = (left > 0).then(|| format!("{left} more relations: raise the budget, or name a relation"));
+        let left_out =
+            (left > 0).then(|| format!("{left} more relations: raise the budget, or name a relation"));
         Ok(WalkAnswer { steps, left_out })
     }
 

@@ -24,6 +24,8 @@ pub struct Hit {
     pub entity: Arc<Entity>,
     /// Its plain score: 100 for the name itself, 50 for a part of it, and 25 for the type.
     pub score: u32,
+    /// Whether the whole query stands in its name, its type or an observation.
+    pub whole: bool,
     /// The observation that answers best, by its number from 0.
     pub best: Option<usize>,
 }
@@ -141,5 +143,6 @@ fn hit(at: &Locator, entity: &Arc<Entity>, query: &str, words: &[String]) -> Hit
     // The last of the best: later observations are fresher.
     let best = entity.observations.iter().enumerate().max_by_key(|(_, o)| fit(&o.text)).map(|(at, _)| at);
     let score = if query.is_empty() { 0 } else { score(&entity.name, &entity.kind, query) };
-    Hit { path: at.clone(), entity: Arc::clone(entity), score, best }
+    let whole = !query.is_empty() && holds_phrase(entity, &lower);
+    Hit { path: at.clone(), entity: Arc::clone(entity), score, whole, best }
 }
