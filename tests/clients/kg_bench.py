@@ -25,7 +25,19 @@ FIRST = "Alice Bruno Chiara Dmitri Elena Farid Greta Hiro Ingrid Jamal Katya Lia
 LAST = "Abbott Berger Castillo Dubois Eriksson Fischer Gupta Haddad Ivanov Jensen Kowalski Lindqvist Moreau Nakamura Okafor Petrov Quiroga Rossi Sato Tanaka Ueda Vasquez Weber Xu Yilmaz Zhang".split()
 THINGS = "billing checkout search gateway scheduler ledger mobile reporting identity inventory pricing telemetry onboarding archive notification payroll routing catalog forecast compliance".split()
 SORTS = "service dashboard pipeline migration library importer worker console agent index".split()
-TOPICS = "Postgres Kafka Redis Terraform GraphQL Kubernetes Python Rust TypeScript OAuth Grafana Airflow Spark Elasticsearch Vault Nginx Prometheus Snowflake RabbitMQ WebSockets".split()
+def made_up(count, endings, seed):
+    """Names of products and areas, as many as a real store has."""
+    rng, words = random.Random(seed), []
+    while len(words) < count:
+        word = "".join(rng.choice("b c d f g h k l m n p r s t v z br dr gr kl pr st tr".split()) + rng.choice("aeiou") for _ in range(2)) + rng.choice(endings)
+        if word not in words:
+            words.append(word)
+    return words
+
+
+KNOWN = "Postgres Kafka Redis Terraform GraphQL Kubernetes Python Rust TypeScript OAuth Grafana Airflow Spark Elasticsearch Vault Nginx Prometheus Snowflake RabbitMQ WebSockets".split()
+TOPICS = KNOWN + [word.capitalize() for word in made_up(380, ["x", "ly", "db", "ql", "nix", "kit"], 1)]
+AREAS = THINGS + made_up(180, ["ment", "ing", "ance", "ory", "ure"], 2)
 VERBS = "prefers avoids maintains reviewed rewrote documented benchmarked deprecated migrated debugged".split()
 PLACES = "Oslo Lisbon Nairobi Kyoto Montreal Tallinn Porto Bogota Seoul Vienna Dublin Accra Jakarta Quito Riga Turin".split()
 HABITS = ["climbing before work", "long walks with the dog", "restoring old radios", "baking rye bread", "playing the cello", "growing chillies", "night photography", "sailing on weekends", "collecting maps", "learning Portuguese"]
@@ -34,7 +46,7 @@ HABITS = ["climbing before work", "long walks with the dog", "restoring old radi
 def sentence(rng, subject):
     """One observation, and a question that it answers, in other words."""
     n = rng.randint(2, 999)
-    topic, other, thing, place = rng.choice(TOPICS), rng.choice(TOPICS), rng.choice(THINGS), rng.choice(PLACES)
+    topic, other, thing, place = rng.choice(TOPICS), rng.choice(TOPICS), rng.choice(AREAS), rng.choice(PLACES)
     return rng.choice([
         (f"{rng.choice(VERBS)} {topic} for the {thing} work since incident {n}", f"What was done with {topic} in the {thing} area by {subject}?"),
         (f"moved the {thing} jobs from {topic} to {other} after {n} failed runs", f"Which {thing} jobs did {subject} move to {other}?"),
@@ -72,14 +84,19 @@ def knowledge(entities, observations, relations, seed=7):
 
 def queries(graph, asked, rng, count=50):
     """Queries of five kinds, each with the entity that is wanted."""
+    rare = {word: 0 for entity in graph for text in entity["observations"] for word in text.split()}
+    for entity in graph:
+        for word in {word for text in entity["observations"] for word in text.split()}:
+            rare[word] += 1
     for _ in range(count):
         entity = rng.choice(graph)
         words = rng.choice(entity["observations"]).split()
-        start = rng.randint(0, len(words) - 3)
+        rarest = min(range(len(words)), key=lambda at: rare[words[at]])
+        start = max(0, min(rarest - 1, len(words) - 3))
         yield "name", entity["name"], entity["name"]
         yield "phrase", " ".join(words[start:start + 3]), entity["name"]
-        yield "one word", max(words, key=len), entity["name"]
-        yield "broad", rng.choice([entity["entityType"], words[0]]), entity["name"]
+        yield "one rare word", words[rarest], entity["name"]
+        yield "one broad word", rng.choice([word for word in words if rare[word] <= max(5, len(graph) // 40)] or [words[rarest]]), entity["name"]
         yield "question", rng.choice(asked[entity["name"]]), entity["name"]
 
 
@@ -192,7 +209,7 @@ async def timed(call):
 
 async def speed(memgrove, server):
     graph, edges, _ = knowledge(10_000, 56_000, 14_000)
-    with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=".") as folder:
+    with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as folder:
         theirs, ours, kg = prepared(memgrove, server, folder, graph, edges)
         async with client(theirs) as real, client(ours) as mine, client(kg) as same:
             stores, searches = ([], [], []), ([], [], [])
@@ -215,7 +232,7 @@ async def speed(memgrove, server):
 
 async def growth(memgrove, server, large):
     """Stores on a small and on a large store, in turns."""
-    with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=".") as one, tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=".") as two:
+    with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as one, tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as two:
         small = prepared(memgrove, server, one, *knowledge(1_000, 5_600, 0)[:2])[1]
         big = prepared(memgrove, server, two, *knowledge(large, large * 3, 0)[:2])[1]
         async with client(small) as a, client(big) as b:

@@ -1,6 +1,7 @@
 //! Getting entities back: by name, by words, along relations. Answers fit a budget and are sent
 //! once, as text.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use memgrove::shapes::entities::{Direction, Entity, Facts, Found, Hit, Match, Walk};
@@ -15,11 +16,15 @@ use crate::portion;
 use crate::verbs::{Effect, On, Verb};
 
 /// What answers cost an agent at most, in tokens, unless it asks for more.
-const SEARCH_TOKENS_MAX: usize = 300;
+const SEARCH_TOKENS_MAX: usize = 400;
 const LOAD_TOKENS_MAX: usize = 4_000;
 const WALK_TOKENS_MAX: usize = 600;
 /// How many hits show what they say; the others only their names.
-const SHOWN_MAX: usize = 5;
+const SHOWN_MAX: usize = 3;
+/// How many more are named where none matches as a whole.
+const NAMED_MAX: usize = 8;
+/// What part of the best hit's rank another must have to be worth its tokens.
+const RANK_MIN: f32 = 0.5;
 /// How much of an observation a hit shows, in characters.
 const SNIPPET_CHARS_MAX: usize = 70;
 
@@ -76,13 +81,14 @@ impl Verb for EntitySearch {
         let mut found = cx.reading_knowledge()?.search(&wanted)?;
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
         let total = found.len();
+        let whole = found.iter().any(|hit| hit.whole);
+        let best = found.first().map_or(0.0, |hit| hit.rank);
         // Where the whole query stands in some, those that share a word with it are noise.
-        if found.iter().any(|hit| hit.whole) {
-            found.retain(|hit| hit.whole);
-        }
+        found.retain(|hit| if whole { hit.whole } else { hit.rank >= best * RANK_MIN });
         let weaker = total - found.len();
+        let most = if whole { usize::MAX } else { SHOWN_MAX + NAMED_MAX };
         let (mut spent, mut hits, mut more) = (0, Vec::new(), Vec::new());
-        for (index, hit) in found.iter().enumerate() {
+        for (index, hit) in found.iter().take(most).enumerate() {
             if index < SHOWN_MAX {
                 let shown = shown(hit, &wanted.query);
                 let cost = portion::tokens(&shown.address) + portion::tokens(&shown.text) + 8;
@@ -93,7 +99,7 @@ impl Verb for EntitySearch {
                 }
             }
             let named = address(&hit.entity.kind, &hit.entity.name);
-            spent += portion::tokens(&named) + 1;
+            spent += portion::tokens(&hit.entity.name) + 1;
             if spent > budget {
                 break;
             }
@@ -109,8 +115,13 @@ impl Verb for EntitySearch {
             let others = if hit.others > 0 { format!(" (+{})", hit.others) } else { String::new() };
             page.line(&format!(" {}{others}", hit.text))?;
         }
-        if !answer.more.is_empty() {
-            page.line(&format!("also: {}", answer.more.join(", ")))?;
+        let mut more: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for address in &answer.more {
+            let (folder, name) = address.split_once('/').unwrap_or(("", address));
+            more.entry(folder).or_default().push(name);
+        }
+        for (folder, names) in more {
+            page.line(&format!("also {folder}/ {}", names.join(", ")))?;
         }
         let left = answer.total - answer.hits.len() - answer.more.len() - answer.weaker;
         match (left, answer.weaker) {

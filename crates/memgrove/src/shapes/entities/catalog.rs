@@ -17,7 +17,7 @@ use crate::locator::Locator;
 use crate::store::Store;
 
 /// A listing may take one part in so many of the time; small stores are listed every time.
-const LISTING_SHARE: i64 = 20;
+const LISTING_SHARE: i64 = 100;
 const LISTING_FREE_US: i64 = 1_500;
 /// How much history is looked through before a listing is the better way.
 const HISTORY_MAX: usize = 512;

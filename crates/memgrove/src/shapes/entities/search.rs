@@ -10,6 +10,8 @@ use crate::locator::Locator;
 
 /// How many entities a plain search gives.
 pub const SEARCH_HITS_MAX: usize = 30;
+/// For how many hits the best observation is looked for.
+const EXPLAINED_MAX: usize = 50;
 /// What the whole query is worth where it stands in an entity.
 const PHRASE: f32 = 4.0;
 /// What one point of the plain score is worth.
@@ -24,6 +26,8 @@ pub struct Hit {
     pub entity: Arc<Entity>,
     /// Its plain score: 100 for the name itself, 50 for a part of it, and 25 for the type.
     pub score: u32,
+    /// How well it answers, to be compared with the other hits of the same search.
+    pub rank: f32,
     /// Whether the whole query stands in its name, its type or an observation.
     pub whole: bool,
     /// The observation that answers best, by its number from 0.
@@ -62,19 +66,29 @@ pub(super) fn ranked(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
         let mut all: Vec<_> =
             shelf.cards.iter().filter(|(_, card)| !card.loose && fits(&card.entity)).collect();
         all.sort_by(|a, b| (&b.1.entity.updated, a.0).cmp(&(&a.1.entity.updated, b.0)));
-        return all.into_iter().map(|(at, card)| hit(at, &seen(card, wanted, today), "", &[])).collect();
+        let hit = |at: &Locator, entity: Arc<Entity>| {
+            let best = entity.observations.len().checked_sub(1);
+            Hit { path: at.clone(), entity, score: 0, rank: 0.0, whole: false, best }
+        };
+        return all.into_iter().map(|(at, card)| hit(at, seen(card, wanted, today))).collect();
     }
     let mut found = match &wanted.as_of {
         None => present(shelf, query),
         Some(_) => past(shelf, wanted, query, today),
     };
-    found.retain(|(_, entity, _)| fits(entity));
+    found.retain(|(_, entity, ..)| fits(entity));
     found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(b.0)));
     let words = asked(query);
-    found.into_iter().map(|(at, entity, _)| hit(at, &entity, query, &words)).collect()
+    let hits = found.into_iter().enumerate().map(|(index, (at, entity, rank, whole))| {
+        let points = score(&entity.name, &entity.kind, query);
+        let best = if index < EXPLAINED_MAX { best(&entity, query, &words) } else { None };
+        Hit { path: at.clone(), entity, score: points, rank, whole, best }
+    });
+    hits.collect()
 }
 
-type Scored<'a> = Vec<(&'a Locator, Arc<Entity>, f32)>;
+/// A file, what is seen of its entity, its rank, and whether the whole query stands in it.
+type Scored<'a> = Vec<(&'a Locator, Arc<Entity>, f32, bool)>;
 
 fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
     let scores = shelf.index.scores(query);
@@ -89,7 +103,7 @@ fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
             && (Arc::ptr_eq(&card.entity, &card.present) || holds_phrase(&card.present, &lower));
         if words.is_some() || phrase {
             let rank = words.unwrap_or(0.0) + worth(&card.present, query, phrase);
-            found.push((at, Arc::clone(&card.present), rank));
+            found.push((at, Arc::clone(&card.present), rank, phrase));
         }
     }
     found
@@ -109,7 +123,7 @@ fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Score
         let phrase = holds_phrase(&entity, &lower);
         let words = scores.get(&id).copied();
         let rank = words.unwrap_or(0.0) + worth(&entity, query, phrase);
-        (words.is_some() || phrase).then_some((at, entity, rank))
+        (words.is_some() || phrase).then_some((at, entity, rank, phrase))
     });
     scored.collect()
 }
@@ -134,15 +148,10 @@ pub(super) fn holds_phrase(entity: &Entity, lower: &str) -> bool {
         .any(|field| field.to_lowercase().contains(lower))
 }
 
-fn hit(at: &Locator, entity: &Arc<Entity>, query: &str, words: &[String]) -> Hit {
+/// The observation that answers best: of several, the last, because it is the freshest.
+fn best(entity: &Entity, query: &str, words: &[String]) -> Option<usize> {
     let lower = query.to_lowercase();
-    let fit = |text: &str| {
-        let phrase = !lower.is_empty() && text.to_lowercase().contains(&lower);
-        overlap(words, text) + if phrase { 1_000 } else { 0 }
-    };
-    // The last of the best: later observations are fresher.
-    let best = entity.observations.iter().enumerate().max_by_key(|(_, o)| fit(&o.text)).map(|(at, _)| at);
-    let score = if query.is_empty() { 0 } else { score(&entity.name, &entity.kind, query) };
-    let whole = !query.is_empty() && holds_phrase(entity, &lower);
-    Hit { path: at.clone(), entity: Arc::clone(entity), score, whole, best }
+    let fit =
+        |text: &str| overlap(words, text) + if text.to_lowercase().contains(&lower) { 1_000 } else { 0 };
+    entity.observations.iter().enumerate().max_by_key(|(_, o)| fit(&o.text)).map(|(at, _)| at)
 }
