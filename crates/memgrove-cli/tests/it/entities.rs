@@ -57,8 +57,13 @@ fn servers_share_a_store_and_see_each_other_at_once() {
     let file = sandbox.store().join("knowledge/entities/t/round-7.md");
     let text = std::fs::read_to_string(&file).expect("an entity").replace("1. x", "1. edited by hand");
     std::fs::write(&file, text).expect("a person may write");
-    let found = one.call("search_nodes", json!({"query": "by hand"}));
-    assert_eq!(found["structuredContent"]["entities"][0]["name"], "round 7", "{found}");
+    // What did not go through memgrove is seen at once in a small store, and soon on a busy machine.
+    let seen = (0..100).any(|_| {
+        thread::sleep(std::time::Duration::from_millis(20));
+        let found = one.call("search_nodes", json!({"query": "by hand"}));
+        found["structuredContent"]["entities"][0]["name"] == "round 7"
+    });
+    assert!(seen, "a hand edit is found");
     assert_eq!((one.close(), two.close()), (0, 0));
     let index =
         std::fs::read_to_string(sandbox.store().join("knowledge/indexes/by-name.md")).expect("an index");

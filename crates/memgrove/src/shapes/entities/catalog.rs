@@ -18,7 +18,7 @@ use crate::store::Store;
 
 /// A listing may take one part in so many of the time; small stores are listed every time.
 const LISTING_SHARE: i64 = 100;
-const LISTING_FREE_US: i64 = 1_500;
+const LISTING_FREE_US: i64 = 5_000;
 /// How much history is looked through before a listing is the better way.
 const HISTORY_MAX: usize = 512;
 /// How long a change that is in the history may take to reach its file.
