@@ -34,6 +34,9 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     if let Some(path) = address.strip_prefix("file:") {
         return file_at(cx, path);
     }
+    if let Some(named) = address.strip_prefix("entity:") {
+        return entity_at(cx, named);
+    }
     match address.split_once(':') {
         Some((kind, _)) if !kind.contains(['/', '.']) && !address.starts_with('/') => Err(wrong(
             format!("`{}` is not a kind of memory", kind.escape_default()),
@@ -41,6 +44,23 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
         )),
         _ => file_at(cx, address),
     }
+}
+
+/// The file of an entity that is named by its type and name.
+fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
+    let Some((folder, name)) = named.split_once('/') else {
+        return Err(wrong(
+            format!("`entity:{}` names no type", named.escape_debug()),
+            "addresses look like entity:person/Alice",
+        ));
+    };
+    cx.reading_knowledge()?.locate(folder, name)?.ok_or_else(|| {
+        Error::new(
+            Kind::NotFound,
+            format!("there is no entity `{}` of the type `{}`", name.escape_debug(), folder.escape_debug()),
+        )
+        .hint("`memgrove entity search` finds entities by words")
+    })
 }
 
 /// The path of a file in the words of its users.

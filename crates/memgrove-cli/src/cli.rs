@@ -71,8 +71,11 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     if let Some(program) = Program::named(&words, arguments)? {
         return program.run(cx, look);
     }
-    let reply = (entry(&words)?.run_matches)(arguments, &cx()?)?;
-    answer(reply.as_ref(), look)?;
+    let cx = cx()?;
+    let reply = (entry(&words)?.run_matches)(arguments, &cx)?;
+    let answered = answer(reply.as_ref(), look);
+    cx.settle();
+    answered?;
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
 
@@ -143,6 +146,9 @@ fn group_of(group: &'static str) -> Command {
     let about = match group {
         "file" => "Work on files, which agents know as /memories",
         "record" => "Keep records: core memories, learnings and tasks, one line each",
+        "entity" => "Work on entities: people, projects, lessons, and how they are related",
+        "import" => "Take over memories from elsewhere",
+        "export" => "Hand memories on to something else",
         _ => "",
     };
     Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)

@@ -24,6 +24,8 @@ pub(crate) struct Environment {
     pub(crate) session: Option<String>,
     /// `XDG_STATE_HOME`.
     pub(crate) state_home: Option<PathBuf>,
+    /// `MEMORY_FILE_PATH`: the file of an MCP memory server, to be used in place.
+    pub(crate) memory_file: Option<PathBuf>,
     /// The folder for temporary files.
     pub(crate) temporary: PathBuf,
 }
@@ -39,6 +41,7 @@ impl Environment {
             store: named("MEMGROVE_STORE"),
             session: named("MEMGROVE_SESSION").and_then(|value| value.into_string().ok()),
             state_home: named("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            memory_file: named("MEMORY_FILE_PATH").map(PathBuf::from),
             temporary: std::env::temp_dir(),
         }
     }

@@ -8,6 +8,7 @@ use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::Ram;
 use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
+use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
@@ -19,6 +20,8 @@ use crate::settings::{self, Made, Settings};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 const FILES: &str = "files";
+/// The folder of a store that holds entities.
+const KNOWLEDGE: &str = "knowledge";
 /// The fewest characters of a version that stand for it.
 const VERSION_PREFIX_MIN: usize = 8;
 /// The largest text that is taken from standard input or a file.
@@ -40,6 +43,7 @@ struct Shared {
     backend: Option<String>,
     opened: OnceLock<Memory>,
     records: OnceLock<Arc<Records>>,
+    knowledge: OnceLock<Knowledge>,
 }
 
 /// Which store a context opens.
@@ -88,8 +92,14 @@ impl Context {
         input: Input,
     ) -> Result<Self> {
         let target = Target::Store(environment.find_store(store)?);
-        let shared =
-            Shared { environment, target, backend, opened: OnceLock::new(), records: OnceLock::new() };
+        let shared = Shared {
+            environment,
+            target,
+            backend,
+            opened: OnceLock::new(),
+            records: OnceLock::new(),
+            knowledge: OnceLock::new(),
+        };
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
 
@@ -106,6 +116,7 @@ impl Context {
             backend: self.shared.backend.clone(),
             opened: OnceLock::new(),
             records: OnceLock::new(),
+            knowledge: OnceLock::new(),
         };
         Ok(Context { shared: Arc::new(shared), ..self.clone() })
     }
@@ -213,6 +224,36 @@ impl Context {
             Some(_) => Ok(Arc::clone(self.shared.records.get_or_init(|| records))),
             // A store that is not made yet is another one when it is.
             None => Ok(records),
+        }
+    }
+
+    /// The entities, to read.
+    pub(crate) fn reading_knowledge(&self) -> Result<Knowledge> {
+        let memory = self.reading()?;
+        match self.shared.opened.get() {
+            Some(_) => self.knowledge_over(memory),
+            None => Ok(Knowledge::new(memory, Locator::new(KNOWLEDGE)?)),
+        }
+    }
+
+    /// The entities, to change.
+    pub(crate) fn knowledge(&self) -> Result<Knowledge> {
+        self.knowledge_over(self.writing()?)
+    }
+
+    fn knowledge_over(&self, memory: Memory) -> Result<Knowledge> {
+        let root = Locator::new(KNOWLEDGE)?;
+        Ok(self.shared.knowledge.get_or_init(|| Knowledge::new(memory, root)).clone())
+    }
+
+    /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
+    pub(crate) fn settle(&self) {
+        if let Some(knowledge) = self.shared.knowledge.get()
+            && let Err(error) = knowledge.settle()
+        {
+            crate::notice(&format!(
+                "the indexes of entities are not up to date ({error}): run `memgrove doctor`"
+            ));
         }
     }
 

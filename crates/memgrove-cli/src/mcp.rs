@@ -1,10 +1,12 @@
 //! MCP over standard input and output: a rendering of the table of verbs.
 
 mod bounded;
+mod kg;
 mod tools;
 
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use memgrove::backend::{Actor, Origin};
 use memgrove::{Error, Kind, Result};
@@ -51,20 +53,71 @@ impl Serve {
             .max_blocking_threads(2)
             .build()
             .map_err(|error| wrong(error.to_string()))?;
-        let server = Server::new(self.tools, cx.clone());
-        runtime.block_on(async {
-            let input = Bounded::new(tokio::io::stdin(), LINE_BYTES_MAX);
-            let transport = AsyncRwTransport::new_server(input, tokio::io::stdout())
-                .with_max_line_length(2 * LINE_BYTES_MAX);
-            match rmcp::serve_server(server, transport).await {
-                Ok(running) => running.waiting().await.map(drop).map_err(|error| wrong(error.to_string())),
-                // A client that leaves before it has introduced itself is no failure.
-                Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-                Err(error) => Err(wrong(error.to_string())),
-            }
-        })?;
+        let (worker, ended) = Worker::start(cx.clone());
+        let served = match self.tools {
+            Profile::Kg => runtime.block_on(serve(kg::Server::new(cx, worker)?)),
+            tools => runtime.block_on(serve(Server::new(tools, cx.clone(), worker))),
+        };
         runtime.shutdown_background();
-        Ok(())
+        // With the connection goes the last work; what was written behind is then made true.
+        let _ = ended.recv_timeout(END_WAIT);
+        served.map_err(wrong)
+    }
+}
+
+/// How long the worker may take to end.
+const END_WAIT: Duration = Duration::from_secs(20);
+/// After how much rest the indexes are brought up to date.
+const REST: Duration = Duration::from_secs(30);
+
+async fn serve(server: impl ServerHandler) -> Result<(), String> {
+    let input = Bounded::new(tokio::io::stdin(), LINE_BYTES_MAX);
+    let transport =
+        AsyncRwTransport::new_server(input, tokio::io::stdout()).with_max_line_length(2 * LINE_BYTES_MAX);
+    match rmcp::serve_server(server, transport).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+        // A client that leaves before it has introduced itself is no failure.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The thread that works: one, so that calls that a client sends ahead take effect in the order
+/// sent.
+struct Worker(mpsc::Sender<Work>);
+
+impl Worker {
+    /// Starts it. What is returned beside it tells when it has ended.
+    fn start(cx: Context) -> (Self, mpsc::Receiver<()>) {
+        let (work, queue) = mpsc::channel::<Work>();
+        let (end, ended) = mpsc::channel();
+        thread::spawn(move || {
+            loop {
+                match queue.recv_timeout(REST) {
+                    Ok(work) => work(),
+                    Err(mpsc::RecvTimeoutError::Timeout) => cx.settle(),
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            cx.settle();
+            drop(end);
+        });
+        (Worker(work), ended)
+    }
+
+    /// Has it done, and waits for the outcome.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let gone = |_| ErrorData::internal_error("the store's thread is gone: start memgrove again", None);
+        let (answer, answered) = oneshot::channel();
+        // A client that cancelled does not wait for the answer; the change stands.
+        let work = Box::new(move || drop(answer.send(work())));
+        self.0.send(work).map_err(|_| gone(()))?;
+        answered.await.map_err(|_| gone(()))
     }
 }
 
@@ -73,18 +126,13 @@ struct Server {
     toolbox: Arc<Toolbox>,
     cx: Context,
     session: String,
-    work: mpsc::Sender<Work>,
+    worker: Worker,
 }
 
-type Work = Box<dyn FnOnce() + Send>;
-
 impl Server {
-    fn new(profile: Profile, cx: Context) -> Self {
-        // One worker, so that calls that a client sends ahead take effect in the order sent.
-        let (work, queue) = mpsc::channel::<Work>();
-        thread::spawn(move || queue.into_iter().for_each(|work| work()));
+    fn new(profile: Profile, cx: Context, worker: Worker) -> Self {
         let cx = cx.taking(Input::None);
-        Server { toolbox: Arc::new(Toolbox::new(profile)), cx, session: random_id(), work }
+        Server { toolbox: Arc::new(Toolbox::new(profile)), cx, session: random_id(), worker }
     }
 
     fn asked(&self, context: &RequestContext<RoleServer>) -> Context {
@@ -115,18 +163,14 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (cx, toolbox) = (self.asked(&context), Arc::clone(&self.toolbox));
-        let (answer, answered) = oneshot::channel();
-        let work = Box::new(move || {
+        let work = move || {
             let arguments = Value::Object(request.arguments.unwrap_or_default());
-            // A client that cancelled does not wait for the answer; the change stands.
-            let _ = answer.send(match toolbox.call(&request.name, arguments, &cx) {
+            match toolbox.call(&request.name, arguments, &cx) {
                 Ok(reply) => told(reply.as_ref()),
                 Err(error) => refused(&error),
-            });
-        });
-        let gone = |_| ErrorData::internal_error("the store's thread is gone: start memgrove again", None);
-        self.work.send(work).map_err(|_| gone(()))?;
-        Ok(answered.await.map_err(|_| gone(()))?.into())
+            }
+        };
+        Ok(self.worker.run(work).await?.into())
     }
 
     async fn on_custom_request(
@@ -134,14 +178,17 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(if request.method == TOO_LONG_METHOD {
-            let message =
-                format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not carried out");
-            ErrorData::invalid_request(message, None)
-        } else {
-            ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)
-        })
+        Err(unknown(request))
     }
+}
+
+/// The answer to a request that is no method, or was too long to be read.
+fn unknown(request: CustomRequest) -> ErrorData {
+    if request.method == TOO_LONG_METHOD {
+        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not carried out");
+        return ErrorData::invalid_request(message, None);
+    }
+    ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)
 }
 
 /// An answer as a result: data for programs, and the same as compact text for models.
@@ -151,7 +198,7 @@ fn told(reply: &dyn Reply) -> CallToolResult {
     let shown = reply.show(&mut Page::new(&mut text, Paper::Plain)).ok();
     let text = shown.and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| answer.to_string());
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(answer);
+    result.structured_content = (!reply.is_text_only()).then_some(answer);
     result.is_error = Some(reply.failed().is_some());
     result
 }

@@ -93,6 +93,8 @@ pub mod code {
     pub const NOT_TEXT: &str = "NOT_TEXT";
     /// The content is larger than the store allows.
     pub const TOO_LARGE: &str = "TOO_LARGE";
+    /// An entity lacks its name or its observations.
+    pub const INVALID_ENTITY: &str = "INVALID_ENTITY";
     /// The version expected is not the version there.
     pub const VERSION_MISMATCH: &str = "VERSION_MISMATCH";
 }

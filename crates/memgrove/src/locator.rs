@@ -162,6 +162,10 @@ impl Locator {
 /// assert_ne!(collision_key("a.md"), collision_key("b.md"));
 /// ```
 pub fn collision_key(name: &str) -> String {
+    // Most names are plain, and a folder of thousands is compared for every new file.
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
     // Upper case first, for letters such as `ß` and `ſ` that only meet their twins there.
     let folded = name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     folded.nfc().collect()

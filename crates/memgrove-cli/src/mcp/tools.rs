@@ -19,6 +19,10 @@ pub(crate) enum Profile {
     Files,
     /// For agents that keep records
     Records,
+    /// For agents that keep entities and relations
+    Entities,
+    /// The tools of the MCP memory server, on this store or on the file at MEMORY_FILE_PATH
+    Kg,
     /// Every tool
     All,
 }
@@ -29,7 +33,13 @@ impl Profile {
             Profile::Core => entry.is_on(On::Core),
             Profile::Files => entry.is_on(On::Files),
             Profile::Records => entry.is_on(On::Records),
-            Profile::All => [On::Core, On::Files, On::Records, On::All].iter().any(|on| entry.is_on(*on)),
+            Profile::Entities => entry.is_on(On::Entities),
+            // These have words of their own.
+            Profile::Kg => false,
+            Profile::All => {
+                let offered = [On::Core, On::Files, On::Records, On::Entities, On::All];
+                offered.iter().any(|on| entry.is_on(*on))
+            }
         }
     }
 }
@@ -121,6 +131,9 @@ fn tool(entry: &Entry) -> Tool {
         .idempotent(entry.effect == Effect::Read)
         .open_world(false);
     tool.annotations = Some(annotations);
+    if entry.text_only {
+        tool.output_schema = None;
+    }
     tool
 }
 
@@ -199,7 +212,8 @@ mod tests {
             (Profile::Core, 2_300, 1_000),
             (Profile::Files, 950, 450),
             (Profile::Records, 2_600, 1_300),
-            (Profile::All, 5_800, 2_900),
+            (Profile::Entities, 1_400, 700),
+            (Profile::All, 8_600, 4_300),
         ] {
             let tools = Toolbox::new(profile).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));
@@ -217,8 +231,11 @@ mod tests {
             assert!(tool.title.is_some_and(|title| !title.is_empty()), "{name} has no title");
             assert!(tool.description.is_some_and(|text| !text.is_empty()), "{name} has no description");
             assert_eq!(tool.input_schema.get("type"), Some(&"object".into()), "{name}");
-            let output = tool.output_schema.expect("every verb answers with a struct");
-            assert_eq!(output.get("type"), Some(&"object".into()), "{name}");
+            let text_only = TABLE.iter().any(|entry| entry.name == name && entry.text_only);
+            assert_eq!(tool.output_schema.is_none(), text_only, "{name}");
+            if let Some(output) = tool.output_schema {
+                assert_eq!(output.get("type"), Some(&"object".into()), "{name}");
+            }
             let annotations = tool.annotations.expect("every verb has an effect");
             assert_eq!(annotations.open_world_hint, Some(false), "{name}");
         }

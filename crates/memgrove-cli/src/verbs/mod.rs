@@ -1,8 +1,10 @@
 //! Every verb once: a struct whose doc comments are the help of the command line and the
 //! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
 
+pub(crate) mod entity;
 pub(crate) mod file;
 pub(crate) mod memory;
+pub(crate) mod migrate;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -32,6 +34,15 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<file::Delete>(),
     entry::<file::Rename>(),
     entry::<file::Batch>(),
+    entry::<entity::EntityStore>(),
+    entry::<entity::EntityLoad>(),
+    entry::<entity::EntitySearch>(),
+    entry::<entity::EntityWalk>(),
+    entry::<entity::EntityDelete>(),
+    entry::<entity::EntityBatch>(),
+    entry::<entity::EntityLearn>(),
+    entry::<entity::EntityRole>(),
+    entry::<entity::EntityPattern>(),
     entry::<memory::MemoryCommand>(),
     entry::<read::Read>(),
     entry::<read::Find>(),
@@ -51,6 +62,8 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
+    entry::<migrate::ImportMcpMemory>(),
+    entry::<migrate::ExportMcpMemory>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];
@@ -66,6 +79,8 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
     const EFFECT: Effect;
     /// Where it is offered.
     const ON: &'static [On];
+    /// Whether an agent is answered in text alone: the same as data would cost it twice.
+    const TEXT_ONLY: bool = false;
     /// What it answers.
     type Answer: Serialize + JsonSchema;
 
@@ -103,6 +118,8 @@ pub(crate) enum On {
     Files,
     /// The MCP tools for agents that keep records.
     Records,
+    /// The MCP tools for agents that keep entities and relations.
+    Entities,
     /// Every MCP tool.
     All,
 }
@@ -117,6 +134,8 @@ pub(crate) struct Entry {
     pub(crate) effect: Effect,
     /// As [`Verb::ON`].
     pub(crate) on: &'static [On],
+    /// As [`Verb::TEXT_ONLY`].
+    pub(crate) text_only: bool,
     /// Adds the verb's arguments and help to a command.
     pub(crate) augment: fn(clap::Command) -> clap::Command,
     /// The schema of what it takes.
@@ -139,6 +158,8 @@ pub(crate) trait Reply: Send {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()>;
     /// The kind of failure that it tells of, if it does.
     fn failed(&self) -> Option<Kind>;
+    /// Whether an agent is answered in text alone.
+    fn is_text_only(&self) -> bool;
 }
 
 struct Replied<V: Verb>(V::Answer);
@@ -162,6 +183,10 @@ where
     fn failed(&self) -> Option<Kind> {
         V::failed(&self.0)
     }
+
+    fn is_text_only(&self) -> bool {
+        V::TEXT_ONLY
+    }
 }
 
 const fn entry<V>() -> Entry
@@ -174,6 +199,7 @@ where
         title: V::TITLE,
         effect: V::EFFECT,
         on: V::ON,
+        text_only: V::TEXT_ONLY,
         augment: |command| <V as clap::Args>::augment_args(command),
         input: || schema::<V>(SchemaSettings::draft2020_12().for_deserialize()),
         output: || schema::<V::Answer>(SchemaSettings::draft2020_12().for_serialize()),

@@ -244,6 +244,15 @@ impl Verb for Doctor {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("store", &error)),
             }
+            let entities = || -> Result<Vec<Finding>> {
+                let knowledge = cx.knowledge()?;
+                knowledge.rebuild()?;
+                knowledge.check()
+            };
+            match entities() {
+                Ok(found) => findings.extend(found),
+                Err(error) => findings.push(failing("knowledge", &error)),
+            }
         }
         let store = place.root.display().to_string();
         let found = place.how.because();

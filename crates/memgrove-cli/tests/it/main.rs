@@ -6,6 +6,7 @@
 mod sandbox;
 
 mod crowds;
+mod entities;
 mod errors;
 mod help;
 mod hostile;

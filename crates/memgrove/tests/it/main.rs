@@ -4,6 +4,7 @@
 
 mod conformance;
 mod crash;
+mod entities;
 mod faults;
 mod files;
 mod hostile;

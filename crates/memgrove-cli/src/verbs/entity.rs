@@ -1,0 +1,94 @@
+//! Entities as verbs.
+
+mod keep;
+mod recall;
+
+use std::io;
+use std::str::FromStr;
+
+use memgrove::Result;
+use memgrove::memory::Done;
+use memgrove::shapes::entities::{Facts, Relation, Stored, folder_name};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::page::{Ink, Page};
+
+pub(crate) use keep::{EntityBatch, EntityDelete, EntityLearn, EntityPattern, EntityRole, EntityStore};
+pub(crate) use recall::{EntityLoad, EntitySearch, EntityWalk};
+
+/// The address of an entity.
+fn address(kind: &str, name: &str) -> String {
+    format!("entity:{}/{name}", folder_name(kind))
+}
+
+/// A relation as it is given: on the command line as `type:to`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(crate) struct Related {
+    #[serde(rename = "type")]
+    kind: String,
+    to: String,
+}
+
+impl FromStr for Related {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, to) = text
+            .split_once(':')
+            .ok_or_else(|| format!("`{text}` is not a relation such as works-at:Acme"))?;
+        Ok(Related { kind: kind.to_owned(), to: to.trim().to_owned() })
+    }
+}
+
+impl From<Related> for Relation {
+    fn from(given: Related) -> Self {
+        Relation { kind: given.kind, to: given.to, facts: Facts::default() }
+    }
+}
+
+/// What was stored.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StoredAnswer {
+    stored: Vec<StoredEntity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoredEntity {
+    address: String,
+    /// Whether it is new.
+    created: bool,
+    /// Observations that are new.
+    added: usize,
+}
+
+impl StoredAnswer {
+    fn new(done: Done<Vec<Stored>>) -> Self {
+        let stored = done.outcome.into_iter().map(|stored| StoredEntity {
+            address: address(&stored.kind, &stored.name),
+            created: stored.created,
+            added: stored.added,
+        });
+        let change = done.change.map(|change| change.as_str().to_owned());
+        StoredAnswer { stored: stored.collect(), change, replayed: done.replayed }
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for entity in &self.stored {
+            page.put(if entity.created { "created " } else { "updated " })?;
+            page.ink(Ink::Strong, &entity.address)?;
+            let noun = if entity.added == 1 { "observation" } else { "observations" };
+            page.line(&format!(" ({} new {noun})", entity.added))?;
+        }
+        match (&self.change, self.replayed) {
+            (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
+            (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),
+            (None, _) => page.ink(Ink::Dim, "nothing was new\n"),
+        }
+    }
+}

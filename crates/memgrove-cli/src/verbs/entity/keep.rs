@@ -1,0 +1,336 @@
+//! Keeping what is known of entities.
+
+use std::io;
+use std::path::PathBuf;
+
+use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, RoleState};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Related, StoredAnswer};
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+use crate::verbs::{Effect, On, Verb};
+
+/// Remember things about an entity; adds to what is known
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityStore {
+    /// Its name
+    name: String,
+    /// What kind of thing, such as person
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    /// One fact each
+    #[arg(long = "observation", short = 'o', value_name = "TEXT", allow_hyphen_values = true)]
+    #[serde(default)]
+    observations: Vec<String>,
+    /// Words to find it by
+    #[arg(long = "tag", value_name = "TAG")]
+    #[serde(default)]
+    tags: Vec<String>,
+    /// How it stands to others, such as works-at:Acme
+    #[arg(long = "relation", value_name = "TYPE:TO")]
+    #[serde(default)]
+    relations: Vec<Related>,
+    /// Where the observations come from
+    #[arg(long)]
+    source: Option<String>,
+    /// The date from which they hold
+    #[arg(long, value_name = "DATE")]
+    valid_from: Option<String>,
+    /// An observation that the new one replaces
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    supersedes: Option<String>,
+    /// Make the entity exactly this
+    #[arg(long)]
+    #[serde(default)]
+    replace: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for EntityStore {
+    const NAME: &'static str = "entity_store";
+    const TITLE: &'static str = "Store an entity";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Entities];
+    const TEXT_ONLY: bool = true;
+    type Answer = StoredAnswer;
+
+    fn run(self, cx: &Context) -> Result<StoredAnswer> {
+        let knowledge = cx.knowledge()?;
+        let note = cx.note(Self::NAME, &self.guard);
+        let dated = self.source.is_some() || self.valid_from.is_some();
+        let date = dated.then(|| format!("{:.0}", knowledge.memory().clock().now()));
+        let facts = Facts { source: self.source, date, valid_from: self.valid_from, ..Facts::default() };
+        let said = self.observations.into_iter().map(|text| Observation { text, facts: facts.clone() });
+        let observations: Vec<Observation> = said.collect();
+        if let Some(version) = &self.guard.expect {
+            let there = knowledge.load(&self.name, self.kind.as_deref())?.map(|loaded| loaded.version);
+            if !there.is_some_and(|there| version.len() >= 8 && there.as_str().starts_with(version.as_str()))
+            {
+                let message = format!("the entity `{}` is not at version {version}", self.name);
+                return Err(Error::new(Kind::Conflict, message)
+                    .code(memgrove::error::code::VERSION_MISMATCH)
+                    .hint("read it again and repeat the change on what is there now"));
+            }
+        }
+        if let Some(old) = &self.supersedes {
+            let [new] = observations.as_slice() else {
+                return Err(Error::new(Kind::Invalid, "one observation takes the place of another")
+                    .hint("give exactly one observation with `supersedes`"));
+            };
+            knowledge.supersede(note.clone(), &self.name, old, new)?;
+        }
+        let entity = Entity {
+            name: self.name,
+            kind: self.kind.unwrap_or_default(),
+            observations,
+            tags: self.tags,
+            relations: self.relations.into_iter().map(Into::into).collect(),
+            ..Entity::default()
+        };
+        let how = if self.replace { How::Replace } else { How::Merge };
+        let note =
+            if self.supersedes.is_some() { memgrove::backend::Note { key: None, ..note } } else { note };
+        Ok(StoredAnswer::new(knowledge.store(note, &[entity], how)?))
+    }
+
+    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Store many entities as one change
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityBatch {
+    /// As JSON: [{name, type, observations, tags, relations}] [default: standard input]
+    #[arg(long, value_name = "JSON")]
+    #[schemars(with = "Vec<Value>", required)]
+    entities: Option<Value>,
+    /// A file with the JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "entities")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for EntityBatch {
+    const NAME: &'static str = "entity_batch";
+    const TITLE: &'static str = "Store many entities";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = StoredAnswer;
+
+    fn run(self, cx: &Context) -> Result<StoredAnswer> {
+        let wrong =
+            |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
+        let given = match self.entities {
+            Some(Value::String(text)) => serde_json::from_str(&text).map_err(wrong)?,
+            Some(value) => value,
+            None => serde_json::from_slice(&cx.text(None, self.from.as_deref())?).map_err(wrong)?,
+        };
+        let entities: Vec<Entity> = serde_json::from_value(given).map_err(wrong)?;
+        let note = cx.note(Self::NAME, &self.guard);
+        Ok(StoredAnswer::new(cx.knowledge()?.store(note, &entities, How::Merge)?))
+    }
+
+    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Delete an entity (undo brings it back)
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityDelete {
+    /// Its name
+    name: String,
+    /// Its type, where several have the name
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+/// What was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeletedAnswer {
+    deleted: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl Verb for EntityDelete {
+    const NAME: &'static str = "entity_delete";
+    const TITLE: &'static str = "Delete an entity";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    type Answer = DeletedAnswer;
+
+    fn run(self, cx: &Context) -> Result<DeletedAnswer> {
+        let note = cx.note(Self::NAME, &self.guard);
+        let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref())?;
+        let folder = done.outcome.parent().unwrap_or_default();
+        let change = done.change.map(|change| change.as_str().to_owned());
+        Ok(DeletedAnswer { deleted: format!("entity:{}/{}", folder.name(), self.name), change })
+    }
+
+    fn show(answer: &DeletedAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.put("deleted ")?;
+        page.ink(Ink::Strong, &answer.deleted)?;
+        let change = answer.change.as_deref().map_or(String::new(), |change| format!(" (change {change})"));
+        page.ink(Ink::Dim, &change)?;
+        page.put("\n")
+    }
+}
+
+/// Keep what was learned from a mistake
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityLearn {
+    /// What kind of mistake
+    error_type: String,
+    /// The error itself
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    error: String,
+    /// What was being done
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    context: String,
+    /// What was learned
+    #[arg(long)]
+    lesson: String,
+    /// How to prevent it
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    prevention: String,
+    /// Who learned it
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    role: String,
+    /// What kind of task it was
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    task_type: String,
+}
+
+impl Verb for EntityLearn {
+    const NAME: &'static str = "entity_learn";
+    const TITLE: &'static str = "Keep a lesson";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = StoredAnswer;
+
+    fn run(self, cx: &Context) -> Result<StoredAnswer> {
+        let EntityLearn { error_type, error, context, lesson, prevention, role, task_type } = self;
+        let learning = Learning { error_type, error, context, role, task_type, lesson, prevention };
+        let note = cx.note(Self::NAME, &Guard::default());
+        Ok(StoredAnswer::new(cx.knowledge()?.store_learning(note, &learning)?))
+    }
+
+    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Keep how a role stands, instead of how it stood
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityRole {
+    /// The role
+    role: String,
+    /// Its process score
+    #[arg(long, default_value_t, allow_hyphen_values = true)]
+    #[serde(default)]
+    p: i64,
+    /// Its quality score
+    #[arg(long, default_value_t, allow_hyphen_values = true)]
+    #[serde(default)]
+    q: i64,
+    /// What it is working on
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    active_context: String,
+    /// How many tasks it has done
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    tasks: usize,
+}
+
+impl Verb for EntityRole {
+    const NAME: &'static str = "entity_role";
+    const TITLE: &'static str = "Keep a role's state";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = StoredAnswer;
+
+    fn run(self, cx: &Context) -> Result<StoredAnswer> {
+        let EntityRole { role, p, q, active_context, tasks } = self;
+        let note = cx.note(Self::NAME, &Guard::default());
+        let state = RoleState { role, p, q, active_context, tasks };
+        Ok(StoredAnswer::new(cx.knowledge()?.store_role_state(note, &state)?))
+    }
+
+    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Keep something that works
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityPattern {
+    /// What kind of pattern
+    #[serde(rename = "type")]
+    kind: String,
+    /// Its name
+    name: String,
+    /// What it is
+    #[arg(long)]
+    description: String,
+    /// Where it applies
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    context: String,
+    /// What comes of it
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    outcome: String,
+    /// What to do
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    instructions: String,
+    /// What it belongs to
+    #[arg(long, default_value = "", hide_default_value = true)]
+    #[serde(default)]
+    category: String,
+}
+
+impl Verb for EntityPattern {
+    const NAME: &'static str = "entity_pattern";
+    const TITLE: &'static str = "Keep a pattern";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = StoredAnswer;
+
+    fn run(self, cx: &Context) -> Result<StoredAnswer> {
+        let EntityPattern { kind, name, description, context, outcome, instructions, category } = self;
+        let pattern = Pattern { kind, name, description, context, outcome, instructions, category };
+        let note = cx.note(Self::NAME, &Guard::default());
+        Ok(StoredAnswer::new(cx.knowledge()?.store_pattern(note, &pattern)?))
+    }
+
+    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}

@@ -1,0 +1,366 @@
+//! Getting entities back: by name, by words, along relations. Answers fit a budget and are sent
+//! once, as text.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use memgrove::shapes::entities::{Direction, Entity, Facts, Found, Hit, Match, Walk};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::address;
+use crate::context::{Context, Input};
+use crate::page::{Ink, Page};
+use crate::portion;
+use crate::verbs::{Effect, On, Verb};
+
+/// What answers cost an agent at most, in tokens, unless it asks for more.
+const SEARCH_TOKENS_MAX: usize = 400;
+const LOAD_TOKENS_MAX: usize = 4_000;
+const WALK_TOKENS_MAX: usize = 600;
+/// How many hits show what they say; the others only their names.
+const SHOWN_MAX: usize = 3;
+/// How many more are named where none matches as a whole.
+const NAMED_MAX: usize = 8;
+/// What part of the best hit's rank another must have to be worth its tokens.
+const RANK_MIN: f32 = 0.5;
+/// How much of an observation a hit shows, in characters.
+const SNIPPET_CHARS_MAX: usize = 70;
+
+/// Find entities by words or a question
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntitySearch {
+    /// Words, a question, or nothing for the newest
+    #[arg(default_value = "", hide_default_value = true)]
+    query: String,
+    /// Only of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    /// What held on this date
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
+    /// At most so many tokens
+    #[arg(long)]
+    budget: Option<usize>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SearchAnswer {
+    hits: Vec<SearchHit>,
+    /// More that match, by address alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<String>,
+    /// All that match, shown or not.
+    total: usize,
+    /// Of these, those left out because others match as a whole.
+    weaker: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SearchHit {
+    address: String,
+    date: String,
+    text: String,
+    /// Observations that are not shown.
+    others: usize,
+}
+
+impl Verb for EntitySearch {
+    const NAME: &'static str = "entity_search";
+    const TITLE: &'static str = "Find entities";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Entities];
+    const TEXT_ONLY: bool = true;
+    type Answer = SearchAnswer;
+
+    fn run(self, cx: &Context) -> Result<SearchAnswer> {
+        let wanted = Match { query: self.query, kind: self.kind, as_of: self.as_of };
+        let mut found = cx.reading_knowledge()?.search(&wanted)?;
+        let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
+        let total = found.len();
+        let whole = found.iter().any(|hit| hit.whole);
+        let best = found.first().map_or(0.0, |hit| hit.rank);
+        // Where the whole query stands in some, those that share a word with it are noise.
+        found.retain(|hit| if whole { hit.whole } else { hit.rank >= best * RANK_MIN });
+        let weaker = total - found.len();
+        let most = if whole { usize::MAX } else { SHOWN_MAX + NAMED_MAX };
+        let (mut spent, mut hits, mut more) = (0, Vec::new(), Vec::new());
+        for (index, hit) in found.iter().take(most).enumerate() {
+            if index < SHOWN_MAX {
+                let shown = shown(hit, &wanted.query);
+                let cost = portion::tokens(&shown.address) + portion::tokens(&shown.text) + 8;
+                if index == 0 || spent + cost <= budget {
+                    spent += cost;
+                    hits.push(shown);
+                    continue;
+                }
+            }
+            let named = address(&hit.entity.kind, &hit.entity.name);
+            spent += portion::tokens(&hit.entity.name) + 1;
+            if spent > budget {
+                break;
+            }
+            more.push(named);
+        }
+        Ok(SearchAnswer { hits, more, total, weaker })
+    }
+
+    fn show(answer: &SearchAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for hit in &answer.hits {
+            page.ink(Ink::Dim, &format!("{} ", hit.date))?;
+            page.ink(Ink::Strong, &hit.address)?;
+            let others = if hit.others > 0 { format!(" (+{})", hit.others) } else { String::new() };
+            page.line(&format!(" {}{others}", hit.text))?;
+        }
+        let mut more: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for address in &answer.more {
+            let (folder, name) = address.split_once('/').unwrap_or(("", address));
+            more.entry(folder).or_default().push(name);
+        }
+        for (folder, names) in more {
+            page.line(&format!("also {folder}/ {}", names.join(", ")))?;
+        }
+        let left = answer.total - answer.hits.len() - answer.more.len() - answer.weaker;
+        match (left, answer.weaker) {
+            _ if answer.total == 0 => page.ink(Ink::Dim, "nothing found\n"),
+            (0, 0) => Ok(()),
+            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weaker left out]\n")),
+            (left, _) => page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or say more]\n")),
+        }
+    }
+}
+
+fn shown(hit: &Hit, query: &str) -> SearchHit {
+    let entity = &hit.entity;
+    let best = hit.best.and_then(|best| entity.observations.get(best));
+    let date = best.and_then(|best| best.facts.date.as_deref()).or(entity.updated.as_deref());
+    let date = date.or(entity.created.as_deref()).unwrap_or("undated");
+    SearchHit {
+        address: address(&entity.kind, &entity.name),
+        date: date.get(..10).unwrap_or(date).to_owned(),
+        text: best.map_or(String::new(), |best| snippet(&best.text, query)),
+        others: entity.observations.len().saturating_sub(1),
+    }
+}
+
+/// The part of a text where the query stands, or else its beginning, on one line.
+fn snippet(text: &str, query: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let chars = line.chars().count();
+    if chars <= SNIPPET_CHARS_MAX {
+        return line;
+    }
+    let stands = line.to_lowercase().find(&query.trim().to_lowercase()).unwrap_or(0);
+    let before = line.char_indices().take_while(|(at, _)| *at < stands).count();
+    let start = before.saturating_sub(SNIPPET_CHARS_MAX / 4).min(chars - SNIPPET_CHARS_MAX);
+    let part: String = line.chars().skip(start).take(SNIPPET_CHARS_MAX).collect();
+    let (head, tail) =
+        (if start > 0 { "…" } else { "" }, if start + SNIPPET_CHARS_MAX < chars { "…" } else { "" });
+    format!("{head}{}{tail}", part.trim())
+}
+
+/// Load entities by name, with all that holds of them
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityLoad {
+    /// Their names
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Only of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    /// What held on this date
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
+    /// At most so many tokens
+    #[arg(long)]
+    budget: Option<usize>,
+}
+
+/// Entities that were loaded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LoadAnswer {
+    #[schemars(with = "Vec<serde_json::Value>")]
+    entities: Vec<LoadedEntity>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct LoadedEntity {
+    address: String,
+    version: String,
+    #[serde(flatten)]
+    entity: Entity,
+}
+
+impl Verb for EntityLoad {
+    const NAME: &'static str = "entity_load";
+    const TITLE: &'static str = "Load entities";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Entities];
+    const TEXT_ONLY: bool = true;
+    type Answer = LoadAnswer;
+
+    fn run(self, cx: &Context) -> Result<LoadAnswer> {
+        let knowledge = cx.reading_knowledge()?;
+        let today = format!("{:.6}", knowledge.memory().clock().now());
+        let budget = match (self.budget, cx.input) {
+            (Some(budget), _) => budget,
+            (None, Input::None) => LOAD_TOKENS_MAX,
+            (None, Input::Terminal) => usize::MAX,
+        };
+        let (mut entities, mut unknown, mut spent, mut cut) = (Vec::new(), Vec::new(), 0, 0);
+        for name in &self.names {
+            let loaded = match &self.kind {
+                Some(kind) => knowledge.load(name, Some(kind))?,
+                None => knowledge.load_from_memory(name)?.filter(|loaded| loaded.found != Found::Search),
+            };
+            let Some(loaded) = loaded else {
+                unknown.push(name.clone());
+                continue;
+            };
+            let mut entity = Entity::clone(&loaded.entity).holding(&today, self.as_of.as_deref());
+            let all = entity.observations.len();
+            entity.observations.retain(|observation| {
+                spent += portion::tokens(&observation.text) + 2;
+                spent <= budget
+            });
+            cut += all - entity.observations.len();
+            let address = address(&entity.kind, &entity.name);
+            entities.push(LoadedEntity { address, version: loaded.version.as_str().to_owned(), entity });
+        }
+        if entities.is_empty() {
+            let message = format!("there is no entity `{}`", unknown.join("`, `"));
+            return Err(
+                Error::new(Kind::NotFound, message).hint("`memgrove entity search` finds entities by words")
+            );
+        }
+        let left_out = (cut > 0).then(|| format!("{cut} observations left out: raise the budget"));
+        Ok(LoadAnswer { entities, unknown, left_out })
+    }
+
+    fn show(answer: &LoadAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for LoadedEntity { address, version, entity } in &answer.entities {
+            page.ink(Ink::Strong, address)?;
+            let day = entity.updated.as_deref().and_then(|updated| updated.get(..10)).unwrap_or("undated");
+            page.ink(
+                Ink::Dim,
+                &format!("  updated {day}, version {}\n", crate::verbs::file::short(version)),
+            )?;
+            if !entity.tags.is_empty() {
+                page.line(&format!("tags: {}", entity.tags.join(", ")))?;
+            }
+            for (observation, number) in entity.observations.iter().zip(1..) {
+                page.put(&format!("{number}. {}", observation.text))?;
+                page.ink(Ink::Dim, &remark(&observation.facts))?;
+                page.put("\n")?;
+            }
+            for relation in &entity.relations {
+                page.line(&format!("- {}: {}", relation.kind, relation.to))?;
+            }
+        }
+        if !answer.unknown.is_empty() {
+            page.ink(Ink::Warning, &format!("[unknown: {}]\n", answer.unknown.join(", ")))?;
+        }
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
+    }
+}
+
+/// What is known about an observation, in brackets.
+fn remark(facts: &Facts) -> String {
+    let parts = [("since", &facts.valid_from), ("until", &facts.valid_until), ("source", &facts.source)];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// Follow relations from an entity to its neighbours
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct EntityWalk {
+    /// Where to start
+    name: String,
+    /// How many relations away
+    #[arg(long, default_value_t = 1)]
+    #[serde(default = "one")]
+    depth: usize,
+    /// Only along relations of this type
+    #[arg(long, value_name = "TYPE")]
+    relation: Option<String>,
+    /// out, in or both
+    #[arg(long, value_parser = direction, default_value = "both")]
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    direction: Direction,
+    /// What held on this date
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
+    /// At most so many tokens
+    #[arg(long)]
+    budget: Option<usize>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn direction(text: &str) -> Result<Direction, String> {
+    match text {
+        "out" => Ok(Direction::Out),
+        "in" => Ok(Direction::In),
+        "both" => Ok(Direction::Both),
+        _ => Err(format!("`{text}` is not out, in or both")),
+    }
+}
+
+/// Relations that were followed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WalkAnswer {
+    #[schemars(with = "Vec<serde_json::Value>")]
+    steps: Vec<memgrove::shapes::entities::Step>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+impl Verb for EntityWalk {
+    const NAME: &'static str = "entity_walk";
+    const TITLE: &'static str = "Follow relations";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Entities];
+    const TEXT_ONLY: bool = true;
+    type Answer = WalkAnswer;
+
+    fn run(self, cx: &Context) -> Result<WalkAnswer> {
+        let budget = self.budget.unwrap_or(WALK_TOKENS_MAX);
+        let EntityWalk { name: from, depth, relation: kind, direction, as_of, .. } = self;
+        let mut steps = cx.reading_knowledge()?.walk(&Walk { from, depth, kind, direction, as_of })?;
+        let (all, mut spent) = (steps.len(), 0);
+        steps.retain(|step| {
+            spent +=
+                portion::tokens(&step.from) + portion::tokens(&step.kind) + portion::tokens(&step.to) + 4;
+            spent <= budget
+        });
+        let left = all - steps.len();
+        let left_out =
+            (left > 0).then(|| format!("{left} more relations: raise the budget, or name a relation"));
+        Ok(WalkAnswer { steps, left_out })
+    }
+
+    fn show(answer: &WalkAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        for step in &answer.steps {
+            let indent = "  ".repeat(step.depth.saturating_sub(1));
+            let unknown = if step.known { "" } else { " (not known)" };
+            page.line(&format!("{indent}{} -{}-> {}{unknown}", step.from, step.kind, step.to))?;
+        }
+        if answer.steps.is_empty() && answer.left_out.is_none() {
+            page.ink(Ink::Dim, "no relations\n")?;
+        }
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
+    }
+}

@@ -1,0 +1,71 @@
+//! Entities under many processes: nothing is lost, and the lists for people are true at the end.
+
+use std::thread;
+
+use serde_json::json;
+
+use super::mcp::Connection;
+use super::sandbox::Sandbox;
+
+const WRITERS: usize = 8;
+const WRITES: usize = 15;
+
+#[test]
+fn eight_processes_lose_no_observation_and_no_entity() {
+    let sandbox = Sandbox::new();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                for write in 0..WRITES {
+                    let said = format!("said {writer}-{write}");
+                    sandbox.run(&["entity", "store", "Shared", "--type", "Thing", "-o", &said]).ok();
+                    let own = format!("own {writer} {write}");
+                    sandbox.run(&["entity", "store", &own, "--type", "Thing", "-o", &said]).ok();
+                }
+            });
+        }
+    });
+    let shared = sandbox.run(&["entity", "load", "Shared"]).ok();
+    for writer in 0..WRITERS {
+        for write in 0..WRITES {
+            assert_eq!(shared.matches(&format!("said {writer}-{write}\n")).count(), 1, "{shared}");
+        }
+    }
+    let index =
+        std::fs::read_to_string(sandbox.store().join("knowledge/indexes/by-name.md")).expect("an index");
+    assert!(index.contains(&format!("**Count:** {} entities", WRITERS * WRITES + 1)), "{index}");
+    assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+    let after =
+        std::fs::read_to_string(sandbox.store().join("knowledge/indexes/by-name.md")).expect("an index");
+    assert_eq!(after, index, "a true index is left alone");
+}
+
+#[test]
+fn servers_share_a_store_and_see_each_other_at_once() {
+    let sandbox = Sandbox::new();
+    let mut one = Connection::new(&sandbox, &["--tools", "kg"]);
+    let mut two = Connection::new(&sandbox, &["--tools", "kg"]);
+    for round in 0..20 {
+        let name = format!("round {round}");
+        let entity = json!({"entities": [{"name": name, "entityType": "t", "observations": ["x"]}]});
+        let (writer, reader) = if round % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
+        assert_eq!(writer.call("create_entities", entity)["structuredContent"]["entities"][0]["name"], name);
+        let found = reader.call("search_nodes", json!({"query": name}));
+        assert_eq!(found["structuredContent"]["entities"][0]["name"], name, "{found}");
+    }
+    let file = sandbox.store().join("knowledge/entities/t/round-7.md");
+    let text = std::fs::read_to_string(&file).expect("an entity").replace("1. x", "1. edited by hand");
+    std::fs::write(&file, text).expect("a person may write");
+    // What did not go through memgrove is seen at once in a small store, and soon on a busy machine.
+    let seen = (0..100).any(|_| {
+        thread::sleep(std::time::Duration::from_millis(20));
+        let found = one.call("search_nodes", json!({"query": "by hand"}));
+        found["structuredContent"]["entities"][0]["name"] == "round 7"
+    });
+    assert!(seen, "a hand edit is found");
+    assert_eq!((one.close(), two.close()), (0, 0));
+    let index =
+        std::fs::read_to_string(sandbox.store().join("knowledge/indexes/by-name.md")).expect("an index");
+    assert!(index.contains("**Count:** 20 entities") && index.contains("edited by hand"), "{index}");
+}

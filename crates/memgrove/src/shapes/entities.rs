@@ -1,0 +1,210 @@
+//! What an agent knows, as markdown: one file for each entity, with observations and relations.
+//!
+//! The file of an entity is the truth; see `format` for what it looks like. Planners are pure;
+//! [`Knowledge`] ties them to a [`Memory`](crate::Memory), a catalog of what was read, and the
+//! indexes for people, which are written behind.
+
+mod cache;
+mod catalog;
+mod draft;
+mod escape;
+mod format;
+mod indexes;
+pub mod kg;
+pub mod kg_file;
+mod knowledge;
+mod names;
+mod patterns;
+mod prose;
+mod search;
+mod walk;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result, code};
+
+pub use cache::SessionCache;
+pub use catalog::Catalog;
+pub use draft::{Desk, How, Stored};
+pub use format::Document;
+pub use indexes::Indexes;
+pub use knowledge::{Found, Imported, Knowledge, Loaded};
+pub use names::{file_name, folder_name};
+pub use patterns::{Learning, Pattern, RoleState};
+pub use search::{Hit, Match, SEARCH_HITS_MAX, score};
+pub use walk::{Direction, Step, Walk};
+
+/// Something that is known about: a person, a project, a lesson.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Entity {
+    /// What it is called.
+    pub name: String,
+    /// What kind of thing it is.
+    #[serde(rename = "type", alias = "entityType")]
+    pub kind: String,
+    /// When its file was first written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// When its file last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated: Option<String>,
+    /// Words to find it by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// What is known of it.
+    pub observations: Vec<Observation>,
+    /// How it stands to others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<Relation>,
+}
+
+/// One thing that is known of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Said")]
+pub struct Observation {
+    /// What.
+    pub text: String,
+    /// What is known about the observation itself.
+    #[serde(flatten)]
+    pub facts: Facts,
+}
+
+/// An observation as callers may give it: with its facts, or its text alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Said {
+    Text(String),
+    Whole {
+        text: String,
+        #[serde(flatten)]
+        facts: Facts,
+    },
+}
+
+impl From<Said> for Observation {
+    fn from(said: Said) -> Self {
+        match said {
+            Said::Text(text) => Observation { text, facts: Facts::default() },
+            Said::Whole { text, facts } => Observation { text, facts },
+        }
+    }
+}
+
+impl From<&str> for Observation {
+    fn from(text: &str) -> Self {
+        Observation { text: text.to_owned(), facts: Facts::default() }
+    }
+}
+
+/// How one entity stands to another, which need not exist.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Relation {
+    /// In which way, in active voice.
+    #[serde(rename = "type", alias = "relationType")]
+    pub kind: String,
+    /// The name of the other.
+    pub to: String,
+    /// What is known about the relation itself.
+    #[serde(flatten)]
+    pub facts: Facts,
+}
+
+/// What is known about an observation or a relation. All of it may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// Where it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// When it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// From when on it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<String>,
+    /// Until when it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<String>,
+    /// What has taken its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+}
+
+impl Facts {
+    /// How the facts are called in a file.
+    pub const KEYS: [&str; 5] = ["source", "date", "valid from", "valid until", "superseded by"];
+
+    fn entries(&self) -> [(&'static str, Option<&str>); 5] {
+        let [source, date, from, until, by] = Facts::KEYS;
+        [
+            (source, self.source.as_deref()),
+            (date, self.date.as_deref()),
+            (from, self.valid_from.as_deref()),
+            (until, self.valid_until.as_deref()),
+            (by, self.superseded_by.as_deref()),
+        ]
+    }
+
+    fn entries_mut(&mut self) -> [(&'static str, &mut Option<String>); 5] {
+        let [source, date, from, until, by] = Facts::KEYS;
+        [
+            (source, &mut self.source),
+            (date, &mut self.date),
+            (from, &mut self.valid_from),
+            (until, &mut self.valid_until),
+            (by, &mut self.superseded_by),
+        ]
+    }
+
+    /// Whether it holds: at present with `None`, else on that date (or at that moment).
+    ///
+    /// What was superseded does not hold now; it held in the past where it says until when.
+    pub fn holds(&self, today: &str, as_of: Option<&str>) -> bool {
+        let at = as_of.unwrap_or(today);
+        let since = |date: &Option<String>| date.as_deref().is_none_or(|date| !later(date, at));
+        let until = self.valid_until.as_deref().is_none_or(|until| later(until, at));
+        match as_of {
+            None => self.superseded_by.is_none() && since(&self.valid_from) && until,
+            Some(_) => {
+                let replaced = self.superseded_by.is_some() && self.valid_until.is_none();
+                !replaced && since(&self.date) && since(&self.valid_from) && until
+            }
+        }
+    }
+}
+
+/// Whether a date is after another. A day is over when its last moment is.
+fn later(date: &str, than: &str) -> bool {
+    let shared = date.len().min(than.len());
+    date.as_bytes()[..shared] > than.as_bytes()[..shared]
+}
+
+impl Entity {
+    /// Checks an entity as it is given: it has a name and at least one observation.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is missing.
+    pub fn check(&self) -> Result<()> {
+        let missing = |what: &str, hint: &str| {
+            Err(Error::new(Kind::Invalid, what).code(code::INVALID_ENTITY).hint(hint))
+        };
+        if self.name.trim().is_empty() {
+            return missing("the entity has no name", "give it the name by which it will be looked for");
+        }
+        if self.observations.is_empty() {
+            let what = format!("the entity `{}` has no observations", self.name.escape_debug());
+            return missing(&what, "say at least one thing that is known of it");
+        }
+        Ok(())
+    }
+
+    /// The observations and relations that hold, at present or on a date.
+    #[must_use]
+    pub fn holding(mut self, today: &str, as_of: Option<&str>) -> Self {
+        self.observations.retain(|observation| observation.facts.holds(today, as_of));
+        self.relations.retain(|relation| relation.facts.holds(today, as_of));
+        self
+    }
+}

@@ -1,0 +1,387 @@
+//! A change of entities as it is planned: files are read when they are first touched, each edit
+//! rests on the version that was read, and later steps see earlier ones.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::format::Document;
+use super::names::{CANDIDATES_MIN, candidate, folder_name};
+use super::{Entity, Relation};
+use crate::backend::{Depth, Edit, Expect, Version};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::{Locator, collision_key};
+use crate::memory::Plan;
+use crate::store::Store;
+
+/// Where and when entities are planned.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    /// The folder of all knowledge.
+    pub root: Locator,
+    /// The present moment.
+    pub now: Timestamp,
+    /// How often this has been planned before: from then on a folder is searched for names that
+    /// differ from a new one only in case.
+    pub attempt: u32,
+}
+
+/// What storing does to an entity that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// It adds what is new.
+    #[default]
+    Merge,
+    /// It makes the entity exactly this; when it was created stays.
+    Replace,
+}
+
+/// What came of storing one entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The entity's name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its file.
+    pub path: Locator,
+    /// Whether the file was made now.
+    pub created: bool,
+    /// How many observations were added.
+    pub added: usize,
+}
+
+impl Desk {
+    /// The folder of the entities' files.
+    pub fn entities(&self) -> Locator {
+        beneath(&self.root, "entities")
+    }
+
+    /// The folder of relations that start at an entity that does not exist.
+    pub(super) fn loose(&self) -> Locator {
+        beneath(&self.root, "loose")
+    }
+}
+
+pub(super) fn beneath(root: &Locator, name: &str) -> Locator {
+    root.child(name).unwrap_or_else(|_| root.clone())
+}
+
+/// A change that is being planned.
+pub(super) struct Draft<'a> {
+    store: &'a Store,
+    desk: &'a Desk,
+    files: BTreeMap<Locator, Option<File>>,
+    /// Which files existed before, at which version.
+    before: HashMap<Locator, Option<Version>>,
+    changed: BTreeSet<Locator>,
+    /// Names in a folder by how a careless file system compares them.
+    names: HashMap<Locator, HashSet<String>>,
+    ticks: i64,
+}
+
+/// One file of the draft.
+#[derive(Clone)]
+pub(super) struct File {
+    pub(super) entity: Entity,
+    document: Document,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(store: &'a Store, desk: &'a Desk) -> Self {
+        Draft {
+            store,
+            desk,
+            files: BTreeMap::new(),
+            before: HashMap::new(),
+            changed: BTreeSet::new(),
+            names: HashMap::new(),
+            ticks: 0,
+        }
+    }
+
+    /// A moment that is later than every one that this draft gave before.
+    pub(super) fn tick(&mut self) -> String {
+        let now = self.desk.now.as_microsecond() + self.ticks;
+        self.ticks += 1;
+        let moment = Timestamp::from_microsecond(now).unwrap_or(self.desk.now);
+        format!("{moment:.6}")
+    }
+
+    /// The entity in a file; `None` where nothing is, or what is no text.
+    pub(super) fn read(&mut self, at: &Locator) -> Result<Option<&Entity>> {
+        if !self.files.contains_key(at) {
+            let content = self.store.read_optional(at)?;
+            self.before.insert(at.clone(), content.as_ref().map(|content| content.version.clone()));
+            let file = content.and_then(|content| {
+                let document = Document::parse(&String::from_utf8(content.bytes).ok()?);
+                let entity = entity_at(at, &document);
+                Some(File { entity, document })
+            });
+            self.files.insert(at.clone(), file);
+        }
+        Ok(self.files[at].as_ref().map(|file| &file.entity))
+    }
+
+    /// Whether anything at all is in a place.
+    fn is_taken(&mut self, at: &Locator) -> Result<bool> {
+        self.read(at)?;
+        let deleted = self.changed.contains(at) && self.files[at].is_none();
+        Ok(self.files[at].is_some() || (self.before[at].is_some() && !deleted))
+    }
+
+    /// The files of the entities of this name, in the folder of a type or in all of them.
+    pub(super) fn find(&mut self, kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
+        let mut found = Vec::new();
+        for folder in self.folders(kind)? {
+            for at in self.find_in(&folder, name)? {
+                if self.read(&at)?.is_some_and(|entity| is_kind(entity, kind)) {
+                    found.push(at);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The files of the entities of this name in one folder.
+    pub(super) fn find_in(&mut self, folder: &Locator, name: &str) -> Result<Vec<Locator>> {
+        let mut found = Vec::new();
+        for index in 0.. {
+            let at = folder.child(candidate(name, index))?;
+            match self.read(&at)? {
+                Some(entity) if entity.name == name => found.push(at),
+                None if index + 1 >= CANDIDATES_MIN => break,
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn folders(&mut self, kind: Option<&str>) -> Result<BTreeSet<Locator>> {
+        let entities = self.desk.entities();
+        if let Some(kind) = kind {
+            return Ok(BTreeSet::from([entities.child(folder_name(kind))?]));
+        }
+        let listed = self.store.backend().list(&entities, Depth::Children)?;
+        let there = listed.into_iter().filter(|info| info.is_dir()).map(|info| info.locator);
+        let made = self.files.keys().filter_map(Locator::parent).filter(|folder| folder.is_within(&entities));
+        Ok(there.chain(made).collect())
+    }
+
+    /// Makes a file for a new entity. Relations that were waiting for it become its own.
+    pub(super) fn create(&mut self, mut entity: Entity) -> Result<Locator> {
+        let waiting = self.find_loose(&entity.name)?;
+        for at in &waiting {
+            if let Some(loose) = self.read(at)?.cloned() {
+                let mut relations = loose.relations;
+                relations.append(&mut entity.relations);
+                entity.relations = relations;
+            }
+            self.delete(at)?;
+        }
+        let folder = self.desk.entities().child(folder_name(&entity.kind))?;
+        let document = Document::new(&entity);
+        self.place(&folder, File { entity, document })
+    }
+
+    fn place(&mut self, folder: &Locator, file: File) -> Result<Locator> {
+        let mut index = 0;
+        let at = loop {
+            let at = folder.child(candidate(&file.entity.name, index))?;
+            if !self.is_taken(&at)? && !self.has_twin(folder, &at)? {
+                break at;
+            }
+            index += 1;
+        };
+        self.names.entry(folder.clone()).or_default().insert(collision_key(at.name()));
+        self.changed.insert(at.clone());
+        self.files.insert(at.clone(), Some(file));
+        Ok(at)
+    }
+
+    /// Whether a name is there that differs only in case. The first attempt leaves it to the
+    /// backend to find out; a listing costs time in a large folder.
+    fn has_twin(&mut self, folder: &Locator, at: &Locator) -> Result<bool> {
+        if self.desk.attempt > 0 && !self.names.contains_key(folder) {
+            let listed = self.store.list(folder)?;
+            let names = listed.iter().map(|at| collision_key(at.name())).collect();
+            self.names.insert(folder.clone(), names);
+        }
+        Ok(self.names.get(folder).is_some_and(|names| names.contains(&collision_key(at.name()))))
+    }
+
+    /// The files that hold relations of an entity that does not exist.
+    pub(super) fn find_loose(&mut self, name: &str) -> Result<Vec<Locator>> {
+        self.find_in(&self.desk.loose(), name)
+    }
+
+    /// Adds relations that start at an entity that does not exist.
+    pub(super) fn add_loose(&mut self, name: &str, relations: Vec<Relation>) -> Result<Locator> {
+        if let Some(at) = self.find_loose(name)?.into_iter().next() {
+            self.change(&at, |entity| entity.relations.extend(relations))?;
+            return Ok(at);
+        }
+        let entity = Entity { name: name.to_owned(), relations, ..Entity::default() };
+        let mut document = Document::loose(name);
+        document.update(&entity);
+        self.place(&self.desk.loose(), File { entity, document })
+    }
+
+    /// Changes an entity. One that stays as it was is not written.
+    pub(super) fn change(&mut self, at: &Locator, edit: impl FnOnce(&mut Entity)) -> Result<()> {
+        self.read(at)?;
+        let Some(Some(file)) = self.files.get(at) else { return Ok(()) };
+        let mut file = file.clone();
+        edit(&mut file.entity);
+        if Some(&file.entity) == self.files[at].as_ref().map(|old| &old.entity) {
+            return Ok(());
+        }
+        if file.entity.updated.is_some() || !file.document.is_ordinary() {
+            let loose = at.is_within(&self.desk.loose());
+            file.entity.updated = if loose { None } else { Some(self.tick()) };
+        }
+        file.document.update(&file.entity);
+        self.changed.insert(at.clone());
+        self.files.insert(at.clone(), Some(file));
+        Ok(())
+    }
+
+    /// Removes a file.
+    pub(super) fn delete(&mut self, at: &Locator) -> Result<()> {
+        self.read(at)?;
+        self.changed.insert(at.clone());
+        self.files.insert(at.clone(), None);
+        if let Some(names) = at.parent().and_then(|folder| self.names.get_mut(&folder)) {
+            names.remove(&collision_key(at.name()));
+        }
+        Ok(())
+    }
+
+    /// Stores one entity that is valid.
+    pub(super) fn store(&mut self, given: &Entity, how: How) -> Result<Stored> {
+        given.check()?;
+        let mut given = tidied(given);
+        if given.kind.is_empty() && self.find(None, &given.name)?.is_empty() {
+            "general".clone_into(&mut given.kind);
+        }
+        let kind = (!given.kind.is_empty()).then(|| given.kind.clone());
+        self.merge(given, kind.as_deref(), how)
+    }
+
+    /// Stores one entity, whatever it is, in one of this type that is there already.
+    pub(super) fn merge(&mut self, given: Entity, kind: Option<&str>, how: How) -> Result<Stored> {
+        let there = self.find(kind, &given.name)?.into_iter().next();
+        let Some(at) = there else {
+            let (now, added) = (self.tick(), given.observations.len());
+            let kind = given.kind;
+            let dated = |mut relation: Relation| {
+                relation.facts.date.get_or_insert_with(|| now.clone());
+                relation
+            };
+            let relations = given.relations.into_iter().map(dated).collect();
+            let name = given.name.clone();
+            let created = given.created.unwrap_or_else(|| now.clone());
+            let entity = Entity {
+                kind: kind.clone(),
+                created: Some(created),
+                updated: Some(now.clone()),
+                relations,
+                ..Entity {
+                    name: given.name,
+                    tags: given.tags,
+                    observations: given.observations,
+                    ..Entity::default()
+                }
+            };
+            let path = self.create(entity)?;
+            return Ok(Stored { name, kind, path, created: true, added });
+        };
+        let now = self.tick();
+        let old = self.read(&at)?.cloned().unwrap_or_default();
+        let stored = combined(&old, given, how, &now);
+        let added = stored
+            .observations
+            .iter()
+            .filter(|new| !old.observations.iter().any(|o| o.text == new.text))
+            .count();
+        let (name, kind) = (old.name, stored.kind.clone());
+        self.change(&at, |entity| *entity = stored)?;
+        Ok(Stored { name, kind, path: at, created: false, added })
+    }
+
+    /// What is to be written.
+    pub(super) fn into_plan<T>(self, outcome: T) -> Plan<T> {
+        let mut edits = Vec::new();
+        for at in &self.changed {
+            let before = self.before.get(at).cloned().flatten();
+            match (&self.files[at], before) {
+                (Some(file), before) => {
+                    let expect = before.map_or(Expect::Absent, Expect::At);
+                    edits.push(Edit::Write {
+                        at: at.clone(),
+                        bytes: file.document.print().into_bytes(),
+                        expect,
+                    });
+                }
+                (None, Some(before)) => {
+                    edits.push(Edit::Delete { at: at.clone(), expect: Expect::At(before) })
+                }
+                (None, None) => {}
+            }
+        }
+        Plan { edits, outcome }
+    }
+}
+
+/// The entity that a file says.
+pub(super) fn entity_at(at: &Locator, document: &Document) -> Entity {
+    let folder = at.parent().unwrap_or_default();
+    let stem = at.name().strip_suffix(".md").unwrap_or(at.name());
+    document.entity(folder.name(), stem)
+}
+
+fn is_kind(entity: &Entity, kind: Option<&str>) -> bool {
+    kind.is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase())
+}
+
+fn tidied(given: &Entity) -> Entity {
+    let mut entity = given.clone();
+    entity.tags.retain(|tag| !tag.trim().is_empty());
+    entity.kind = entity.kind.trim().to_owned();
+    entity
+}
+
+/// What an entity becomes.
+fn combined(old: &Entity, given: Entity, how: How, now: &str) -> Entity {
+    let mut relations = if how == How::Merge { old.relations.clone() } else { Vec::new() };
+    for mut relation in given.relations {
+        let same = |r: &&Relation| (&r.kind, &r.to) == (&relation.kind, &relation.to);
+        if relations.iter().any(|r| same(&r)) {
+            continue;
+        }
+        match old.relations.iter().find(same) {
+            Some(known) => relations.push(known.clone()),
+            None => {
+                relation.facts.date.get_or_insert_with(|| now.to_owned());
+                relations.push(relation);
+            }
+        }
+    }
+    let mut entity = Entity { relations, ..old.clone() };
+    match how {
+        How::Merge => {
+            let is_new = |o: &super::Observation| !old.observations.iter().any(|known| known.text == o.text);
+            entity.observations.extend(given.observations.into_iter().filter(is_new));
+            entity.tags.extend(given.tags.into_iter().filter(|tag| !old.tags.contains(tag)));
+        }
+        How::Replace => {
+            entity.observations = given.observations;
+            entity.tags = given.tags;
+            entity.kind = if given.kind.is_empty() { entity.kind } else { given.kind };
+        }
+    }
+    entity
+}

@@ -1,0 +1,157 @@
+//! Finding entities: ranked by words, by the whole query as it stands, and by the plain scores
+//! 100, 50 and 25 for the name and the type.
+
+use std::sync::Arc;
+
+use super::Entity;
+use super::catalog::{Card, Shelf};
+use super::words::{Index, asked, overlap};
+use crate::locator::Locator;
+
+/// How many entities a plain search gives.
+pub const SEARCH_HITS_MAX: usize = 30;
+/// For how many hits the best observation is looked for.
+const EXPLAINED_MAX: usize = 50;
+/// What the whole query is worth where it stands in an entity.
+const PHRASE: f32 = 4.0;
+/// What one point of the plain score is worth.
+const POINT: f32 = 0.1;
+
+/// One entity that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Its file.
+    pub path: Locator,
+    /// The entity, with what holds of it.
+    pub entity: Arc<Entity>,
+    /// Its plain score: 100 for the name itself, 50 for a part of it, and 25 for the type.
+    pub score: u32,
+    /// How well it answers, to be compared with the other hits of the same search.
+    pub rank: f32,
+    /// Whether the whole query stands in its name, its type or an observation.
+    pub whole: bool,
+    /// The observation that answers best, by its number from 0.
+    pub best: Option<usize>,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default)]
+pub struct Match {
+    /// The words, or the beginning of a question; empty for everything, newest first.
+    pub query: String,
+    /// Only entities of this type.
+    pub kind: Option<String>,
+    /// What held on this date, instead of now.
+    pub as_of: Option<String>,
+}
+
+/// The plain score of an entity for a query.
+pub fn score(name: &str, kind: &str, query: &str) -> u32 {
+    let (name, lower) = (name.to_lowercase(), query.to_lowercase());
+    let named = match name == lower {
+        true => 100,
+        false if name.contains(&lower) => 50,
+        false => 0,
+    };
+    named + if !kind.is_empty() && query.contains(kind) { 25 } else { 0 }
+}
+
+/// The entities that match, best first.
+pub(super) fn ranked(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
+    let fits = |entity: &Entity| {
+        wanted.kind.as_ref().is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase())
+    };
+    let query = wanted.query.trim();
+    if query.is_empty() {
+        let mut all: Vec<_> =
+            shelf.cards.iter().filter(|(_, card)| !card.loose && fits(&card.entity)).collect();
+        all.sort_by(|a, b| (&b.1.entity.updated, a.0).cmp(&(&a.1.entity.updated, b.0)));
+        let hit = |at: &Locator, entity: Arc<Entity>| {
+            let best = entity.observations.len().checked_sub(1);
+            Hit { path: at.clone(), entity, score: 0, rank: 0.0, whole: false, best }
+        };
+        return all.into_iter().map(|(at, card)| hit(at, seen(card, wanted, today))).collect();
+    }
+    let mut found = match &wanted.as_of {
+        None => present(shelf, query),
+        Some(_) => past(shelf, wanted, query, today),
+    };
+    found.retain(|(_, entity, ..)| fits(entity));
+    found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+    let words = asked(query);
+    let hits = found.into_iter().enumerate().map(|(index, (at, entity, rank, whole))| {
+        let points = score(&entity.name, &entity.kind, query);
+        let best = if index < EXPLAINED_MAX { best(&entity, query, &words) } else { None };
+        Hit { path: at.clone(), entity, score: points, rank, whole, best }
+    });
+    hits.collect()
+}
+
+/// A file, what is seen of its entity, its rank, and whether the whole query stands in it.
+type Scored<'a> = Vec<(&'a Locator, Arc<Entity>, f32, bool)>;
+
+fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
+    let scores = shelf.index.scores(query);
+    let lower = query.to_lowercase();
+    let finder = memchr::memmem::Finder::new(lower.as_bytes());
+    let mut found = Scored::new();
+    let by_place: std::collections::HashMap<&Locator, f32> =
+        scores.iter().filter_map(|(id, score)| Some((shelf.by_id.get(id)?, *score))).collect();
+    for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
+        let words = by_place.get(at).copied();
+        let phrase = finder.find(card.lower.as_bytes()).is_some()
+            && (Arc::ptr_eq(&card.entity, &card.present) || holds_phrase(&card.present, &lower));
+        if words.is_some() || phrase {
+            let rank = words.unwrap_or(0.0) + worth(&card.present, query, phrase);
+            found.push((at, Arc::clone(&card.present), rank, phrase));
+        }
+    }
+    found
+}
+
+/// As [`present`], over what held on a date. Slower: nothing is prepared for it.
+fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Scored<'a> {
+    let (mut index, mut all) = (Index::default(), Vec::new());
+    for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
+        let entity = seen(card, wanted, today);
+        index.add(u32::try_from(all.len()).unwrap_or(u32::MAX), &entity);
+        all.push((at, entity));
+    }
+    let scores = index.scores(query);
+    let lower = query.to_lowercase();
+    let scored = all.into_iter().zip(0u32..).filter_map(|((at, entity), id)| {
+        let phrase = holds_phrase(&entity, &lower);
+        let words = scores.get(&id).copied();
+        let rank = words.unwrap_or(0.0) + worth(&entity, query, phrase);
+        (words.is_some() || phrase).then_some((at, entity, rank, phrase))
+    });
+    scored.collect()
+}
+
+fn seen(card: &Card, wanted: &Match, today: &str) -> Arc<Entity> {
+    match &wanted.as_of {
+        None => Arc::clone(&card.present),
+        Some(date) => Arc::new(Entity::clone(&card.entity).holding(today, Some(date))),
+    }
+}
+
+fn worth(entity: &Entity, query: &str, phrase: bool) -> f32 {
+    let points = score(&entity.name, &entity.kind, query);
+    points as f32 * POINT + if phrase { PHRASE } else { 0.0 }
+}
+
+/// Whether the whole query, in lower case, stands in the name, the type or an observation.
+pub(super) fn holds_phrase(entity: &Entity, lower: &str) -> bool {
+    let fields = [&entity.name, &entity.kind].into_iter();
+    fields
+        .chain(entity.observations.iter().map(|o| &o.text))
+        .any(|field| field.to_lowercase().contains(lower))
+}
+
+/// The observation that answers best: of several, the last, because it is the freshest.
+fn best(entity: &Entity, query: &str, words: &[String]) -> Option<usize> {
+    let lower = query.to_lowercase();
+    let fit =
+        |text: &str| overlap(words, text) + if text.to_lowercase().contains(&lower) { 1_000 } else { 0 };
+    entity.observations.iter().enumerate().max_by_key(|(_, o)| fit(&o.text)).map(|(at, _)| at)
+}

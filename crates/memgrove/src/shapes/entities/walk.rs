@@ -1,0 +1,110 @@
+//! Walking from entity to entity along relations, never twice through the same one.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::catalog::{Card, Shelf};
+
+/// Which way relations are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From an entity to those it names.
+    Out,
+    /// From an entity to those that name it.
+    In,
+    /// Both ways.
+    #[default]
+    Both,
+}
+
+/// How far and along what to walk.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    /// Where to start.
+    pub from: String,
+    /// How many relations away at most.
+    pub depth: usize,
+    /// Only along relations of this type.
+    pub kind: Option<String>,
+    /// Which way.
+    pub direction: Direction,
+    /// Relations that held on this date, instead of now.
+    pub as_of: Option<String>,
+}
+
+/// One relation that was walked along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How far from the start it leads: 1 for the start's own relations.
+    pub depth: usize,
+    /// Where the relation starts.
+    pub from: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it ends.
+    pub to: String,
+    /// When it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Whether the entity that it leads to exists.
+    pub known: bool,
+}
+
+pub(super) fn walk(shelf: &Shelf, walk: &Walk, today: &str) -> Vec<Step> {
+    let mut seen: HashSet<(String, String, String)> = HashSet::new();
+    let mut visited = HashSet::from([walk.from.clone()]);
+    let mut queue = VecDeque::from([(walk.from.clone(), 0)]);
+    let mut steps = Vec::new();
+    while let Some((name, depth)) = queue.pop_front() {
+        if depth >= walk.depth {
+            continue;
+        }
+        for mut step in around(shelf, &name, walk, today) {
+            let key = (step.from.clone(), step.kind.clone(), step.to.clone());
+            if !seen.insert(key) {
+                continue;
+            }
+            step.depth = depth + 1;
+            let next = if step.from == name { step.to.clone() } else { step.from.clone() };
+            step.known = !shelf.named(&next).is_empty();
+            if visited.insert(next.clone()) {
+                queue.push_back((next, depth + 1));
+            }
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+/// The relations at one entity, oldest first.
+fn around(shelf: &Shelf, name: &str, walk: &Walk, today: &str) -> Vec<Step> {
+    let out = shelf.by_name.get(name).into_iter().flatten();
+    let into = shelf.incoming.get(name).into_iter().flatten();
+    let mut steps = Vec::new();
+    let mut add = |card: &Card, wanted: &dyn Fn(&str) -> bool| {
+        for relation in &card.entity.relations {
+            let kind = walk.kind.as_ref().is_none_or(|kind| *kind == relation.kind);
+            if kind && wanted(&relation.to) && relation.facts.holds(today, walk.as_of.as_deref()) {
+                steps.push(Step {
+                    depth: 0,
+                    from: card.entity.name.clone(),
+                    kind: relation.kind.clone(),
+                    to: relation.to.clone(),
+                    date: relation.facts.date.clone(),
+                    known: true,
+                });
+            }
+        }
+    };
+    if walk.direction != Direction::In {
+        out.filter_map(|at| shelf.cards.get(at)).for_each(|card| add(card, &|_| true));
+    }
+    if walk.direction != Direction::Out {
+        into.filter_map(|at| shelf.cards.get(at)).for_each(|card| add(card, &|to| to == name));
+    }
+    steps.sort_by(|a, b| (&a.date, &a.from, &a.to).cmp(&(&b.date, &b.from, &b.to)));
+    steps
+}
