@@ -1,11 +1,12 @@
 # Everything a newcomer needs: `make run`, `make test`. The long proofs: `make torture`, `make bench`.
 
 CARGO ?= cargo
-PYTHON ?= python3
-VENV := target/clients
+CLIENTS := target/clients
+PYTHON := $(CLIENTS)/venv/bin/python
 DEBUG := target/debug/memgrove
+RELEASE := target/release/memgrove
 
-.PHONY: run test lint unit clients bench torture
+.PHONY: run test lint unit clients install bench torture
 
 run:
 	$(CARGO) run --release -- demo
@@ -21,20 +22,21 @@ lint:
 unit:
 	$(CARGO) test --workspace
 
-# The official clients, against the program itself.
-clients: $(VENV)/installed
+# The official clients and servers, beside the program itself.
+clients: install
 	$(CARGO) build -p memgrove-cli
-	$(VENV)/bin/python tests/clients/memory_tool_diff.py $(DEBUG)
-	$(VENV)/bin/python tests/clients/mcp_client.py $(DEBUG)
+	$(PYTHON) tests/clients/memory_tool_diff.py $(DEBUG)
+	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
+	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
 
-$(VENV)/installed: tests/clients/requirements.txt
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
-	touch $@
+install:
+	tests/clients/install $(CLIENTS)
 
 # Ratios, taken side by side in one run.
-bench:
-	$(CARGO) bench --workspace
+bench: install
+	$(CARGO) bench --workspace --benches
+	$(CARGO) build --release -p memgrove-cli
+	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
 
 # Hours of what `make test` does in minutes.
 torture:
