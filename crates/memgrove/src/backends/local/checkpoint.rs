@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::journal::{self, scan};
+use super::journal::scan;
 use super::record::{Entry, Record};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ impl Core {
         self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
         let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
         let (from, upto) = (journal.mark.checkpoint, journal.mark.here());
-        let found = scan(&*journal.file, from, false).map_err(in_journal)?;
+        let found = scan(&*journal.file, from..upto.offset, false).map_err(in_journal)?;
         let dirty = Dirty::of(found.records.iter().map(|(_, record)| &**record));
         drop(locked);
 
@@ -124,14 +124,12 @@ impl Core {
     /// Removes temporary files that belong to no pending record: their processes died.
     pub(super) fn sweep_temps(&self, inner: &Inner) {
         let Some(journal) = &inner.journal else { return };
-        let (folder, prefix) = if self.inside { (journal::FOLDER, "tmp-") } else { ("", TEMP_PREFIX) };
         let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
-        for name in self.tree.names(folder, usize::MAX).unwrap_or_default() {
-            let seq = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next()?.parse().ok());
+        for name in self.tree.names("", usize::MAX).unwrap_or_default() {
+            let seq = name.strip_prefix(TEMP_PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
             if seq.is_some_and(|seq: u64| !live.contains(&seq)) {
-                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 // The next checkpoint tries again.
-                let _ = self.tree.remove_file(&path);
+                let _ = self.tree.remove_file(&name);
             }
         }
     }

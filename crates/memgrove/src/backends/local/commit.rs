@@ -114,7 +114,7 @@ impl Core {
                 done.inodes.push(None);
                 continue;
             };
-            let temp = self.temp_name(record.header.seq, index);
+            let temp = Core::temp_name(record.header.seq, index);
             let made = if plain { self.make_parents(at) } else { Ok(Vec::new()) };
             let made = made.map(|made| done.folders.extend(made));
             match made.and_then(|()| self.write_temp(&temp, record.after(index))) {
@@ -255,7 +255,7 @@ impl Core {
         let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten();
         let mark = mark.filter(|mark| mark.segment == segment && mark.boot == self.boot);
         let end = mark.map_or(u64::MAX, |mark| mark.end);
-        let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0, false);
+        let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0..u64::MAX, false);
         let found = read().map_err(|error| Error::from_io(error, "the journal"))?;
         let happened = found.records.into_iter().filter(|(at, _)| *at <= end);
         Ok(happened.map(|(_, record)| record).collect())

@@ -28,7 +28,7 @@ impl Core {
         for segment in segments(&*self.state).map_err(in_journal)? {
             let name = segment_name(segment);
             let file = self.state.open(&name, Open::Read).map_err(in_journal)?;
-            for span in scan(&*file, 0, false).map_err(in_journal)?.damaged {
+            for span in scan(&*file, 0..u64::MAX, false).map_err(in_journal)?.damaged {
                 found.push(finding(
                     Level::Error,
                     &name,

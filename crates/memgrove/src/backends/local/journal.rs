@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::mark::{Mark, MarkFile};
@@ -61,13 +62,14 @@ pub(super) fn segments(state: &dyn Vfs) -> io::Result<Vec<u64>> {
 pub(super) struct Scan {
     pub(super) records: Vec<(u64, Arc<Record>)>,
     pub(super) end: u64,
-    pub(super) damaged: Vec<std::ops::Range<u64>>,
+    pub(super) damaged: Vec<Range<u64>>,
 }
 
-/// Reads a segment. Damage with whole records behind it is stepped over; damage at the very end
+/// Reads a part of a segment. Damage with whole records behind it is stepped over; damage at the very end
 /// is what a crash left of a record that was never answered.
-pub(super) fn scan(file: &dyn VfsFile, from: u64, drop_bad: bool) -> io::Result<Scan> {
-    let size = file.stat()?.size;
+pub(super) fn scan(file: &dyn VfsFile, within: Range<u64>, drop_bad: bool) -> io::Result<Scan> {
+    let from = within.start;
+    let size = file.stat()?.size.min(within.end);
     let bytes = file.read_at(from, usize::try_from(size.saturating_sub(from)).map_err(io::Error::other)?)?;
     let mut found = Scan { records: Vec::new(), end: from, damaged: Vec::new() };
     let mut at = 0;
@@ -147,7 +149,7 @@ impl Journal {
         let segment = old.as_ref().map_or(filled.unwrap_or(newest), |mark| mark.segment);
         let old = old.unwrap_or_default();
         let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
-        let found = scan(&*journal.file, 0, drop_bad)?;
+        let found = scan(&*journal.file, 0..u64::MAX, drop_bad)?;
         // Before a record that moves things, everything was made durable: so much is sure without
         // the mark.
         let starts = std::iter::once(0).chain(found.records.iter().map(|(end, _)| *end));
@@ -208,7 +210,7 @@ impl Journal {
         }
         let known_upto = self.pending.back().map_or(placed, |(end, _)| *end);
         if known_upto < self.mark.end {
-            let found = scan(&*self.file, known_upto, false)?;
+            let found = scan(&*self.file, known_upto..self.mark.end, false)?;
             let end = self.mark.end;
             self.note_records(found.records.into_iter().filter(|(at, _)| *at <= end).collect());
         }

@@ -63,7 +63,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
 
 const UNSURE: &str = "the change may or may not survive; open the store again to see";
 const LOCK: &str = ".lock";
-/// What temporary files are called when the journal lies outside the tree.
+/// What temporary files are called.
 const TEMP_PREFIX: &str = ".mtmp-";
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// How often a read is repeated beside appends in place before it takes the lock.

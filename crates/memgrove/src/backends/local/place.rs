@@ -12,15 +12,13 @@ use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::backend::{Moment, Note, Version};
 use crate::error::Result;
 use crate::locator::Locator;
-use crate::vfs::{Open, Rename};
+use crate::vfs::{Open, Rename, VfsFile};
 
 impl Core {
-    /// The name of the temporary file of an edit: known to every process, so that any can place it.
-    pub(super) fn temp_name(&self, seq: u64, index: usize) -> String {
-        match self.inside {
-            true => format!("{}/tmp-{seq}-{index}", super::journal::FOLDER),
-            false => format!("{TEMP_PREFIX}{seq}-{index}"),
-        }
+    /// The name of the temporary file of an edit: known to every process, so that any can place it,
+    /// and at the root of the tree, where it is found without a search.
+    pub(super) fn temp_name(seq: u64, index: usize) -> String {
+        format!("{TEMP_PREFIX}{seq}-{index}")
     }
 
     /// Writes the new content of an edit to its temporary file, and gives back which file it is.
@@ -81,7 +79,7 @@ impl Core {
             return Ok(());
         }
         let mut fence = || {
-            let found = scan(&*journal.file, journal.mark.checkpoint, false)?;
+            let found = scan(&*journal.file, journal.mark.checkpoint..journal.mark.placed, false)?;
             let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
             self.sync_dirty(&Dirty::of(placed.map(|(_, record)| &**record)))?;
             journal.mark.checkpoint = journal.mark.placed;
@@ -108,7 +106,7 @@ impl Core {
             }
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
-                self.place_delete(journal, displaced, at, old, &self.temp_name(record.header.seq, index))
+                self.place_delete(journal, displaced, at, old, &Core::temp_name(record.header.seq, index))
             }
             Entry::Delete { at, old: None, .. } => match self.tree.remove_dir(&self.spelled(at)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -141,7 +139,7 @@ impl Core {
     }
 
     fn take_back_edit(&self, record: &Record, index: usize) -> io::Result<()> {
-        let temp = self.temp_name(record.header.seq, index);
+        let temp = Core::temp_name(record.header.seq, index);
         let before = |at: &Locator| {
             let moment = Moment::Before(change_id(record.header.seq));
             self.read_past(at, &moment).map_err(io::Error::other)
@@ -184,7 +182,7 @@ impl Core {
     pub(super) fn remove_temps(&self, record: &Record) {
         for index in 0..record.header.edits.len() {
             // Most never existed or have taken their places.
-            let _ = self.tree.remove_file(&self.temp_name(record.header.seq, index));
+            let _ = self.tree.remove_file(&Core::temp_name(record.header.seq, index));
         }
     }
 
@@ -197,7 +195,7 @@ impl Core {
         (at, old, new): (&Locator, Option<&Version>, &Version),
         prepared: Option<u64>,
     ) -> io::Result<()> {
-        let temp = self.temp_name(record.header.seq, index);
+        let temp = Core::temp_name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
             let _ = self.tree.remove_file(&temp);
             self.make_parents(at)?;
@@ -211,7 +209,9 @@ impl Core {
         if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
             return Ok(());
         }
-        if !prepared {
+        // What another process prepared is as good, if it is whole.
+        let whole = |file: Box<dyn VfsFile>| Ok(Version::of(&file.read_all()?) == *new);
+        if !prepared && !self.tree.open(&temp, Open::Read).and_then(whole).unwrap_or(false) {
             self.write_temp(&temp, record.after(index))?;
         }
         if record.header.edits.len() > 1 || !prepared {

@@ -168,7 +168,7 @@ impl Core {
             }
             Err(error) => return Err(error),
         };
-        let temp = self.temp_name(0, 0);
+        let temp = Core::temp_name(0, 0);
         match (wanted, there) {
             (Final::Absent, None) => Ok(()),
             (Final::Absent, Some(file)) => match outcome.explains(at, &file.read_all()?) {

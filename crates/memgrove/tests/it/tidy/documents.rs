@@ -2,7 +2,14 @@
 
 use super::{root, sources};
 
-const DOCUMENTS: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/format.md", "docs/format-records.md", "docs/format-entities.md"];
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/format.md",
+    "docs/format-records.md",
+    "docs/format-entities.md",
+];
 
 /// What stands in backticks, code blocks aside.
 fn quoted(text: &str) -> Vec<&str> {
