@@ -45,7 +45,9 @@ impl Verb for ImportMcpMemory {
         let bytes = cx.text(None, Some(&self.path))?;
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
         let imported = match self.dry_run {
-            true => cx.reading_knowledge()?.rehearse_import(&bytes)?,
+            true => cx
+                .reading_knowledge()?
+                .rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes)?,
             false => cx.knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
         };
         let (entities, relations, loose) = (imported.entities, imported.relations, imported.loose);

@@ -86,7 +86,7 @@ proptest! {
         let graph = Graph { entities: nodes, relations: edges };
         let bytes = GraphFile::default().print(&graph);
         let fixture = Fixture::new();
-        let planned = fixture.knowledge.rehearse_import(&bytes).expect("rehearsed");
+        let planned = fixture.knowledge.rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes).expect("rehearsed");
         prop_assert!(!fixture.store().exists(&at("knowledge")).expect("readable"), "a rehearsal writes nothing");
         let imported = fixture.knowledge.import(&Note::default(), &bytes).expect("imported");
         prop_assert_eq!(&planned, &imported);

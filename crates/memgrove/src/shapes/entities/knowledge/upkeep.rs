@@ -14,6 +14,7 @@ use crate::shapes::entities::draft::{Draft, How};
 use crate::shapes::entities::kg::{Answer, Call, Edge, Graph, Node};
 use crate::shapes::entities::kg_file::GraphFile;
 use crate::shapes::entities::{Entity, Facts, Observation, Relation, indexes};
+use crate::store::Store;
 use crate::tier::{DerivedMaintenance, Tier};
 
 /// How many entities or relations are imported in one change.
@@ -211,19 +212,18 @@ impl Knowledge {
         }
     }
 
-    /// Imports into a copy that is thrown away, to see what would come of it.
+    /// Imports into a copy, made in an empty store that is thrown away, to see what would come of it.
     ///
     /// # Errors
     /// As [`Knowledge::import`].
-    pub fn rehearse_import(&self, bytes: &[u8]) -> Result<Imported> {
-        let ram = crate::Store::new(crate::backends::Ram::default());
+    pub fn rehearse_import(&self, scratch: Store, bytes: &[u8]) -> Result<Imported> {
         for info in self.store_itself().list_all(&self.root)? {
             if let Ok(content) = self.store_itself().read_bytes(&info.locator) {
                 let text = String::from_utf8_lossy(&content.bytes);
-                ram.write(&info.locator, &text)?;
+                scratch.write(&info.locator, &text)?;
             }
         }
-        let copy = Knowledge::new(Memory::new(ram, self.memory.clock().clone()), self.root.clone());
+        let copy = Knowledge::new(Memory::new(scratch, self.memory.clock().clone()), self.root.clone());
         copy.import(&noted("import_mcp-memory"), bytes)
     }
 }
