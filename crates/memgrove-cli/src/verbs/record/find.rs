@@ -22,7 +22,7 @@ const LIST_TOKENS_MAX: usize = 1_500;
 /// Get a record by its id; this counts as an access
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Get {
-    /// Its id, or its address record:<id>
+    /// Its id, or its address `record:ID`
     id: String,
 }
 
