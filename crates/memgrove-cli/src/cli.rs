@@ -137,6 +137,7 @@ pub(crate) fn command() -> Command {
 fn spelled(verb: &'static str) -> &'static str {
     match verb {
         "add_many" => "add-many",
+        "mcp_memory" => "mcp-memory",
         "restore_backup" => "restore-backup",
         verb => verb,
     }

@@ -35,7 +35,7 @@ pub(crate) struct ImportAnswer {
 }
 
 impl Verb for ImportMcpMemory {
-    const NAME: &'static str = "import_mcp-memory";
+    const NAME: &'static str = "import_mcp_memory";
     const TITLE: &'static str = "Import from an MCP memory server";
     const EFFECT: Effect = Effect::Add;
     const ON: &'static [On] = &[On::Cli];
@@ -95,7 +95,7 @@ pub(crate) struct ExportAnswer {
 }
 
 impl Verb for ExportMcpMemory {
-    const NAME: &'static str = "export_mcp-memory";
+    const NAME: &'static str = "export_mcp_memory";
     const TITLE: &'static str = "Export for an MCP memory server";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli];

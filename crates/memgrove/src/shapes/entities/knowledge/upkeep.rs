@@ -206,7 +206,7 @@ impl Knowledge {
     /// # Errors
     /// As the store says.
     pub fn export(&self) -> Result<(Vec<u8>, Graph)> {
-        match self.kg(noted("export_mcp-memory"), &Call::ReadGraph)?.outcome {
+        match self.kg(noted("export_mcp_memory"), &Call::ReadGraph)?.outcome {
             Answer::Graph(graph) => Ok((GraphFile::default().print(&graph), graph)),
             _ => Err(Error::new(Kind::Corrupt, "the graph could not be read")),
         }
@@ -224,7 +224,7 @@ impl Knowledge {
             }
         }
         let copy = Knowledge::new(Memory::new(scratch, self.memory.clock().clone()), self.root.clone());
-        copy.import(&noted("import_mcp-memory"), bytes)
+        copy.import(&noted("import_mcp_memory"), bytes)
     }
 }
 
