@@ -72,7 +72,7 @@ async def check_calls(mcp, where, listed):
     schemas = {tool.name: tool.output_schema for tool in listed}
     called = set()
 
-    async def call(name, **arguments):
+    async def call(name, /, **arguments):
         called.add(name)
         result = await mcp.call_tool(name, arguments)
         check(f"{where}: {name} works", not result.is_error, text(result))
@@ -117,6 +117,19 @@ async def check_calls(mcp, where, listed):
     await call("entity_role", role="dev")
     await call("entity_pattern", type="Review", name="small", description="small changes")
     await call("entity_delete", name="Bob")
+    added = await call("record_add", type="learning", content="set a limit on every wait", tags=["timeouts"])
+    lesson = added.structured_content["records"][0]["id"]
+    await call("record_add_many", records=[{"type": "core", "content": "a"}, {"type": "task", "content": "b"}])
+    listed = await call("record_list", text="limit")
+    check(f"{where}: records are found", lesson in text(listed), text(listed))
+    await call("record_update", id=lesson, importance="high")
+    got = await call("record_get", id=f"record:{lesson}")
+    check(f"{where}: a record is changed", "high" in str(got.structured_content), got.structured_content)
+    await call("record_due")
+    await call("record_archive", ids=[lesson])
+    await call("record_restore", id=lesson)
+    await call("record_stats")
+    await call("record_delete", id=lesson)
     told = await call("memory", command="create", path="/memories/tool.md", file_text="kept")
     check(f"{where}: the Memory Tool answers in its own words", text(told).startswith("File created successfully"), text(told))
     past = await call("history", limit=3)
