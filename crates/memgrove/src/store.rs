@@ -175,7 +175,12 @@ impl Store {
             let (change, outcome) = plan()?;
             match self.backend.apply(&change) {
                 Ok(applied) => return Ok((applied, outcome)),
-                Err(error) if error.kind() == Kind::Conflict && attempt < ATTEMPTS_MAX => attempt += 1,
+                // `NotFound` too: what the plan wanted to remove or move may be gone since.
+                Err(error)
+                    if matches!(error.kind(), Kind::Conflict | Kind::NotFound) && attempt < ATTEMPTS_MAX =>
+                {
+                    attempt += 1;
+                }
                 // `Exists` too: the plan may rest on an absence that has ended since. A plan that
                 // minds what is there now says so itself on the next round; only a name that can
                 // never be made is refused again and again.
