@@ -141,6 +141,29 @@ fn a_hand_edit_is_used_and_kept() {
 }
 
 /// Flips a byte in the first record of the journal.
+#[test]
+fn a_hand_edit_before_an_append_is_in_the_history() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path());
+    store.write(&at("a.md"), "one\n").unwrap();
+    std::fs::write(root.path().join("a.md"), "one, and by hand\n").unwrap();
+    let append = |text: &str| {
+        let edits = vec![Edit::Append { at: at("a.md"), bytes: text.into(), expect: Expect::Any }];
+        store.apply(&Change { edits, note: Note::default() }).unwrap().change
+    };
+    let (two, three) = (append("two\n"), append("three\n"));
+    let states = || {
+        let moments = [Moment::Before(two.clone()), Moment::After(two.clone()), Moment::After(three.clone())];
+        moments.map(|moment| {
+            String::from_utf8(store.backend().read_past(&at("a.md"), &moment).unwrap().unwrap()).unwrap()
+        })
+    };
+    let all = ["one, and by hand\n", "one, and by hand\ntwo\n", "one, and by hand\ntwo\nthree\n"];
+    assert_eq!(states(), all);
+    store.write(&at("a.md"), "all new").unwrap();
+    assert_eq!(states(), all, "also when the file says nothing of it any more");
+}
+
 fn damage(root: &Path) {
     let log = root.join(".journal/0000000000000001.log");
     let mut bytes = std::fs::read(&log).unwrap();

@@ -18,7 +18,7 @@ use crate::vfs::Open;
 /// the store is opened again.
 const DELAY: Duration = Duration::from_secs(1);
 /// From so many files on, one sync of the whole file system is cheaper than one each.
-const SINGLE_SYNCS_MAX: usize = 64;
+const SINGLE_SYNCS_MAX: usize = 16;
 /// How long close waits for an editor that was caught in the middle of a save.
 const EDITOR_PAUSE: Duration = Duration::from_millis(300);
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
-use super::journal::{Journal, scan, segment_name, segments};
+use super::journal::{Journal, segments};
 use super::mark::{MarkFile, Place};
 use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
@@ -246,19 +246,6 @@ impl Core {
         }
         journal.keys_upto = journal.mark.next_seq;
         Ok(&journal.keys)
-    }
-
-    /// All records of a segment, oldest first.
-    pub(super) fn segment_records(&self, segment: u64) -> Result<Vec<Arc<Record>>> {
-        // A process may have died before it could say that it had appended its record: that one
-        // never happened, and the next append removes it.
-        let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten();
-        let mark = mark.filter(|mark| mark.segment == segment && mark.boot == self.boot);
-        let end = mark.map_or(u64::MAX, |mark| mark.end);
-        let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0..u64::MAX, false);
-        let found = read().map_err(|error| Error::from_io(error, "the journal"))?;
-        let happened = found.records.into_iter().filter(|(at, _)| *at <= end);
-        Ok(happened.map(|(_, record)| record).collect())
     }
 
     /// What came of the change with this key.

@@ -1,26 +1,107 @@
 //! The journal read backwards: what happened, and what a file held at any moment.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, PoisonError};
 
 use super::Core;
-use super::journal::segments;
-use super::record::{Entry, Record, What};
+use super::journal::{scan, segment_name, segments};
+use super::mark::MarkFile;
+use super::record::{Entry, Header, Record, What};
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::vfs::Open;
+
+/// How many of the newest segments are remembered, and how many edits of each.
+const REMEMBERED_SEGMENTS: usize = 2;
+const REMEMBERED_EDITS_MAX: usize = 50_000;
+
+/// The headers of the newest segments, as they were last read. A segment only grows, so the next
+/// reader reads the rest.
+#[derive(Default)]
+pub(super) struct Remembered(VecDeque<Headers>);
+
+#[derive(Default)]
+struct Headers {
+    segment: u64,
+    inode: u64,
+    /// How far was looked, and where the last record ends.
+    upto: u64,
+    end: u64,
+    headers: Vec<Arc<Header>>,
+}
 
 impl Core {
+    /// Where the records of a segment end. A process may have died before it could say that it had
+    /// appended its record: that one never happened, and the next append removes it.
+    fn end_of(&self, segment: u64) -> Option<u64> {
+        let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten()?;
+        (mark.segment == segment && mark.boot == self.boot).then_some(mark.end)
+    }
+
+    /// All records of a segment, oldest first.
+    pub(super) fn segment_records(&self, segment: u64) -> Result<Vec<Arc<Record>>> {
+        let end = self.end_of(segment).unwrap_or(u64::MAX);
+        let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0..end, false);
+        let found = read().map_err(|error| Error::from_io(error, "the journal"))?;
+        Ok(found.records.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// The headers of all records of a segment, oldest first.
+    fn segment_headers(&self, segment: u64) -> io::Result<Vec<Arc<Header>>> {
+        let file = self.state.open(&segment_name(segment), Open::Read)?;
+        let stat = file.stat()?;
+        let upto = self.end_of(segment).unwrap_or(stat.size);
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = remembered.0.iter().position(|known| known.segment == segment);
+        let known = known.and_then(|at| remembered.0.remove(at));
+        let mut known = match known.filter(|known| known.inode == stat.inode && known.upto <= upto) {
+            Some(known) => known,
+            None => Headers { segment, inode: stat.inode, ..Headers::default() },
+        };
+        if known.upto < upto {
+            let found = scan(&*file, known.end..upto, false)?;
+            let headers = found.records.into_iter().map(|(_, record)| Arc::new(record.header.clone()));
+            known.headers.extend(headers);
+            (known.upto, known.end) = (upto, found.end);
+        }
+        let headers = known.headers.clone();
+        if headers.iter().map(|header| header.edits.len()).sum::<usize>() <= REMEMBERED_EDITS_MAX {
+            remembered.0.push_front(known);
+            remembered.0.make_contiguous().sort_unstable_by_key(|known| std::cmp::Reverse(known.segment));
+            remembered.0.truncate(REMEMBERED_SEGMENTS);
+        }
+        Ok(headers)
+    }
+
     /// Hands every record that happened to `visit`, newest first, until it says to stop.
-    fn backwards(&self, mut visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
+    fn backwards(&self, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
+        self.walk_back(|segment| self.segment_records(segment), |record| &record.header, visit)
+    }
+
+    /// As [`Core::backwards`], without the bytes.
+    fn headers_backwards(&self, visit: impl FnMut(&Arc<Header>) -> Result<Visit>) -> Result<()> {
+        let read =
+            |segment| self.segment_headers(segment).map_err(|error| Error::from_io(error, "the journal"));
+        self.walk_back(read, |header| header, visit)
+    }
+
+    fn walk_back<T>(
+        &self,
+        read: impl Fn(u64) -> Result<Vec<Arc<T>>>,
+        header: impl Fn(&T) -> &Header,
+        mut visit: impl FnMut(&Arc<T>) -> Result<Visit>,
+    ) -> Result<()> {
         let mut aborted = Vec::new();
-        for segment in
-            segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?.into_iter().rev()
-        {
-            for record in self.segment_records(segment)?.iter().rev() {
-                if let What::Abort(seq) = record.header.what {
+        let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
+        for segment in all.into_iter().rev() {
+            for item in read(segment)?.iter().rev() {
+                let header = header(item);
+                if let What::Abort(seq) = header.what {
                     aborted.push(seq);
-                } else if !aborted.contains(&record.header.seq) && visit(record)? == Visit::Stop {
+                } else if !aborted.contains(&header.seq) && visit(item)? == Visit::Stop {
                     return Ok(());
                 }
             }
@@ -44,10 +125,10 @@ impl Core {
         let before = query.before.as_ref().map(|change| self.known(change)).transpose()?;
         let mut trail = query.at.as_ref().map(Trail::of);
         let mut found = Vec::new();
-        self.backwards(|record| {
-            let past = record.past();
+        self.headers_backwards(|header| {
+            let past = header.past();
             let touched = trail.as_mut().is_none_or(|trail| trail.touched_by(&past.edits));
-            if touched && before.is_none_or(|before| record.header.seq < before) {
+            if touched && before.is_none_or(|before| header.seq < before) {
                 found.push(past);
             }
             Ok(if query.limit > 0 && found.len() >= query.limit { Visit::Stop } else { Visit::On })
@@ -81,8 +162,9 @@ impl Core {
             Ok(if found.is_some() { Visit::Stop } else { Visit::On })
         })?;
         match found {
-            Some(state) => Ok(state.map(|base| search.grown(base))),
-            None => self.told_by_later(at, seq, inclusive, &search),
+            Some(State::Held(base)) => Ok(Some(search.grown(base))),
+            Some(State::Absent) => Ok(None),
+            Some(State::Unknown) | None => self.told_by_later(at, seq, inclusive, &search),
         }
     }
 
@@ -160,6 +242,14 @@ enum Visit {
     Stop,
 }
 
+/// What a record says of the state that is looked for.
+enum State {
+    Held(Vec<u8>),
+    Absent,
+    /// Someone else had changed the file before it was appended to.
+    Unknown,
+}
+
 /// A file's state looked for by walking back.
 struct Search {
     name: Locator,
@@ -172,52 +262,58 @@ struct Search {
 }
 
 impl Search {
-    /// Steps over a record, backwards. `Some` once the state is known: content, or absence.
-    fn step(&mut self, record: &Record) -> Option<Option<Vec<u8>>> {
+    /// Steps over a record, backwards, until one tells.
+    fn step(&mut self, record: &Record) -> Option<State> {
         (0..record.header.edits.len()).rev().find_map(|index| self.step_edit(record, index))
     }
 
-    fn step_edit(&mut self, record: &Record, index: usize) -> Option<Option<Vec<u8>>> {
+    fn step_edit(&mut self, record: &Record, index: usize) -> Option<State> {
         match &record.header.edits[index] {
             Entry::Write { at, new, .. } if *at == self.name => {
                 let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
-                fits.then(|| Some(record.after(index).to_vec()))
+                let bytes = record.after(index);
+                let met = self.offset.is_none_or(|offset| offset == bytes.len() as u64);
+                fits.then(|| if met { State::Held(bytes.to_vec()) } else { State::Unknown })
             }
             Entry::Append { .. } | Entry::Delete { .. } if self.expected.is_some() => None,
             Entry::Append { at, offset, created, .. } if *at == self.name => {
                 self.appended.push(record.after(index).to_vec());
                 self.offset = Some(*offset);
-                created.then(|| Some(Vec::new()))
+                created.then(|| State::Held(Vec::new()))
             }
             Entry::Delete { at, old, .. }
                 if *at == self.name || (old.is_none() && self.name.is_within(at)) =>
             {
-                Some(None)
+                Some(State::Absent)
             }
             Entry::Rename { at, to, .. } => {
                 if let Some(earlier) = self.name.rebased(to, at) {
                     self.name = earlier;
                     return None;
                 }
-                (self.name.is_within(at) && self.expected.is_none()).then_some(None)
+                (self.name.is_within(at) && self.expected.is_none()).then_some(State::Absent)
             }
             _ => None,
         }
     }
 
     /// What the first edit of a record that concerns the file says of the state before it.
-    fn replaced_by(&mut self, record: &Record) -> Option<Option<Vec<u8>>> {
+    fn replaced_by(&mut self, record: &Record) -> Option<State> {
         for (index, entry) in record.header.edits.iter().enumerate() {
             match entry {
-                Entry::Write { at, old: None, .. } if *at == self.name => return Some(None),
-                Entry::Append { at, created: true, .. } if *at == self.name => return Some(None),
+                Entry::Write { at, old: None, .. } if *at == self.name => return Some(State::Absent),
+                Entry::Append { at, created: true, .. } if *at == self.name => return Some(State::Absent),
+                Entry::Append { at, offset, .. } if *at == self.name => {
+                    self.offset = Some(*offset);
+                    return None;
+                }
                 Entry::Write { at, old, .. } | Entry::Delete { at, old: old @ Some(_), .. }
                     if *at == self.name =>
                 {
                     self.expected.clone_from(old);
-                    return record.before(index).map(|bytes| Some(bytes.to_vec()));
+                    return record.before(index).map(|bytes| State::Held(bytes.to_vec()));
                 }
-                Entry::Rename { to, .. } if self.name.is_within(to) => return Some(None),
+                Entry::Rename { to, .. } if self.name.is_within(to) => return Some(State::Absent),
                 Entry::Append { at, .. } | Entry::Rename { at, .. } if self.name.is_within(at) => {
                     return None;
                 }

@@ -35,6 +35,7 @@ pub use bug::Bug;
 use bug::Seeded;
 use checkpoint::Background;
 use displaced::Displaced;
+use history::Remembered;
 use journal::Journal;
 use mark::MarkFile;
 use tree::{absent_or, info_of, meant, not_regular};
@@ -127,6 +128,8 @@ struct Core {
     sync_turn: Mutex<()>,
     /// The count of appends in place, for readers, who take no lock.
     appends: OnceLock<MarkFile>,
+    /// The newest part of the history, as it was last read.
+    remembered: Mutex<Remembered>,
     /// Why nothing may be written any more.
     failed: OnceLock<String>,
 }
@@ -179,6 +182,7 @@ impl Local {
             boot: options.tree.boot_id().unwrap_or_default(),
             sync_turn: Mutex::default(),
             appends: OnceLock::new(),
+            remembered: Mutex::default(),
             failed: OnceLock::new(),
             tree: options.tree,
         });

@@ -30,6 +30,22 @@ pub(super) struct Header {
     pub(super) edits: Vec<Entry>,
 }
 
+impl Header {
+    /// The record as the history shows it.
+    pub(super) fn past(&self) -> Past {
+        let edits = self.edits.iter().map(|entry| {
+            let (op, old, new) = match entry {
+                Entry::Write { old, new, .. } => (Op::Write, old.clone(), Some(new.clone())),
+                Entry::Append { .. } => (Op::Append, None, None),
+                Entry::Delete { old, .. } => (Op::Delete, old.clone(), None),
+                Entry::Rename { .. } => (Op::Rename, None, None),
+            };
+            PastEdit { op, at: entry.at().clone(), to: entry.to().cloned(), old, new }
+        });
+        Past { change: change_id(self.seq), time: self.time, note: self.note.clone(), edits: edits.collect() }
+    }
+}
+
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,25 +198,6 @@ impl Record {
         let [len, before] = self.header.edits[index].bodies();
         let start = self.starts[index] + len as usize;
         Some(&self.body[start..start + before as usize])
-    }
-
-    /// The record as the history shows it.
-    pub(super) fn past(&self) -> Past {
-        let edits = self.header.edits.iter().map(|entry| {
-            let (op, old, new) = match entry {
-                Entry::Write { old, new, .. } => (Op::Write, old.clone(), Some(new.clone())),
-                Entry::Append { .. } => (Op::Append, None, None),
-                Entry::Delete { old, .. } => (Op::Delete, old.clone(), None),
-                Entry::Rename { .. } => (Op::Rename, None, None),
-            };
-            PastEdit { op, at: entry.at().clone(), to: entry.to().cloned(), old, new }
-        });
-        Past {
-            change: change_id(self.header.seq),
-            time: self.header.time,
-            note: self.header.note.clone(),
-            edits: edits.collect(),
-        }
     }
 }
 

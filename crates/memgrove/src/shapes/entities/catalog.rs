@@ -49,7 +49,6 @@ pub(super) struct Shelf {
     /// Who has a relation to a name.
     pub(super) incoming: HashMap<String, HashSet<Locator>>,
     pub(super) index: Index,
-    pub(super) by_id: HashMap<u32, Locator>,
     /// Files that are no text.
     pub(super) unread: BTreeSet<Locator>,
     next_id: u32,
@@ -65,7 +64,8 @@ pub(super) struct Card {
     /// Whether it only holds relations of an entity that does not exist.
     pub(super) loose: bool,
     pub(super) version: Version,
-    id: u32,
+    /// Its number in the index of words.
+    pub(super) id: u32,
     stamp: u64,
 }
 
@@ -226,7 +226,6 @@ impl Shelf {
         }
         if !loose {
             self.index.add(id, &present);
-            self.by_id.insert(id, at.clone());
         }
         let lower = lowered(&entity).into();
         self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp });
@@ -246,7 +245,7 @@ impl Shelf {
                 places.remove(at);
             }
         }
-        if self.by_id.remove(&card.id).is_some() {
+        if !card.loose {
             self.index.remove(card.id, &card.present);
         }
     }

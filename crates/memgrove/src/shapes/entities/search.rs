@@ -95,10 +95,8 @@ fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
     let lower = query.to_lowercase();
     let finder = memchr::memmem::Finder::new(lower.as_bytes());
     let mut found = Scored::new();
-    let by_place: std::collections::HashMap<&Locator, f32> =
-        scores.iter().filter_map(|(id, score)| Some((shelf.by_id.get(id)?, *score))).collect();
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
-        let words = by_place.get(at).copied();
+        let words = scores.get(&card.id).copied();
         let phrase = finder.find(card.lower.as_bytes()).is_some()
             && (Arc::ptr_eq(&card.entity, &card.present) || holds_phrase(&card.present, &lower));
         if words.is_some() || phrase {
