@@ -264,7 +264,7 @@ impl Context {
             actor: self.actor.clone(),
             reason: guard.reason.clone(),
             key: guard.key.clone(),
-            answer: None,
+            ..Note::default()
         }
     }
 

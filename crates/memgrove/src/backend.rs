@@ -12,7 +12,9 @@ use std::fmt;
 
 pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
 pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
-pub use refusal::{exists, into_itself, is_file, is_folder, not_empty, not_found, not_in_history};
+pub use refusal::{
+    exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found, not_in_history,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -73,6 +75,10 @@ pub const PROMISES: &[(&str, &str)] = &[
     (
         "P17",
         "A locator that the backend reserves or cannot hold is refused with `Invalid` and a hint, and nothing is written.",
+    ),
+    (
+        "P18",
+        "A change that is derived writes and deletes files, each whole and each as expected, and is seen at once; but it is not in the history, and a power cut may take it.",
     ),
 ];
 
@@ -232,7 +238,7 @@ pub trait Backend: Send + Sync {
     /// `Exists` where a file is.
     fn mkdir(&self, at: &Locator) -> Result<()>;
 
-    /// Applies a change whole or not at all: P4 to P8, P11 to P13, P16, P17.
+    /// Applies a change whole or not at all: P4 to P8, P11 to P13, P16 to P18.
     ///
     /// # Errors
     /// As the promises say; after any error nothing of the change is to be seen, except that an

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Version, exists};
+use super::{Version, exists, not_derivable};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
@@ -98,6 +98,20 @@ pub struct Change {
     pub note: Note,
 }
 
+impl Change {
+    /// Refuses a derived change that does more than write and delete (P18).
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub fn check_derived(&self) -> Result<()> {
+        let plain = |edit: &Edit| matches!(edit, Edit::Write { .. } | Edit::Delete { .. });
+        match self.edits.iter().find(|edit| !plain(edit)) {
+            Some(edit) => Err(not_derivable(edit.at())),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What the history remembers of a change beside its edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Note {
@@ -115,6 +129,9 @@ pub struct Note {
     /// What the caller was answered, kept for a repeat of the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Whether the change can be made again from other files: then the history leaves it out (P18).
+    #[serde(skip)]
+    pub derived: bool,
 }
 
 /// Who made a change.
@@ -188,4 +205,11 @@ pub struct Applied {
     pub replayed: bool,
     /// The answer that was kept with the first application of the key.
     pub answer: Option<String>,
+}
+
+impl Applied {
+    /// What came of a derived change, which has no place in the history.
+    pub fn derived(versions: Vec<Option<Version>>) -> Self {
+        Applied { change: ChangeId::new("derived"), versions, replayed: false, answer: None }
+    }
 }

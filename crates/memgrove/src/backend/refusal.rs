@@ -17,6 +17,15 @@ pub fn exists(at: &Locator) -> Error {
         .hint("choose another name, or pass the version of what is there")
 }
 
+/// The error for a derived change that does more than write and delete files (P18).
+pub fn not_derivable(at: &Locator) -> Error {
+    Error::new(
+        Kind::Invalid,
+        format!("a derived change only writes and deletes files, and `{at}` is not one"),
+    )
+    .hint("leave appends, moves and folders to changes that are in the history")
+}
+
 /// The error for a folder where a file is needed.
 pub fn is_folder(at: &Locator) -> Error {
     Error::new(Kind::Invalid, format!("`{at}` is a folder"))

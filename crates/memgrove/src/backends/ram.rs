@@ -13,7 +13,7 @@ use self::tree::{Entry, Node, Tree};
 use super::trail::Trail;
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, FileKind, Finding,
-    HistoryQuery, Info, Moment, Past, Version, is_folder, not_found, not_in_history,
+    HistoryQuery, Info, Moment, Op, Past, Version, is_folder, not_derivable, not_found, not_in_history,
 };
 use crate::clock::{Clock, ManualClock, SystemClock, Timestamp};
 use crate::error::Result;
@@ -50,6 +50,8 @@ struct State {
     past: Vec<Record>,
     /// Which change an idempotency key belongs to, as an index into `past`.
     keys: HashMap<String, usize>,
+    /// How many derived changes there were, which are not in `past`.
+    derived: u64,
 }
 
 struct Record {
@@ -137,18 +139,28 @@ impl Backend for Ram {
         {
             return Ok(applied);
         }
+        if change.note.derived {
+            change.check_derived()?;
+        }
         let time = self.clock.now();
         let mut draft = Draft::new(&state.tree, time, state.stamp());
         let mut edits = Vec::with_capacity(change.edits.len());
         let mut versions = Vec::with_capacity(change.edits.len());
         for edit in &change.edits {
             let (past, version) = draft.apply(edit)?;
+            if change.note.derived && past.op == Op::Delete && past.old.is_none() {
+                return Err(not_derivable(edit.at()));
+            }
             edits.push(past);
             versions.push(version);
         }
         // Every edit was possible: from here on nothing fails.
         let changed = draft.finish();
         let before = state.tree.swap(changed);
+        if change.note.derived {
+            state.derived += 1;
+            return Ok(Applied::derived(versions));
+        }
         let id = ChangeId::new((state.past.len() + 1).to_string());
         let past = Past { change: id.clone(), time, note: change.note.clone(), edits };
         if let Some(key) = &change.note.key {
@@ -220,7 +232,7 @@ impl State {
 
     /// A stamp for what the next change makes: no two changes share one.
     fn stamp(&self) -> u64 {
-        self.past.len() as u64 + 1
+        self.past.len() as u64 + self.derived + 1
     }
 }
 

@@ -72,6 +72,7 @@ fn the_history_keeps_the_note(trial: &Trial<'_>) -> Verdict {
         reason,
         key: Some("k-1".into()),
         answer: Some("{}".into()),
+        derived: false,
     };
     let bare = Note { verb: "bare".into(), ..Note::default() };
     for note in [&full, &bare] {

@@ -24,6 +24,7 @@
 
 mod changing;
 mod concurrency;
+mod derived;
 mod expecting;
 mod folders;
 mod history;
@@ -59,6 +60,7 @@ const THEMES: &[&[Case]] = &[
     history::CASES,
     past_bytes::CASES,
     keys::CASES,
+    derived::CASES,
     names::CASES,
 ];
 

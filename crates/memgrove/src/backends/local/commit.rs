@@ -16,7 +16,7 @@ use crate::vfs::{Open, VfsFile};
 
 /// What was made ready for a change.
 #[derive(Default)]
-struct Prepared {
+pub(super) struct Prepared {
     /// The folders that were missing.
     folders: Vec<String>,
     /// The temporary file of each edit that needs one.
@@ -104,7 +104,7 @@ impl Core {
 
     /// Writes the new content of every file beside its place, and gives back the folders made for
     /// it. A full disk shows here, before anything has happened.
-    fn prepare(&self, record: &Record) -> Result<Prepared> {
+    pub(super) fn prepare(&self, record: &Record) -> Result<Prepared> {
         let mut done = Prepared::default();
         // A folder that is missing now may come to be by an earlier edit: then it is made later.
         let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
@@ -280,7 +280,7 @@ fn answer(record: &Record, replayed: bool) -> Applied {
 }
 
 /// Whether a change names something that a record not yet placed is about.
-fn touches_pending(inner: &Inner, edits: &[Edit]) -> bool {
+pub(super) fn touches_pending(inner: &Inner, edits: &[Edit]) -> bool {
     let Some(journal) = &inner.journal else { return false };
     if journal.pending.is_empty() {
         return false;

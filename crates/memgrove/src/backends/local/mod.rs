@@ -15,6 +15,7 @@
 mod bug;
 mod checkpoint;
 mod commit;
+mod derived;
 mod displaced;
 mod doctor;
 mod history;
@@ -250,6 +251,9 @@ impl Backend for Local {
     }
 
     fn apply(&self, change: &Change) -> Result<Applied> {
+        if change.note.derived {
+            return self.core.derive(change);
+        }
         let applied = self.core.commit(change)?;
         self.background.wake();
         Ok(applied)

@@ -254,7 +254,7 @@ impl Core {
     }
 
     /// Lets a temporary file take its place, and looks at what it displaced.
-    fn swap_in(
+    pub(super) fn swap_in(
         &self,
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
@@ -301,7 +301,7 @@ impl Core {
         self.tree.remove_file(temp)
     }
 
-    fn place_delete(
+    pub(super) fn place_delete(
         &self,
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,

@@ -78,7 +78,7 @@ impl Records {
         if standing == Standing::Current {
             return Ok(standing);
         }
-        let note = Note { verb: verb::INDEX.into(), actor: self.actor.clone(), ..Note::default() };
+        let note = Note { verb: verb::INDEX.into(), derived: true, ..Note::default() };
         self.change(note, |_, _| {
             let edit = Edit::Write {
                 at: self.root.child(index::FILE)?,

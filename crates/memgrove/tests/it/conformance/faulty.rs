@@ -50,6 +50,7 @@ enum Mistake {
     PastIsThePresent,
     BeforeIsAfter,
     KeepsNoKeys,
+    DerivedIsHistory,
     RepeatsAreNotMarked,
     HoldsAnyName,
     FollowsUpperCase,
@@ -90,6 +91,7 @@ const CAUGHT: &[(Mistake, &str)] = &[
     (Mistake::PastIsThePresent, "the_past_of_a_write"),
     (Mistake::BeforeIsAfter, "the_past_of_an_append"),
     (Mistake::KeepsNoKeys, "a_key_is_applied_once"),
+    (Mistake::DerivedIsHistory, "what_is_derived_is_not_in_the_history"),
     (Mistake::RepeatsAreNotMarked, "a_repeat_is_answered_as_the_first_time"),
     (Mistake::HoldsAnyName, "device_names_are_refused"),
     (Mistake::FollowsUpperCase, "another_case_is_another_name"),
@@ -275,6 +277,9 @@ impl Backend for Faulty {
         };
         if self.is(Mistake::KeepsNoKeys) {
             change.note.key = None;
+        }
+        if self.is(Mistake::DerivedIsHistory) {
+            change.note.derived = false;
         }
         if self.is(Mistake::HistoryForgetsReasons) {
             change.note.reason = None;

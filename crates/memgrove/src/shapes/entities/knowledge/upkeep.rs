@@ -33,6 +33,11 @@ pub struct Imported {
     pub errors: Vec<String>,
 }
 
+/// What the history would be told of the lists, if they were not derived.
+fn lists() -> Note {
+    Note { derived: true, ..noted("entity_index") }
+}
+
 impl Knowledge {
     /// Whether indexes wait to be written.
     pub fn is_settled(&self) -> bool {
@@ -49,7 +54,7 @@ impl Knowledge {
         if changed.is_empty() {
             return Ok(());
         }
-        let written = self.memory.apply(noted("entity_index"), |store| {
+        let written = self.memory.apply(lists(), |store| {
             let desk = self.desk();
             match indexes::patch(store, &desk, &changed)? {
                 Some(plan) => Ok(plan),
@@ -68,7 +73,7 @@ impl Knowledge {
     /// # Errors
     /// As the store says.
     pub fn rebuild(&self) -> Result<usize> {
-        let done = self.memory.apply(noted("entity_index"), |store| self.rebuilt(store, &self.desk()))?;
+        let done = self.memory.apply(lists(), |store| self.rebuilt(store, &self.desk()))?;
         self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(done.outcome)
     }

@@ -1,0 +1,54 @@
+//! What can be made again from other files: it takes its place at once, and leaves no record.
+
+use super::commit::touches_pending;
+use super::plan::plan;
+use super::record::{Entry, Header, Record, What};
+use super::{Core, Inner, meant};
+use crate::backend::{Applied, Change, not_derivable};
+use crate::error::Result;
+
+impl Core {
+    /// Writes and deletes files without the journal. The lock is held throughout; a hand edit that
+    /// slips in between is kept as beside any other change.
+    pub(super) fn derive(&self, change: &Change) -> Result<Applied> {
+        change.check_derived()?;
+        let mut locked = self.lock()?;
+        self.ready(&mut locked.inner)?;
+        if touches_pending(&locked.inner, &change.edits) {
+            self.settle(&mut locked.inner)?;
+        }
+        let planned = plan(self, locked.inner.journal.as_ref(), &change.edits)?;
+        if let Some(folder) =
+            planned.entries.iter().find(|entry| matches!(entry, Entry::Delete { old: None, .. }))
+        {
+            return Err(not_derivable(folder.at()));
+        }
+        let Inner { journal: Some(journal), displaced, .. } = &mut *locked.inner else {
+            unreachable!("the journal is open under the lock")
+        };
+        let header = Header {
+            seq: journal.mark.next_seq,
+            time: self.clock.now(),
+            what: What::Change,
+            note: change.note.clone(),
+            edits: planned.entries,
+        };
+        let record = Record::new(header, planned.body);
+        self.prepare(&record)?;
+        for (index, entry) in record.header.edits.iter().enumerate() {
+            let temp = Core::temp_name(record.header.seq, index);
+            let placed = match entry {
+                Entry::Write { at, old, .. } => self.swap_in(journal, displaced, &temp, at, old.as_ref()),
+                Entry::Delete { at, old: Some(old), .. } => {
+                    self.place_delete(journal, displaced, at, old, &temp)
+                }
+                other => return Err(not_derivable(other.at())),
+            };
+            placed.map_err(|error| {
+                self.remove_temps(&record);
+                meant(error, entry.at())
+            })?;
+        }
+        Ok(Applied::derived(record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()))
+    }
+}
