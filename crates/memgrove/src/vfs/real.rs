@@ -199,9 +199,13 @@ impl Vfs for RealFs {
 
     fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
-        for entry in fs::Dir::read_from(&self.folder(name)?)?.take(max) {
-            if let Ok(name) = entry?.file_name().to_str() {
-                found.push(name.to_owned());
+        for entry in fs::Dir::read_from(&self.folder(name)?)? {
+            if found.len() >= max {
+                break;
+            }
+            match entry?.file_name().to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) => found.push(name.to_owned()),
             }
         }
         Ok(found)

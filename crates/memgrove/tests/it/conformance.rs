@@ -8,7 +8,7 @@ use memgrove::backend::PROMISES;
 use memgrove::backends::{Local, LocalOptions, Ram, Scoped};
 use memgrove::clock::SystemClock;
 use memgrove::conformance::{self, CASES, Report, Storage, Subject};
-use memgrove::vfs::{RealFs, Vfs};
+use memgrove::vfs::{RealFs, SimFs, Vfs};
 use memgrove::{Backend, Result, Store};
 use tempfile::TempDir;
 
@@ -20,6 +20,12 @@ const BACKENDS: &[Subject] = &[
     Subject { name: "scoped over ram", storage: scoped_over_ram, reserved: &[] },
     Subject { name: "local", storage: local, reserved: LOCAL_RESERVED },
     Subject { name: "local, state outside", storage: local_state_outside, reserved: &[] },
+    Subject { name: "local, simulated disk", storage: local_simulated, reserved: LOCAL_RESERVED },
+    Subject {
+        name: "local, disk that cannot exchange",
+        storage: local_without_exchange,
+        reserved: LOCAL_RESERVED,
+    },
     Subject { name: "scoped over local", storage: scoped_over_local, reserved: &[] },
 ];
 
@@ -84,6 +90,21 @@ fn local_state_outside() -> Result<Box<dyn Storage>> {
     let (tree, state) =
         (tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder"));
     opens(move || open_local(&tree, Some(&state)))
+}
+
+/// A backend on a disk in memory.
+fn open_simulated(disk: &SimFs) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(Local::open(LocalOptions::new(Arc::new(disk.clone()), Arc::new(SystemClock)))?))
+}
+
+fn local_simulated() -> Result<Box<dyn Storage>> {
+    let disk = SimFs::new();
+    opens(move || open_simulated(&disk))
+}
+
+fn local_without_exchange() -> Result<Box<dyn Storage>> {
+    let disk = SimFs::without_exchange();
+    opens(move || open_simulated(&disk))
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memgrove::backend::{Actor, Change, ChangeId, Edit, Expect, HistoryQuery, Moment, Note, Origin, Version};
-use memgrove::backends::Ram;
+use memgrove::backends::{Local, LocalOptions, Ram};
 use memgrove::clock::ManualClock;
 use memgrove::memory::{Plan, Point, Restored, UndoScope};
+use memgrove::vfs::SimFs;
 use memgrove::{Kind, Locator, Memory, Result, Store};
 use proptest::prelude::*;
 
@@ -16,6 +17,14 @@ fn at(key: &str) -> Locator {
 
 fn memory() -> Memory {
     Memory::new(Store::new(Ram::default()), Arc::new(ManualClock::default()))
+}
+
+/// A memory whose past is in a journal.
+fn journaled() -> Memory {
+    let clock = Arc::new(ManualClock::default());
+    let mut options = LocalOptions::new(Arc::new(SimFs::new()), clock.clone());
+    options.background = false;
+    Memory::new(Store::new(Local::open(options).expect("an empty disk")), clock)
 }
 
 fn note(verb: &str) -> Note {
@@ -410,58 +419,89 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+/// Undoing one by one goes back through every earlier state, and redoing all comes back.
+fn goes_back_and_forth(memory: &Memory, changes: Vec<Vec<Edit>>) -> std::result::Result<(), TestCaseError> {
+    let mut states = vec![files(memory)];
+    for edits in changes {
+        if memory.store().apply(&Change { edits, note: note("test") }).is_ok() {
+            states.push(files(memory));
+        }
+    }
+    let last = states.last().cloned();
+    let mut undos = Vec::new();
+    while states.len() > 1 {
+        states.pop();
+        let done = memory.undo(Note::default(), &UndoScope::Last);
+        let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(Some(&files(memory)), states.last());
+        undos.push(done.change.expect("an undo is always a change"));
+    }
+    let none = memory.undo(Note::default(), &UndoScope::Last).map_err(|error| error.kind()).err();
+    prop_assert_eq!(none, Some(Kind::NotFound));
+    for undo in undos.iter().rev() {
+        let done = memory.undo(Note::default(), &UndoScope::Change(undo.clone()));
+        done.map_err(|error| TestCaseError::fail(format!("redo: {error}")))?;
+    }
+    prop_assert_eq!(Some(files(memory)), last);
+    Ok(())
+}
+
+/// A whole session is undone in one change, whatever it did.
+fn is_undone_whole(
+    memory: &Memory,
+    first: Vec<Edit>,
+    session: Vec<Vec<Edit>>,
+) -> std::result::Result<(), TestCaseError> {
+    for edit in first {
+        // What cannot be done is left out.
+        let _ = memory.store().apply(&Change { edits: vec![edit], note: note("test") });
+    }
+    let before = files(memory);
+    let mut count = 0;
+    for edits in session {
+        let note = by("bot", "s", Origin::Agent);
+        count += usize::from(memory.store().apply(&Change { edits, note }).is_ok());
+    }
+    if count > 0 {
+        let done = memory.undo(Note::default(), &UndoScope::Session("s".into()));
+        let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(done.outcome.changes.len(), count);
+    }
+    prop_assert_eq!(files(memory), before);
+    Ok(())
+}
+
+fn changes(max: usize) -> impl Strategy<Value = Vec<Vec<Edit>>> {
+    prop::collection::vec(prop::collection::vec(edit(), 1..5), 1..max)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
-    /// Undoing one by one goes back through every earlier state, and redoing all comes back.
     #[test]
-    fn undoing_goes_back_through_every_state(changes in prop::collection::vec(prop::collection::vec(edit(), 1..5), 1..12)) {
-        let memory = memory();
-        let mut states = vec![files(&memory)];
-        for edits in changes {
-            if memory.store().apply(&Change { edits, note: note("test") }).is_ok() {
-                states.push(files(&memory));
-            }
-        }
-        let last = states.last().cloned();
-        let mut undos = Vec::new();
-        while states.len() > 1 {
-            states.pop();
-            let done = memory.undo(Note::default(), &UndoScope::Last);
-            let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
-            prop_assert_eq!(Some(&files(&memory)), states.last());
-            undos.push(done.change.expect("an undo is always a change"));
-        }
-        prop_assert_eq!(memory.undo(Note::default(), &UndoScope::Last).map_err(|e| e.kind()).err(), Some(Kind::NotFound));
-        for undo in undos.iter().rev() {
-            let done = memory.undo(Note::default(), &UndoScope::Change(undo.clone()));
-            done.map_err(|error| TestCaseError::fail(format!("redo: {error}")))?;
-        }
-        prop_assert_eq!(Some(files(&memory)), last);
+    fn undoing_goes_back_through_every_state(changes in changes(12)) {
+        goes_back_and_forth(&memory(), changes)?;
     }
 
-    /// A whole session is undone in one change, whatever it did.
     #[test]
-    fn a_session_is_undone_whatever_it_did(
+    fn a_session_is_undone_whatever_it_did(first in prop::collection::vec(edit(), 1..6), session in changes(8)) {
+        is_undone_whole(&memory(), first, session)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn undoing_goes_back_through_every_journaled_state(changes in changes(8)) {
+        goes_back_and_forth(&journaled(), changes)?;
+    }
+
+    #[test]
+    fn a_journaled_session_is_undone_whatever_it_did(
         first in prop::collection::vec(edit(), 1..6),
-        session in prop::collection::vec(prop::collection::vec(edit(), 1..4), 1..8),
+        session in changes(6),
     ) {
-        let memory = memory();
-        for edit in first {
-            // What cannot be done is left out.
-            let _ = memory.store().apply(&Change { edits: vec![edit], note: note("test") });
-        }
-        let before = files(&memory);
-        let mut count = 0;
-        for edits in session {
-            let note = by("bot", "s", Origin::Agent);
-            count += usize::from(memory.store().apply(&Change { edits, note }).is_ok());
-        }
-        if count > 0 {
-            let done = memory.undo(Note::default(), &UndoScope::Session("s".into()));
-            let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
-            prop_assert_eq!(done.outcome.changes.len(), count);
-        }
-        prop_assert_eq!(files(&memory), before);
+        is_undone_whole(&journaled(), first, session)?;
     }
 }

@@ -171,7 +171,7 @@ impl Core {
             Err(error) => return Err(meant(error, at)),
         }
         view::View::new(self, None).check_new(at)?;
-        self.make_parents(&at.child("x")?).map_err(|error| meant(error, at))?;
+        self.make_folders(at).map_err(|error| meant(error, at))?;
         // Folders are not in the journal: sync them now, and what they are in.
         for folder in std::iter::once(at.clone()).chain(at.ancestors()).chain([Locator::root()]) {
             self.tree.sync_dir(folder.key()).map_err(|error| meant(error, at))?;
@@ -181,14 +181,21 @@ impl Core {
 
     /// Makes the missing folders above a place, and gives back which, outermost first.
     pub(super) fn make_parents(&self, at: &Locator) -> io::Result<Vec<String>> {
-        let Some(parent) = at.parent().filter(|parent| !parent.is_root()) else { return Ok(Vec::new()) };
-        let name = self.spelled(&parent);
+        at.parent().map_or(Ok(Vec::new()), |parent| self.make_folders(&parent))
+    }
+
+    /// Makes a folder and the missing ones above it, and gives back which, outermost first.
+    fn make_folders(&self, at: &Locator) -> io::Result<Vec<String>> {
+        if at.is_root() {
+            return Ok(Vec::new());
+        }
+        let name = self.spelled(at);
         match self.tree.stat(&name) {
             Ok(stat) if stat.kind == FileKind::Folder => Ok(Vec::new()),
             Ok(stat) if stat.kind == FileKind::File => Err(io::ErrorKind::NotADirectory.into()),
             Ok(_) => Err(io::ErrorKind::InvalidInput.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut made = self.make_parents(&parent)?;
+                let mut made = self.make_parents(at)?;
                 match self.tree.mkdir(&name) {
                     Ok(()) => made.push(name.into_owned()),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
