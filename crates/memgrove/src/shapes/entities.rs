@@ -29,7 +29,7 @@ pub use catalog::Catalog;
 pub use draft::{Desk, How, Stored};
 pub use format::Document;
 pub use indexes::Indexes;
-pub use knowledge::{Found, Imported, Knowledge, Loaded};
+pub use knowledge::{Found, Imported, Knowledge, Loaded, Revision};
 pub use names::{file_name, folder_name};
 pub use patterns::{Learning, Pattern, RoleState};
 pub use search::{Hit, Match, SEARCH_HITS_MAX, score};

@@ -6,12 +6,12 @@ mod upkeep;
 
 use std::sync::Arc;
 
-use memgrove::backend::{Change, Edit, Expect, Note};
+use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Note, Version};
 use memgrove::backends::Ram;
 use memgrove::clock::{Clock, ManualClock};
 use memgrove::shapes::entities::{
     Direction, Entity, Facts, Found, How, Knowledge, Learning, Match, Observation, Pattern, Relation,
-    RoleState, Walk,
+    Revision, RoleState, Walk,
 };
 use memgrove::{Kind, Locator, Memory, Store};
 
@@ -225,7 +225,17 @@ fn the_superseded_is_hidden_and_the_past_can_be_asked_for() {
         facts: Facts { valid_from: Some("2025-06-01".to_owned()), ..Facts::default() },
         ..Observation::from("lives in Rome")
     };
-    fixture.knowledge.supersede(Note::default(), "Alice", "lives in Oslo", &new).expect("superseded");
+    let alice = Entity { observations: vec![new], ..entity("Alice", "Person", &[]) };
+    let supersede = || {
+        let supersedes = Some("lives in Oslo");
+        let revision = Revision { entity: &alice, how: How::Merge, supersedes, expect: None };
+        fixture.knowledge.revise(Note::default(), &revision)
+    };
+    let changes =
+        || fixture.knowledge.memory().store().backend().history(&HistoryQuery::default()).unwrap().len();
+    let before = changes();
+    supersede().expect("superseded");
+    assert_eq!(changes(), before + 1, "in one change");
     let text = fixture.text("knowledge/entities/person/Alice.md");
     assert!(text.contains("1. lives in Oslo\n   - source: chat 7\n   - date: 2025-01-01\n   - valid until: 2025-06-01\n   - superseded by: lives in Rome\n"), "{text}");
     let seen = |query: &str, as_of: Option<&str>| -> Vec<String> {
@@ -238,9 +248,11 @@ fn the_superseded_is_hidden_and_the_past_can_be_asked_for() {
     assert_eq!(seen("lives", Some("2025-03-01")), ["lives in Oslo"]);
     assert_eq!(seen("Oslo", Some("2025-03-01")), ["lives in Oslo"]);
     assert!(seen("lives", Some("2024-03-01")).is_empty());
-    let error =
-        fixture.knowledge.supersede(Note::default(), "Alice", "lives in Oslo", &new).expect_err("already");
-    assert_eq!(error.message(), "`Alice` has no such observation");
+    assert_eq!(supersede().expect_err("already").message(), "there is no observation `lives in Oslo`");
+    let stale = |_: &Store, _: &Locator| Ok(Some(Version::new("stale")));
+    let revision = Revision { entity: &alice, how: How::Merge, supersedes: None, expect: Some(&stale) };
+    let error = fixture.knowledge.revise(Note::default(), &revision).expect_err("at another version");
+    assert_eq!(error.kind(), Kind::Conflict);
 }
 
 #[test]

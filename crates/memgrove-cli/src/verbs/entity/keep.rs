@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, RoleState};
-use memgrove::{Error, Kind, Result};
+use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, Revision, RoleState};
+use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,23 +69,6 @@ impl Verb for EntityStore {
         let facts = Facts { source: self.source, date, valid_from: self.valid_from, ..Facts::default() };
         let said = self.observations.into_iter().map(|text| Observation { text, facts: facts.clone() });
         let observations: Vec<Observation> = said.collect();
-        if let Some(version) = &self.guard.expect {
-            let there = knowledge.load(&self.name, self.kind.as_deref())?.map(|loaded| loaded.version);
-            if !there.is_some_and(|there| version.len() >= 8 && there.as_str().starts_with(version.as_str()))
-            {
-                let message = format!("the entity `{}` is not at version {version}", self.name);
-                return Err(Error::new(Kind::Conflict, message)
-                    .code(memgrove::error::code::VERSION_MISMATCH)
-                    .hint("read it again and repeat the change on what is there now"));
-            }
-        }
-        if let Some(old) = &self.supersedes {
-            let [new] = observations.as_slice() else {
-                return Err(Error::new(Kind::Invalid, "one observation takes the place of another")
-                    .hint("give exactly one observation with `supersedes`"));
-            };
-            knowledge.supersede(note.clone(), &self.name, old, new)?;
-        }
         let entity = Entity {
             name: self.name,
             kind: self.kind.unwrap_or_default(),
@@ -95,9 +78,14 @@ impl Verb for EntityStore {
             ..Entity::default()
         };
         let how = if self.replace { How::Replace } else { How::Merge };
-        let note =
-            if self.supersedes.is_some() { memgrove::backend::Note { key: None, ..note } } else { note };
-        Ok(StoredAnswer::new(knowledge.store(note, &[entity], how)?))
+        let expect = |store: &Store, at: &Locator| self.guard.expected(store, at);
+        let revision = Revision {
+            entity: &entity,
+            how,
+            supersedes: self.supersedes.as_deref(),
+            expect: self.guard.expect.is_some().then_some(&expect),
+        };
+        Ok(StoredAnswer::new(knowledge.revise(note, &revision)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {

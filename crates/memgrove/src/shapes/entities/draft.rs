@@ -126,6 +126,11 @@ impl<'a> Draft<'a> {
         Ok(self.files[at].as_ref().map(|file| &file.entity))
     }
 
+    /// The version that a file was read at.
+    pub(super) fn found_at(&self, at: &Locator) -> Option<&Version> {
+        self.before.get(at)?.as_ref()
+    }
+
     /// Whether anything at all is in a place.
     fn is_taken(&mut self, at: &Locator) -> Result<bool> {
         self.read(at)?;

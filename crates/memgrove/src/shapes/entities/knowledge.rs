@@ -1,8 +1,10 @@
 //! Everything an agent does with entities, over one memory: storing, loading, searching, walking,
 //! and the indexes that follow behind.
 
+mod revise;
 mod upkeep;
 
+pub use revise::Revision;
 pub use upkeep::Imported;
 
 use std::collections::BTreeSet;
@@ -17,7 +19,7 @@ use super::draft::{Desk, Draft, How, Stored, entity_at};
 use super::format::Document;
 use super::search::{self, Hit, Match, SEARCH_HITS_MAX, holds_phrase};
 use super::walk::{self, Direction, Step, Walk};
-use super::{Entity, Facts, Learning, Observation, Pattern, RoleState, kg};
+use super::{Entity, Learning, Pattern, RoleState, kg};
 use crate::backend::{Note, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
@@ -307,34 +309,6 @@ impl Knowledge {
             let mut draft = Draft::new(store, desk);
             draft.read(&place)?.ok_or_else(|| unknown(name))?;
             draft.delete(&place)?;
-            Ok(draft.into_plan(place.clone()))
-        })
-    }
-
-    /// Replaces an observation by a newer one: the old one stays, and says what took its place.
-    ///
-    /// # Errors
-    /// `NotFound` for an entity or an observation that is not there.
-    pub fn supersede(&self, note: Note, name: &str, old: &str, new: &Observation) -> Result<Done<Locator>> {
-        let place = self.place(name, None)?.ok_or_else(|| unknown(name))?;
-        self.apply(note, |store, desk| {
-            let mut draft = Draft::new(store, desk);
-            let now = draft.tick();
-            let entity = draft.read(&place)?.ok_or_else(|| unknown(name))?;
-            let holds = |o: &Observation| o.text == old && o.facts.superseded_by.is_none();
-            if !entity.observations.iter().any(holds) {
-                let message = format!("`{name}` has no such observation");
-                return Err(Error::new(Kind::NotFound, message).hint("give its text exactly as it stands"));
-            }
-            draft.change(&place, |entity| {
-                let since = new.facts.valid_from.clone().unwrap_or(now.clone());
-                for known in entity.observations.iter_mut().filter(|o| holds(o)) {
-                    known.facts.superseded_by = Some(new.text.clone());
-                    known.facts.valid_until.get_or_insert(since.clone());
-                }
-                let facts = Facts { date: new.facts.date.clone().or(Some(now)), ..new.facts.clone() };
-                entity.observations.push(Observation { text: new.text.clone(), facts });
-            })?;
             Ok(draft.into_plan(place.clone()))
         })
     }
