@@ -16,8 +16,10 @@ mod verbs;
 
 mod cli;
 mod demo;
+mod http;
 mod mcp;
 mod memory_tool;
+mod web;
 
 use std::io::Write;
 use std::process::ExitCode;
