@@ -2,10 +2,13 @@
 
 mod access;
 mod api;
+mod content;
 mod events;
 mod gate;
 mod log;
+mod mcp;
 mod metrics;
+mod openapi;
 mod problem;
 mod route;
 mod served;
@@ -162,6 +165,7 @@ impl Serve {
     fn limits(&self) -> Limits {
         Limits {
             body_bytes_max: 4 * 1024 * 1024,
+            content_bytes_max: 64 * 1024 * 1024,
             requests_max: self.requests_max.max(1),
             timeout: Duration::from_secs(30),
             streams_max: 64,
@@ -169,13 +173,23 @@ impl Serve {
     }
 }
 
+const READ: Need = Need::Scope(Scope::Read);
+const WRITE: Need = Need::Scope(Scope::Write);
+
 /// Every route of the server.
 fn routes() -> Vec<Route> {
     let mut routes = vec![
         Route::new(Method::GET, "/healthz", Need::Nothing, healthy).of_server(),
         Route::new(Method::GET, "/open", Need::Nothing, open).of_server().speaking_to(Voice::Person),
-        Route::new(Method::GET, "/metrics", Need::Scope(Scope::Read), metrics).of_server(),
-        Route::new(Method::GET, "/api/events", Need::Scope(Scope::Read), events::stream),
+        Route::new(Method::GET, "/metrics", READ, metrics).of_server(),
+        Route::new(Method::GET, "/api/events", READ, events::stream),
+        Route::new(Method::GET, "/api/openapi.json", READ, openapi::described),
+        Route::new(Method::GET, "/api/content", READ, content::get),
+        Route::new(Method::PUT, "/api/content", WRITE, content::put),
+        // What a tool may do is decided where it is called.
+        Route::new(Method::GET, "/mcp", READ, mcp::serve),
+        Route::new(Method::POST, "/mcp", READ, mcp::serve),
+        Route::new(Method::DELETE, "/mcp", READ, mcp::serve),
     ];
     routes.extend(api::routes());
     routes.extend(crate::web::routes());

@@ -14,6 +14,8 @@ mod rehearsal;
 
 mod verbs;
 
+mod changes;
+
 mod cli;
 mod demo;
 mod http;

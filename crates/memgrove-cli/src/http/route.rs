@@ -279,17 +279,30 @@ impl Call {
         self.work(move |cx| (entry.run_json)(arguments, cx)).await
     }
 
+    /// The request again, for what answers requests by itself.
+    pub(crate) fn into_request(self) -> axum::extract::Request {
+        let body = self.body.into_inner().unwrap_or_else(PoisonError::into_inner);
+        axum::extract::Request::from_parts(self.head, body)
+    }
+
     /// The whole body, which may not be larger than the limit.
     ///
     /// # Errors
-    /// `Full` for more than the limit, `Io` if it breaks off.
+    /// `Full` for more than the limit, or if it breaks off.
     pub(crate) async fn body(&self) -> Result<Bytes> {
-        let limit = self.served.limits.body_bytes_max;
+        self.body_within(self.served.limits.body_bytes_max).await
+    }
+
+    /// The whole body of what may be as large as a memory.
+    ///
+    /// # Errors
+    /// As [`Call::body`].
+    pub(crate) async fn large_body(&self) -> Result<Bytes> {
+        self.body_within(self.served.limits.content_bytes_max).await
+    }
+
+    async fn body_within(&self, limit: usize) -> Result<Bytes> {
         let body = std::mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
-        axum::body::to_bytes(body, limit).await.map_err(|_| {
-            Error::new(Kind::Full, format!("the body is larger than {limit} bytes, or broke off"))
-                .code(memgrove::error::code::TOO_LARGE)
-                .hint("send less at once")
-        })
+        axum::body::to_bytes(body, limit).await.map_err(|_| super::content::too_large(limit))
     }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
-use super::events::Changes;
+use super::mcp::McpServers;
 use super::metrics::Metrics;
+use crate::changes::Changes;
 use crate::context::Context;
 
 /// The space at the root.
@@ -39,6 +40,8 @@ pub(crate) struct Space {
     pub(crate) cx: Context,
     /// What happens to it.
     pub(crate) changes: Changes,
+    /// Its MCP servers.
+    pub(crate) mcp: McpServers,
 }
 
 /// What a request may cost.
@@ -46,6 +49,8 @@ pub(crate) struct Space {
 pub(crate) struct Limits {
     /// The largest body.
     pub(crate) body_bytes_max: usize,
+    /// The largest body where it is the content of a file.
+    pub(crate) content_bytes_max: usize,
     /// The most requests at once; more are told to come back.
     pub(crate) requests_max: usize,
     /// The longest that an answer may take.
@@ -63,12 +68,13 @@ impl Served {
         limits: Limits,
         session: String,
     ) -> Self {
+        let (metrics, ending) = (Metrics::new(limits.requests_max), CancellationToken::new());
         let space = |(name, cx): (String, Context)| {
             let changes = Changes::of(cx.clone());
-            (name.clone(), Arc::new(Space { name, cx, changes }))
+            let mcp = McpServers::new(&cx, &changes, limits.body_bytes_max, &ending);
+            (name.clone(), Arc::new(Space { name, cx, changes, mcp }))
         };
         let spaces = spaces.into_iter().map(space).collect();
-        let (metrics, ending) = (Metrics::new(limits.requests_max), CancellationToken::new());
         Served { spaces, access, hosts, metrics, limits, session, ending }
     }
 
