@@ -28,6 +28,7 @@ clients: install
 	$(PYTHON) tests/clients/memory_tool_diff.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
 
 install:
 	tests/clients/install $(CLIENTS)

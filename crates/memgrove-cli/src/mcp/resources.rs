@@ -79,10 +79,10 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
 }
 
 /// What the history calls the memory behind a resource, to see when it changes. It need not be there
-/// yet.
-pub(super) fn watched(cx: &Context, uri: &str) -> Result<String> {
-    let address = address_in(uri)?;
-    Ok(memory_at(cx, &address).map_or(address, |at| address_of(cx, &at)))
+/// yet, and what is no memory of ours never changes.
+pub(super) fn watched(cx: &Context, uri: &str) -> String {
+    let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
+    memory_at(cx, &address).map_or(address, |at| address_of(cx, &at))
 }
 
 /// Addresses that begin so, as values of the template's variable.

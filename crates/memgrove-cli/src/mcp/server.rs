@@ -178,7 +178,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = request.uri.clone();
-        let address = self.work(&context, move |cx| resources::watched(cx, &uri)).await?;
+        let address = self.work(&context, move |cx| Ok(resources::watched(cx, &uri))).await?;
         self.subscriptions.add(request.uri, address, context.peer).await;
         Ok(())
     }
@@ -200,8 +200,7 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let watched = move |cx: &Context| {
-            let watched = uris.into_iter().map(|uri| Ok((resources::watched(cx, &uri)?, uri)));
-            watched.collect::<Result<Vec<_>>>()
+            Ok(uris.into_iter().map(|uri| (resources::watched(cx, &uri), uri)).collect::<Vec<_>>())
         };
         let watched = self.work(context.request_context(), watched).await?;
         self.subscriptions.tell(&watched, &context).await;
