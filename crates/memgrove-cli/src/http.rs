@@ -7,6 +7,7 @@ mod events;
 mod gate;
 mod log;
 mod mcp;
+mod memory_stores;
 mod metrics;
 mod openapi;
 mod problem;
@@ -192,6 +193,7 @@ fn routes() -> Vec<Route> {
         Route::new(Method::DELETE, "/mcp", READ, mcp::serve),
     ];
     routes.extend(api::routes());
+    routes.extend(memory_stores::routes());
     routes.extend(crate::web::routes());
     routes
 }

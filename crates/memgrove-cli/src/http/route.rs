@@ -41,6 +41,8 @@ pub(crate) enum Voice {
     Program,
     /// People, in pages.
     Person,
+    /// Anthropic's clients, in their own documents.
+    Anthropic,
 }
 
 /// What answers.
@@ -186,6 +188,7 @@ impl Voice {
         match self {
             Voice::Program => problem::answer(error),
             Voice::Person => crate::web::failure(error),
+            Voice::Anthropic => super::memory_stores::failure(error),
         }
     }
 
@@ -193,6 +196,7 @@ impl Voice {
         match self {
             Voice::Program => problem::refusal(status, error),
             Voice::Person => crate::web::refusal(status, error),
+            Voice::Anthropic => super::memory_stores::refusal(status, error),
         }
     }
 }
