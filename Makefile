@@ -29,6 +29,7 @@ clients: install
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
 
 install:
 	tests/clients/install $(CLIENTS)
