@@ -137,11 +137,7 @@ impl<T> Page<T> {
     ) -> Self {
         let mut all = all.peekable();
         if let Some(after) = after {
-            while let Some(item) = all.next() {
-                if name(&item) == after {
-                    break;
-                }
-            }
+            all.by_ref().find(|item| name(item) == after);
         }
         let data: Vec<T> = all.by_ref().take(limit).collect();
         let next = all.peek().and(data.last()).map(name);

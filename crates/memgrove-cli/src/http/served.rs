@@ -54,6 +54,8 @@ pub(crate) struct Limits {
     pub(crate) body_bytes_max: usize,
     /// The largest body where it is the content of a file.
     pub(crate) content_bytes_max: usize,
+    /// The largest answer of a verb.
+    pub(crate) reply_bytes_max: usize,
     /// The most requests at once; more are told to come back.
     pub(crate) requests_max: usize,
     /// The longest that an answer may take.

@@ -1,6 +1,6 @@
 //! Memories: files in the folder of a memory store.
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
 use memgrove::backend::{Content, Edit, Expect, FileKind, Info, Version};
@@ -81,29 +81,34 @@ pub(super) struct Desk<'a> {
     pub(super) cx: &'a Context,
     pub(super) of: MemoryStore,
     pub(super) root: Locator,
-    pub(super) catalog: &'a mut Catalog,
+    catalog: &'a Mutex<Catalog>,
 }
 
 /// Works on a memory store.
 pub(super) async fn at_desk<T: Send + 'static>(
     call: &Call,
-    work: impl FnOnce(&mut Desk<'_>) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (id, space) = (call.param("store").to_owned(), call.space.clone());
     call.work(move |cx| {
         let of = MemoryStore::find(cx, &id)?;
         let root = of.root(cx)?;
-        let mut catalog = space.catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        catalog.refresh(cx)?;
-        work(&mut Desk { cx, of, root, catalog: &mut catalog })
+        let desk = Desk { cx, of, root, catalog: &space.catalog };
+        desk.catalog().refresh(cx)?;
+        work(&desk)
     })
     .await
 }
 
 impl Desk<'_> {
+    /// What the history tells. Not to be held while something is written: others wait for it.
+    pub(super) fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where the memory of an id is.
     fn find(&self, store: &Store, id: &str) -> Result<Locator> {
-        if let Some((_, at)) = self.catalog.by_id(id) {
+        if let Some((_, at)) = self.catalog().by_id(id) {
             let here = at.filter(|at| at.is_within(&self.root));
             return here.cloned().ok_or_else(|| absent("memory", id));
         }
@@ -114,7 +119,8 @@ impl Desk<'_> {
     }
 
     fn told(&self, at: &Locator, there: &Content, view: View, mtime: Option<Timestamp>) -> Value {
-        let lineage = self.catalog.at(at);
+        let catalog = self.catalog();
+        let lineage = catalog.at(at);
         let last = lineage.and_then(|lineage| lineage.versions.last());
         let recorded = last.filter(|last| last.content.as_ref().is_none_or(|held| *held == there.version));
         let now = mtime.or(last.map(|last| last.time));
@@ -135,8 +141,8 @@ impl Desk<'_> {
     }
 
     /// A memory as it is now, after a change.
-    fn told_now(&mut self, at: &Locator, view: View) -> Result<Value> {
-        self.catalog.refresh(self.cx)?;
+    fn told_now(&self, at: &Locator, view: View) -> Result<Value> {
+        self.catalog().refresh(self.cx)?;
         let store = self.cx.reading()?;
         let there = store.store().read_bytes(at)?;
         let mtime = store.store().info_optional(at)?.map(|info| info.mtime);

@@ -8,7 +8,7 @@ use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::catalog::{Lineage, Operation, VersionOf};
+use super::catalog::{Catalog, Lineage, Operation, VersionOf};
 use super::memories::{Desk, View, Viewed, at_desk, path_of, sha256};
 use super::{CURRENT, Page, absent, answered, limit, note};
 use crate::http::route::Call;
@@ -45,20 +45,25 @@ impl Listed {
 
 impl Desk<'_> {
     /// The versions of this memory store's memories, newest first.
-    fn versions(&self) -> Vec<(&Lineage, &VersionOf)> {
-        let all = self.catalog.memories.iter();
+    fn versions<'a>(&self, catalog: &'a Catalog) -> Vec<(&'a Lineage, &'a VersionOf)> {
+        let all = catalog.memories.iter();
         let all = all.flat_map(|lineage| lineage.versions.iter().map(move |version| (lineage, version)));
         let mut found: Vec<_> = all.filter(|(_, version)| version.at.is_within(&self.root)).collect();
         found.sort_by(|(_, a), (_, b)| b.time.cmp(&a.time).then_with(|| number(b).cmp(&number(a))));
         found
     }
 
-    fn version(&self, id: &str) -> Result<(&Lineage, &VersionOf)> {
-        let found = self.versions().into_iter().find(|(_, version)| version.id == id);
+    fn version<'a>(&self, catalog: &'a Catalog, id: &str) -> Result<(&'a Lineage, &'a VersionOf)> {
+        let found = self.versions(catalog).into_iter().find(|(_, version)| version.id == id);
         found.ok_or_else(|| absent("memory version", id))
     }
 
-    fn told_version(&self, lineage: &Lineage, version: &VersionOf, view: View) -> Result<Value> {
+    fn told_version(
+        &self,
+        catalog: &Catalog,
+        (lineage, version): (&Lineage, &VersionOf),
+        view: View,
+    ) -> Result<Value> {
         let mut told = json!({
             "type": "memory_version",
             "id": version.id,
@@ -89,7 +94,7 @@ impl Desk<'_> {
                 }
             }
             Err(error) if error.code_name() == Some(code::REDACTED) => {
-                let redaction = self.catalog.redaction(version);
+                let redaction = catalog.redaction(version);
                 told["path"] = Value::Null;
                 told["redacted_at"] = json!(redaction.map_or(version.time, |redaction| redaction.time));
                 told["redacted_by"] = redaction.map_or(Value::Null, |redaction| told_actor(&redaction.actor));
@@ -121,9 +126,11 @@ pub(super) async fn list(call: Call) -> Result<Response> {
     let view = asked.view.unwrap_or(View::Basic);
     let limit = limit(asked.limit, if view == View::Full { 20 } else { 100 })?;
     let listed = at_desk(&call, move |desk| {
-        let wanted = desk.versions().into_iter().filter(|(lineage, version)| asked.wants(lineage, version));
+        let catalog = desk.catalog();
+        let all = desk.versions(&catalog).into_iter();
+        let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
         let page = Page::of(wanted, limit, asked.page.as_deref(), |(_, version)| version.id.clone());
-        let told = page.data.iter().map(|(lineage, version)| desk.told_version(lineage, version, view));
+        let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
         let data = told.collect::<Result<Vec<Value>>>()?;
         Ok(json!({"data": data, "next_page": page.next}))
     });
@@ -134,8 +141,8 @@ pub(super) async fn retrieve(call: Call) -> Result<Response> {
     let view = call.query::<Viewed>()?.view.unwrap_or(View::Full);
     let id = call.param("version").to_owned();
     let found = at_desk(&call, move |desk| {
-        let (lineage, version) = desk.version(&id)?;
-        desk.told_version(lineage, version, view)
+        let catalog = desk.catalog();
+        desk.told_version(&catalog, desk.version(&catalog, &id)?, view)
     });
     Ok(answered(&found.await?))
 }
@@ -145,16 +152,17 @@ pub(super) async fn redact(call: Call) -> Result<Response> {
     let id = call.param("version").to_owned();
     let redacted = at_desk(&call, move |desk| {
         let (at, change, operation) = {
-            let (_, version) = desk.version(&id)?;
+            let catalog = desk.catalog();
+            let (_, version) = desk.version(&catalog, &id)?;
             (version.at.clone(), version.change.clone(), version.operation)
         };
         if operation != Operation::Deleted {
             let note = note(desk.cx, "memory_version_redact", None);
             desk.cx.writing()?.redact(note, &at, &change).map_err(still_there)?;
         }
-        desk.catalog.refresh(desk.cx)?;
-        let (lineage, version) = desk.version(&id)?;
-        desk.told_version(lineage, version, View::Basic)
+        let mut catalog = desk.catalog();
+        catalog.refresh(desk.cx)?;
+        desk.told_version(&catalog, desk.version(&catalog, &id)?, View::Basic)
     });
     Ok(answered(&redacted.await?))
 }
