@@ -28,6 +28,9 @@ clients: install
 	$(PYTHON) tests/clients/memory_tool_diff.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/mcp_http.py $(DEBUG)
+	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
 
 install:
 	tests/clients/install $(CLIENTS)
@@ -37,6 +40,7 @@ bench: install
 	$(CARGO) bench --workspace --benches
 	$(CARGO) build --release -p memgrove-cli
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
+	$(PYTHON) tests/clients/serve_load.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.
 torture:

@@ -14,6 +14,7 @@ use memgrove::{Error, Kind, Result};
 use crate::config::Environment;
 use crate::context::{Context, Input};
 use crate::demo::Demo;
+use crate::http;
 use crate::mcp;
 use crate::memory_tool;
 use crate::page::{Ink, Page, Paper};
@@ -247,16 +248,18 @@ enum Program {
     Demo(Demo),
     MemoryTool(memory_tool::MemoryTool),
     Mcp(mcp::Serve),
+    Serve(http::Serve),
     Completions(clap_complete::Shell),
     Man(Option<PathBuf>),
 }
 
 impl Program {
-    fn commands() -> [Command; 5] {
+    fn commands() -> [Command; 6] {
         [
             Demo::augment_args(Command::new("demo")),
             memory_tool::MemoryTool::augment_args(Command::new("memory-tool")),
             mcp::Serve::augment_args(Command::new("mcp")),
+            http::Serve::augment_args(Command::new("serve")),
             Command::new("completions").about("Print the completions for a shell").arg(
                 Arg::new("shell")
                     .value_name("SHELL")
@@ -277,6 +280,7 @@ impl Program {
                 Program::MemoryTool(memory_tool::MemoryTool::from_arg_matches(matches).map_err(wrong)?)
             }
             "mcp" => Program::Mcp(mcp::Serve::from_arg_matches(matches).map_err(wrong)?),
+            "serve" => Program::Serve(http::Serve::from_arg_matches(matches).map_err(wrong)?),
             "completions" => {
                 let shell = matches.get_one("shell").copied();
                 Program::Completions(shell.unwrap_or(clap_complete::Shell::Bash))
@@ -295,6 +299,7 @@ impl Program {
             }
             Program::MemoryTool(program) => program.run(&cx()?)?,
             Program::Mcp(program) => program.run(&cx()?)?,
+            Program::Serve(program) => program.run(&cx()?, |link| printed(format!("{link}\n").as_bytes()))?,
             Program::Completions(shell) => {
                 let mut text = Vec::new();
                 clap_complete::generate(shell, &mut command(), "memgrove", &mut text);

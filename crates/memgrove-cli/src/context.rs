@@ -35,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) actor: Actor,
     /// What text may be read from.
     pub(crate) input: Input,
+    /// Whether the asker may change nothing.
+    reads_only: bool,
 }
 
 struct Shared {
@@ -44,6 +46,13 @@ struct Shared {
     opened: OnceLock<Memory>,
     records: OnceLock<Arc<Records>>,
     knowledge: OnceLock<Knowledge>,
+}
+
+impl Shared {
+    fn new(environment: Environment, target: Target, backend: Option<String>) -> Self {
+        let (opened, records, knowledge) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Shared { environment, target, backend, opened, records, knowledge }
+    }
 }
 
 /// Which store a context opens.
@@ -92,15 +101,16 @@ impl Context {
         input: Input,
     ) -> Result<Self> {
         let target = Target::Store(environment.find_store(store)?);
-        let shared = Shared {
-            environment,
-            target,
-            backend,
-            opened: OnceLock::new(),
-            records: OnceLock::new(),
-            knowledge: OnceLock::new(),
-        };
-        Ok(Context { shared: Arc::new(shared), actor, input })
+        let shared = Arc::new(Shared::new(environment, target, backend));
+        Ok(Context { shared, actor, input, reads_only: false })
+    }
+
+    /// The same asker over another store.
+    pub(crate) fn over_store(&self, store: &Path) -> Result<Self> {
+        let environment = self.shared.environment.clone();
+        let target = Target::Store(environment.find_store(Some(store))?);
+        let shared = Arc::new(Shared::new(environment, target, self.shared.backend.clone()));
+        Ok(Context { shared, ..self.clone() })
     }
 
     /// The same asker over a folder that itself is `/memories`, made if it is missing. Nothing but
@@ -110,15 +120,9 @@ impl Context {
         let given = environment.absolute(folder)?;
         let made = memgrove::vfs::RealFs::create_root(&given).and_then(|_| given.canonicalize());
         let folder = made.map_err(|error| Error::from_io(error, given.display()))?;
-        let shared = Shared {
-            environment,
-            target: Target::Folder(folder),
-            backend: self.shared.backend.clone(),
-            opened: OnceLock::new(),
-            records: OnceLock::new(),
-            knowledge: OnceLock::new(),
-        };
-        Ok(Context { shared: Arc::new(shared), ..self.clone() })
+        let backend = self.shared.backend.clone();
+        let shared = Arc::new(Shared::new(environment, Target::Folder(folder), backend));
+        Ok(Context { shared, ..self.clone() })
     }
 
     /// The same store for another asker.
@@ -129,6 +133,24 @@ impl Context {
     /// The same store and asker, with text from there.
     pub(crate) fn taking(self, input: Input) -> Self {
         Context { input, ..self }
+    }
+
+    /// The same store, for an asker who may change nothing.
+    pub(crate) fn only_reading(self) -> Self {
+        Context { reads_only: true, ..self }
+    }
+
+    /// Checks that the asker may change something.
+    ///
+    /// # Errors
+    /// `Denied` if not.
+    pub(crate) fn may_write(&self) -> Result<()> {
+        match self.reads_only {
+            false => Ok(()),
+            true => Err(Error::new(Kind::Denied, "the store may only be read here")
+                .code("READ_ONLY")
+                .hint("ask with a token that may write")),
+        }
     }
 
     /// What the machine says.
@@ -173,6 +195,7 @@ impl Context {
 
     /// The memory, to change. The store at home is made when it is first needed.
     pub(crate) fn writing(&self) -> Result<Memory> {
+        self.may_write()?;
         if let Some(memory) = self.shared.opened.get() {
             return Ok(memory.clone());
         }

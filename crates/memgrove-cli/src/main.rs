@@ -14,10 +14,14 @@ mod rehearsal;
 
 mod verbs;
 
+mod changes;
+
 mod cli;
 mod demo;
+mod http;
 mod mcp;
 mod memory_tool;
+mod web;
 
 use std::io::Write;
 use std::process::ExitCode;

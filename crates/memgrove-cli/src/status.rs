@@ -10,31 +10,38 @@ pub(crate) struct Status {
     pub(crate) kind: Kind,
     /// The program's exit code.
     pub(crate) exit: u8,
+    /// The status of an HTTP answer.
+    pub(crate) http: u16,
     /// What the caller should do.
     pub(crate) advice: &'static str,
 }
 
 /// Every kind of error, in the order of the documentation.
 pub(crate) const STATUS: [Status; 10] = [
-    status(Kind::Invalid, 2, "fix the request"),
-    status(Kind::NotFound, 3, "name something that exists"),
-    status(Kind::Exists, 4, "choose another place, or pass its version"),
-    status(Kind::Conflict, 5, "read again, then retry"),
-    status(Kind::Unsupported, 6, "use another backend"),
-    status(Kind::Corrupt, 7, "run `memgrove doctor`"),
-    status(Kind::Busy, 8, "retry unchanged"),
-    status(Kind::Full, 9, "archive or delete something"),
-    status(Kind::Denied, 10, "get permission"),
-    status(Kind::Io, 1, "mend the machine"),
+    status(Kind::Invalid, 2, 400, "fix the request"),
+    status(Kind::NotFound, 3, 404, "name something that exists"),
+    status(Kind::Exists, 4, 409, "choose another place, or pass its version"),
+    status(Kind::Conflict, 5, 412, "read again, then retry"),
+    status(Kind::Unsupported, 6, 501, "use another backend"),
+    status(Kind::Corrupt, 7, 500, "run `memgrove doctor`"),
+    status(Kind::Busy, 8, 503, "retry unchanged"),
+    status(Kind::Full, 9, 507, "archive or delete something"),
+    status(Kind::Denied, 10, 403, "get permission"),
+    status(Kind::Io, 1, 500, "mend the machine"),
 ];
 
-const fn status(kind: Kind, exit: u8, advice: &'static str) -> Status {
-    Status { kind, exit, advice }
+const fn status(kind: Kind, exit: u8, http: u16, advice: &'static str) -> Status {
+    Status { kind, exit, http, advice }
 }
 
 /// The exit code for a kind of error.
 pub(crate) fn exit_code(kind: Kind) -> u8 {
     STATUS.iter().find(|status| status.kind == kind).map_or(1, |status| status.exit)
+}
+
+/// The status of an HTTP answer for a kind of error.
+pub(crate) fn http_status(kind: Kind) -> u16 {
+    STATUS.iter().find(|status| status.kind == kind).map_or(500, |status| status.http)
 }
 
 /// An error as programs read it.

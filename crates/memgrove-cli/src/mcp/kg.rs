@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memgrove::backend::{Actor, Note, Origin};
+use memgrove::backend::Note;
 use memgrove::shapes::entities::kg::{Addition, Answer, Call, Deletion, Edge, Graph, Node};
 use memgrove::shapes::entities::kg_file;
 use memgrove::{Error, Kind, Locator, Result};
@@ -20,7 +20,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use super::Worker;
+use super::{Worker, server};
 use crate::context::{Context, Guard, Input, random_id};
 
 const GRAPH: &str = "memory://knowledge-graph";
@@ -28,7 +28,7 @@ const GRAPH: &str = "memory://knowledge-graph";
 const TOOLS: &str = include_str!("kg_tools.json");
 
 /// One connection.
-pub(super) struct Server {
+pub(crate) struct Server {
     cx: Context,
     /// The server's own file, and its name in the folder that `cx` is over.
     file: Option<Locator>,
@@ -39,8 +39,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(cx: &Context, worker: Worker) -> Result<Self> {
-        let (cx, file) = match cx.environment().memory_file.clone() {
+    /// A server on the entities of a store, or on a file of the MCP memory server's own.
+    pub(crate) fn new(cx: &Context, worker: Worker, file: Option<PathBuf>) -> Result<Self> {
+        let (cx, file) = match file {
             Some(path) => in_place(cx, path)?,
             None => (cx.clone(), None),
         };
@@ -50,9 +51,7 @@ impl Server {
     }
 
     fn desk(&self, context: &RequestContext<RoleServer>) -> Desk {
-        let client = context.client_info().map(|client| client.name);
-        let actor = Actor { origin: Origin::Tool, client, session: Some(self.session.clone()) };
-        Desk { cx: self.cx.asked_by(actor), file: self.file.clone() }
+        Desk { cx: server::asked(&self.cx, &self.session, context), file: self.file.clone() }
     }
 }
 

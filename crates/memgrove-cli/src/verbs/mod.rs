@@ -122,6 +122,8 @@ pub(crate) enum On {
     Entities,
     /// Every MCP tool.
     All,
+    /// The HTTP API, beside every verb that is an MCP tool.
+    Http,
 }
 
 /// A verb as the surfaces see it.

@@ -206,10 +206,13 @@ impl Verb for Doctor {
     const NAME: &'static str = "doctor";
     const TITLE: &'static str = "Check the store";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = DoctorAnswer;
 
     fn run(self, cx: &Context) -> Result<DoctorAnswer> {
+        if self.fix {
+            cx.may_write()?;
+        }
         let Some(place) = cx.place() else {
             return Err(Error::new(Kind::Invalid, "there is no store to check"));
         };

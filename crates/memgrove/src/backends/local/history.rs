@@ -8,6 +8,7 @@ use super::Core;
 use super::journal::{scan, segment_name, segments};
 use super::mark::MarkFile;
 use super::record::{Entry, Header, Record, What};
+use super::redact::is_redacted;
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
 use crate::error::{Error, Kind, Result, code};
@@ -164,6 +165,7 @@ impl Core {
         match found {
             Some(State::Held(base)) => Ok(Some(search.grown(base))),
             Some(State::Absent) => Ok(None),
+            Some(State::Redacted) => Err(redacted(at)),
             Some(State::Unknown) | None => self.told_by_later(at, seq, inclusive, &search),
         }
     }
@@ -232,6 +234,12 @@ fn cut(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
     bytes
 }
 
+fn redacted(at: &Locator) -> Error {
+    Error::new(Kind::NotFound, format!("what `{at}` was at that moment has been redacted"))
+        .code(code::REDACTED)
+        .hint("it cannot be brought back")
+}
+
 fn too_old(at: &Locator) -> Error {
     not_in_history(format!("what `{at}` was at that moment"))
 }
@@ -246,6 +254,8 @@ enum Visit {
 enum State {
     Held(Vec<u8>),
     Absent,
+    /// What it held was taken out.
+    Redacted,
     /// Someone else had changed the file before it was appended to.
     Unknown,
 }
@@ -273,7 +283,11 @@ impl Search {
                 let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
                 let bytes = record.after(index);
                 let met = self.offset.is_none_or(|offset| offset == bytes.len() as u64);
-                fits.then(|| if met { State::Held(bytes.to_vec()) } else { State::Unknown })
+                fits.then(|| match () {
+                    () if is_redacted(new) => State::Redacted,
+                    () if met => State::Held(bytes.to_vec()),
+                    () => State::Unknown,
+                })
             }
             Entry::Append { .. } | Entry::Delete { .. } if self.expected.is_some() => None,
             Entry::Append { at, offset, created, .. } if *at == self.name => {

@@ -25,6 +25,7 @@ mod place;
 mod plan;
 mod record;
 mod recover;
+mod redact;
 mod tree;
 mod view;
 
@@ -42,7 +43,7 @@ use mark::MarkFile;
 use tree::{absent_or, info_of, meant, not_regular};
 
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, FileKind, Finding,
+    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, FileKind, Finding,
     HistoryQuery, Info, Moment, Past, Version,
 };
 use crate::clock::Clock;
@@ -269,6 +270,10 @@ impl Backend for Local {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.core.read_past(at, moment)
+    }
+
+    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+        self.core.redact(at, change)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

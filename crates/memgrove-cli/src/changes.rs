@@ -1,0 +1,167 @@
+//! What happens to a store, as it happens: whoever changed it, this process or another.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use memgrove::{Error, Kind, Result};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, broadcast};
+
+use crate::context::Context;
+use crate::verbs;
+
+/// How soon a change of another process is noticed, while anybody listens.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// How far a listener may fall behind before it is told that it missed something.
+const BEHIND_MAX: usize = 1_024;
+
+/// One change, as the history tells it.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// Its name in the history.
+    pub(crate) change: String,
+    /// What the verb `history` says of it.
+    pub(crate) data: Value,
+}
+
+/// What a listener hears.
+#[derive(Debug, Clone)]
+pub(crate) enum Heard {
+    /// A change.
+    Change(Arc<Told>),
+    /// Changes were missed: look at everything again.
+    Missed,
+}
+
+/// The changes of one store.
+#[derive(Clone)]
+pub(crate) struct Changes(Arc<Watch>);
+
+struct Watch {
+    cx: Context,
+    sender: broadcast::Sender<Heard>,
+    wake: Notify,
+    watching: AtomicBool,
+    last: Mutex<Option<String>>,
+}
+
+impl Changes {
+    /// The changes of a store.
+    pub(crate) fn of(cx: Context) -> Self {
+        let (sender, _) = broadcast::channel(BEHIND_MAX);
+        let watching = AtomicBool::new(false);
+        Changes(Arc::new(Watch { cx, sender, wake: Notify::new(), watching, last: Mutex::new(None) }))
+    }
+
+    /// Looks now: something may have changed.
+    pub(crate) fn look(&self) {
+        self.0.wake.notify_one();
+    }
+
+    /// How many listen.
+    pub(crate) fn listeners(&self) -> usize {
+        self.0.sender.receiver_count()
+    }
+
+    /// Listens to what happens from now on.
+    pub(crate) async fn listen(&self) -> broadcast::Receiver<Heard> {
+        let receiver = self.0.sender.subscribe();
+        if !self.0.watching.swap(true, Ordering::SeqCst) {
+            let watch = Arc::clone(&self.0);
+            // What happened before is not news.
+            let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
+            *watch.last() = newest;
+            tokio::spawn(watching(watch));
+        }
+        receiver
+    }
+}
+
+impl Watch {
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks again and again while anybody listens.
+async fn watching(watch: Arc<Watch>) {
+    loop {
+        let _ = tokio::time::timeout(LOOK_EVERY, watch.wake.notified()).await;
+        if watch.sender.receiver_count() == 0 {
+            watch.watching.store(false, Ordering::SeqCst);
+            // Whoever came in between found it watching, so it must go on.
+            if watch.sender.receiver_count() == 0 || watch.watching.swap(true, Ordering::SeqCst) {
+                return;
+            }
+        }
+        let last = watch.last().clone();
+        let news = blocking(&watch, move |watch| since(&watch.cx, last.as_deref())).await;
+        // A journal that cannot be read now is read next time.
+        let Ok(news) = news else { continue };
+        let told: Vec<Heard> = match news {
+            Some(changes) => changes.into_iter().map(|told| Heard::Change(Arc::new(told))).collect(),
+            None => {
+                let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
+                *watch.last() = newest;
+                vec![Heard::Missed]
+            }
+        };
+        for heard in told {
+            if let Heard::Change(told) = &heard {
+                *watch.last() = Some(told.change.clone());
+            }
+            let _ = watch.sender.send(heard);
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    watch: &Arc<Watch>,
+    work: impl FnOnce(&Watch) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let watch = Arc::clone(watch);
+    let gone = |_| Error::new(Kind::Io, "the server is ending");
+    tokio::task::spawn_blocking(move || work(&watch)).await.map_err(gone)?
+}
+
+fn newest(cx: &Context) -> Result<Option<String>> {
+    Ok(history(cx, 1)?.pop().map(|told| told.change))
+}
+
+/// The last changes, newest first.
+fn history(cx: &Context, limit: usize) -> Result<Vec<Told>> {
+    let entry = verbs::TABLE.iter().find(|entry| entry.name == "history").expect("history is a verb");
+    let mut answer = (entry.run_json)(json!({"limit": limit}), cx)?.json();
+    let changes = match answer["changes"].take() {
+        Value::Array(changes) => changes,
+        _ => Vec::new(),
+    };
+    let told = |data: Value| Told { change: data["change"].as_str().unwrap_or_default().to_owned(), data };
+    Ok(changes.into_iter().map(told).collect())
+}
+
+/// What happened since a change, oldest first; `None` if that is too long ago to tell.
+pub(crate) fn since(cx: &Context, last: Option<&str>) -> Result<Option<Vec<Told>>> {
+    for limit in [8, 128, BEHIND_MAX] {
+        let mut changes = history(cx, limit)?;
+        let whole = changes.len() < limit;
+        let seen = last.and_then(|last| changes.iter().position(|told| told.change == last));
+        if let Some(seen) = seen.or_else(|| (whole && last.is_none()).then_some(changes.len())) {
+            changes.truncate(seen);
+            changes.reverse();
+            return Ok(Some(changes));
+        }
+    }
+    Ok(None)
+}
+
+impl Heard {
+    /// The change, if it is one.
+    pub(crate) fn change(&self) -> Option<&Told> {
+        match self {
+            Heard::Change(told) => Some(told),
+            Heard::Missed => None,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! `memgrove serve`: the HTTP API, MCP over HTTP and the web page, on one address.
+
+mod access;
+mod api;
+mod content;
+mod events;
+mod gate;
+mod link;
+mod listen;
+mod log;
+mod mcp;
+mod memory_stores;
+mod metrics;
+mod openapi;
+mod problem;
+mod route;
+mod served;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
+use memgrove::{Error, Kind, Result};
+use tokio::net::TcpListener;
+
+pub(crate) use access::Scope;
+use access::{Access, Keys};
+pub(crate) use route::{Call, Need, Route, Voice};
+use served::{DEFAULT_SPACE, Limits, Served};
+
+use crate::context::{Context, Input, random_id};
+
+/// The port that is tried first.
+const PORT: u16 = 4747;
+/// How long work may go on after everything has been answered.
+const END_WAIT: Duration = Duration::from_secs(10);
+/// After how much time what is written behind is brought up to date.
+const SETTLE_EVERY: Duration = Duration::from_secs(30);
+
+/// Serve the HTTP API, MCP at /mcp and the web page, on this machine
+///
+/// Prints one address: a link that works once and lets the browser in. Programs send the token that
+/// is kept in serve-token in the state folder (~/.local/state/memgrove) as `Authorization: Bearer`.
+/// Ends when it is told to (Ctrl-C), after the requests that it has begun.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    /// Where to listen [default: 127.0.0.1:4747, or another port if that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Another store, to be served at /s/NAME/
+    #[arg(long = "space", value_name = "NAME=PATH")]
+    spaces: Vec<String>,
+    /// Refuse every change
+    #[arg(long)]
+    read_only: bool,
+    /// A name of this server beside localhost, such as memory.example.org or 10.0.0.5:4747
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Listen beyond this machine although what is said there is not encrypted
+    #[arg(long)]
+    unencrypted: bool,
+    /// How to tell of what happens, on standard error
+    #[arg(long, value_enum, default_value_t)]
+    log_format: log::Format,
+    /// Print a fresh link of the server that runs already, and end
+    #[arg(long)]
+    link: bool,
+    /// The most requests at once; more are told to come back
+    #[arg(long, value_name = "COUNT", default_value_t = 512)]
+    requests_max: usize,
+}
+
+impl Serve {
+    /// Serves until it is told to end. `tell` gets the address.
+    pub(crate) fn run(self, cx: &Context, tell: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+        if self.link {
+            return tell(&link::fresh(self.address(), cx)?);
+        }
+        log::choose(self.log_format);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .max_blocking_threads(64)
+            .build()
+            .map_err(|error| Error::from_io(error, "the server's threads"))?;
+        let served = runtime.block_on(self.serve(cx, tell));
+        runtime.shutdown_timeout(END_WAIT);
+        served
+    }
+
+    async fn serve(self, cx: &Context, tell: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+        let spaces = self.opened(cx)?;
+        let listener = self.listener().await?;
+        let at = listener.local_addr().map_err(|error| Error::from_io(error, "the address"))?;
+        let keys = Keys::read(&cx.environment().state_folder()?)?;
+        let access = Access::new(keys, at.port(), self.read_only);
+        let served = Arc::new(Served::new(spaces, access, self.names(at), self.limits(), random_id()));
+        tell(&link::printed(at, &served.access.link()))?;
+        let router = app(&served);
+        tokio::spawn(settling(Arc::clone(&served)));
+        let told = served.ending.clone();
+        tokio::spawn(async move {
+            asked_to_end().await;
+            log::event("ending", "ending, once the requests under way are answered");
+            told.cancel();
+        });
+        listen::serve(listener, router, &served.ending).await;
+        served.settle();
+        Ok(())
+    }
+
+    /// The stores, opened, so that what is wrong with them is told now.
+    fn opened(&self, cx: &Context) -> Result<Vec<(String, Context)>> {
+        let mut spaces = vec![(DEFAULT_SPACE.to_owned(), cx.clone())];
+        for given in &self.spaces {
+            let wrong = || {
+                Error::new(Kind::Invalid, format!("`{given}` does not name a space"))
+                    .hint("write NAME=PATH, the name of letters, digits, `-` and `_`")
+            };
+            let (name, path) = given.split_once('=').ok_or_else(wrong)?;
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(plain) || spaces.iter().any(|(taken, _)| taken == name) {
+                return Err(wrong());
+            }
+            spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
+        }
+        for (_, cx) in &mut spaces {
+            *cx = cx.clone().taking(Input::None);
+            if self.read_only {
+                cx.reading()?
+            } else {
+                cx.writing()?
+            };
+        }
+        Ok(spaces)
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], PORT)))
+    }
+
+    async fn listener(&self) -> Result<TcpListener> {
+        let at = self.address();
+        if !at.ip().is_loopback() && !self.unencrypted {
+            return Err(Error::new(Kind::Denied, format!("`{at}` is not only for this machine"))
+                .hint("put a proxy with TLS before it, or add --unencrypted if the network may read along"));
+        }
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        match TcpListener::bind(at).await {
+            // Another server has the usual port: any other is as good.
+            Err(_) if self.listen.is_none() => TcpListener::bind(free).await,
+            bound => bound,
+        }
+        .map_err(|error| Error::from_io(error, at))
+    }
+
+    /// The names that a request may give as its host.
+    fn names(&self, at: SocketAddr) -> Vec<String> {
+        let port = at.port();
+        let mut names =
+            vec![format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")];
+        names.push(at.to_string());
+        for host in &self.hosts {
+            names.push(host.clone());
+            names.push(format!("{host}:{port}"));
+        }
+        names
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            body_bytes_max: 4 * 1024 * 1024,
+            content_bytes_max: 64 * 1024 * 1024,
+            reply_bytes_max: 16 * 1024 * 1024,
+            requests_max: self.requests_max.max(1),
+            timeout: Duration::from_secs(30),
+            streams_max: 64,
+        }
+    }
+}
+
+const READ: Need = Need::Scope(Scope::Read);
+const WRITE: Need = Need::Scope(Scope::Write);
+
+/// Everything that is served, behind the gate.
+fn app(served: &Arc<Served>) -> axum::Router {
+    let gate = axum::middleware::from_fn_with_state(Arc::clone(served), gate::gate);
+    route::router(routes(), Arc::clone(served)).layer(gate)
+}
+
+/// Every route of the server.
+fn routes() -> Vec<Route> {
+    let mut routes = vec![
+        Route::new(Method::GET, "/healthz", Need::Nothing, healthy).of_server(),
+        Route::new(Method::GET, "/open", Need::Nothing, link::open).of_server().speaking_to(Voice::Person),
+        Route::new(Method::GET, "/metrics", READ, metrics).of_server(),
+        Route::new(Method::POST, "/api/link", READ, link::made).of_server(),
+        Route::new(Method::GET, "/api/events", READ, events::stream),
+        Route::new(Method::GET, "/api/openapi.json", READ, openapi::described),
+        Route::new(Method::GET, "/api/content", READ, content::get),
+        Route::new(Method::PUT, "/api/content", WRITE, content::put),
+        // What a tool may do is decided where it is called.
+        Route::new(Method::GET, "/mcp", READ, mcp::serve),
+        Route::new(Method::POST, "/mcp", READ, mcp::serve),
+        Route::new(Method::DELETE, "/mcp", READ, mcp::serve),
+    ];
+    routes.extend(api::routes());
+    routes.extend(memory_stores::routes());
+    routes.extend(crate::web::routes());
+    routes
+}
+
+async fn healthy(_: Call) -> Result<Response> {
+    Ok("ok\n".into_response())
+}
+
+async fn metrics(call: Call) -> Result<Response> {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    Ok(([(header::CONTENT_TYPE, kind)], call.served.metrics.told()).into_response())
+}
+
+/// Brings up to date what is written behind, now and then.
+async fn settling(served: Arc<Served>) {
+    loop {
+        tokio::time::sleep(SETTLE_EVERY).await;
+        let served = Arc::clone(&served);
+        let _ = tokio::task::spawn_blocking(move || served.settle()).await;
+    }
+}
+
+/// Waits until someone wants the server to end.
+async fn asked_to_end() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let mut told = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .expect("a signal can be waited for");
+        tokio::select! { _ = interrupted => {}, _ = told.recv() => {} }
+    }
+    #[cfg(not(unix))]
+    let _ = interrupted.await;
+}
+
+#[cfg(test)]
+mod tests;

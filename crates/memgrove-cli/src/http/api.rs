@@ -1,0 +1,148 @@
+//! The table of verbs as an API: `POST /api/<verb>` with the arguments as JSON, and for verbs that
+//! only read also `GET` with the arguments as a query.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use memgrove::{Error, Kind, Result};
+use serde_json::{Map, Value};
+
+use super::access::Scope;
+use super::route::{Call, Need, Route};
+use crate::context::Input;
+use crate::status;
+use crate::verbs::{Effect, Entry, On, Reply, TABLE};
+
+/// The verbs that are offered over HTTP: those that are offered to agents, and those that say so.
+/// A verb that works on paths of the machine is offered on the command line alone.
+pub(crate) fn offered() -> impl Iterator<Item = &'static Entry> {
+    TABLE.iter().filter(|entry| entry.on.iter().any(|on| *on != On::Cli))
+}
+
+/// A route for every verb, two for those that only read.
+pub(crate) fn routes() -> Vec<Route> {
+    offered().flat_map(of_verb).collect()
+}
+
+fn of_verb(entry: &'static Entry) -> Vec<Route> {
+    let path = format!("/api/{}", entry.name);
+    match entry.effect {
+        Effect::Read => {
+            let need = Need::Scope(Scope::Read);
+            vec![
+                Route::new(Method::POST, path.clone(), need, move |call| posted(entry, call)),
+                Route::new(Method::GET, path, need, move |call| asked(entry, call)),
+            ]
+        }
+        Effect::Add | Effect::Remove => {
+            let need = Need::Scope(Scope::Write);
+            vec![Route::new(Method::POST, path, need, move |call| posted(entry, call))]
+        }
+    }
+}
+
+/// A verb with its arguments in the body.
+async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
+    let typed = call.header(header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    // A form of another site cannot send this type.
+    if typed.split(';').next().is_none_or(|kind| !kind.trim().eq_ignore_ascii_case("application/json")) {
+        let error = Error::new(Kind::Invalid, "the body is not `application/json`");
+        let error = error.hint("send the arguments as a JSON object with that Content-Type");
+        return Ok(super::problem::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+    }
+    let guard = Guards::of(&call);
+    let body = call.body().await?;
+    let arguments = match body.is_empty() {
+        true => Value::Object(Map::new()),
+        false => serde_json::from_slice(&body)
+            .map_err(|error| Error::new(Kind::Invalid, format!("the body is not JSON: {error}")))?,
+    };
+    run(entry, call, guard.added(entry, arguments)?).await
+}
+
+/// A verb that only reads, with its arguments in the address.
+async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
+    let given: BTreeMap<String, String> = call.query()?;
+    let schema = (entry.input)().to_value();
+    let arguments: Map<String, Value> = given
+        .into_iter()
+        .map(|(name, value)| (name.clone(), typed(&schema["properties"][&name], value)))
+        .collect();
+    run(entry, call, Value::Object(arguments)).await
+}
+
+/// A value of a query, as the schema of the verb types it.
+fn typed(schema: &Value, value: String) -> Value {
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let parsed = || serde_json::from_str(&value).ok();
+    match kinds.iter().any(|kind| ["integer", "number", "boolean", "array", "object"].contains(kind)) {
+        true => parsed().unwrap_or(Value::String(value)),
+        false => Value::String(value),
+    }
+}
+
+async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Response> {
+    let known = call.header(header::IF_NONE_MATCH.as_str()).map(str::to_owned);
+    let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
+    let body = reply.json_line();
+    if body.len() > call.served.limits.reply_bytes_max {
+        let message = format!("the answer has {} bytes, more than is sent at once", body.len());
+        return Err(Error::new(Kind::Full, message).hint("ask for less, or stream it from /api/content"));
+    }
+    Ok(told(reply.as_ref(), body, known.as_deref()))
+}
+
+/// The answer of a verb, with the version of the memory as its ETag.
+fn told(reply: &dyn Reply, body: String, known: Option<&str>) -> Response {
+    let status = reply.failed().map_or(200, status::http_status);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let etag = reply.json().get("version").and_then(Value::as_str).map(|version| format!("\"{version}\""));
+    if let (Some(etag), Some(known)) = (&etag, known)
+        && known.split(',').any(|known| known.trim() == etag)
+    {
+        return (StatusCode::NOT_MODIFIED, [(header::ETAG, etag.clone())]).into_response();
+    }
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    if let Some(etag) = etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    response
+}
+
+/// What the headers of a request say of its change.
+struct Guards {
+    expect: Option<String>,
+    key: Option<String>,
+}
+
+impl Guards {
+    fn of(call: &Call) -> Self {
+        let bare = |text: &str| text.trim().trim_start_matches("W/").trim_matches('"').to_owned();
+        Guards {
+            expect: call.header(header::IF_MATCH.as_str()).map(bare),
+            key: call.header("idempotency-key").map(bare),
+        }
+    }
+
+    /// The arguments with what the headers said, for a verb that takes it.
+    fn added(self, entry: &Entry, mut arguments: Value) -> Result<Value> {
+        let schema = (entry.input)().to_value();
+        let takes = |name: &str| schema["properties"].get(name).is_some();
+        for (name, header, value) in
+            [("expect", "If-Match", self.expect), ("key", "Idempotency-Key", self.key)]
+        {
+            let (Some(value), Value::Object(given)) = (value, &mut arguments) else { continue };
+            if !takes(name) {
+                let message = format!("`{}` does not take {header}", entry.name);
+                return Err(Error::new(Kind::Invalid, message).hint("leave the header out"));
+            }
+            given.entry(name).or_insert(Value::String(value));
+        }
+        Ok(arguments)
+    }
+}

@@ -1,0 +1,57 @@
+//! Server-sent events of changes.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, StreamExt};
+use memgrove::{Error, Kind, Result};
+use tokio::sync::broadcast;
+
+use super::route::Call;
+use crate::changes::{Heard, since};
+
+/// Server-sent events of changes: `change` with what the history tells, `missed` when the listener
+/// should look at everything again. `Last-Event-ID` catches up.
+pub(crate) async fn stream(call: Call) -> Result<Response> {
+    if call.space.changes.listeners() >= call.served.limits.streams_max {
+        return Err(Error::new(Kind::Busy, "too many listen already").hint("close a page, or wait"));
+    }
+    let receiver = call.space.changes.listen().await;
+    let last = call.header("last-event-id").map(str::to_owned);
+    let caught_up = match last {
+        Some(last) => {
+            call.work(move |cx| since(cx, Some(&last))).await?.map_or(vec![Heard::Missed], |told| {
+                told.into_iter().map(|told| Heard::Change(Arc::new(told))).collect()
+            })
+        }
+        None => Vec::new(),
+    };
+    let seen: HashSet<String> =
+        caught_up.iter().filter_map(Heard::change).map(|told| told.change.clone()).collect();
+    let live = stream::unfold(receiver, |mut receiver| async move {
+        match receiver.recv().await {
+            Ok(heard) => Some((heard, receiver)),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some((Heard::Missed, receiver)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    });
+    let live = live.filter(move |heard| {
+        std::future::ready(!heard.change().is_some_and(|told| seen.contains(&told.change)))
+    });
+    let until = call.served.ending.clone().cancelled_owned();
+    let events = stream::iter(caught_up).chain(live).map(|heard| Ok::<_, Infallible>(event(&heard)));
+    let hello = stream::once(std::future::ready(Ok(Event::default().comment("listening"))));
+    let events = hello.chain(events).take_until(until);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
+}
+
+fn event(heard: &Heard) -> Event {
+    match heard {
+        Heard::Change(told) => Event::default().event("change").id(&told.change).data(told.data.to_string()),
+        Heard::Missed => Event::default().event("missed").data("{}"),
+    }
+}

@@ -1,0 +1,102 @@
+//! What every request passes, whatever it asks for: how many at once, for which host, from which
+//! origin, for how long; and the headers that every answer carries.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use memgrove::{Error, Kind};
+
+use super::access::text;
+use super::log;
+use super::problem;
+use super::served::Served;
+
+/// What a page may load: nothing that is not ours, no inline script, no frame around it.
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+connect-src 'self'; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// What every answer says. There are no CORS headers: no other site may read anything.
+const HEADERS: &[(&str, &str)] = &[
+    ("content-security-policy", CSP),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+];
+
+/// Lets a request through, or says why not.
+pub(crate) async fn gate(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = passed(&served, request, next).await;
+    for (name, value) in HEADERS {
+        let name = HeaderName::from_static(name);
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if !response.headers().contains_key(header::CACHE_CONTROL) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let took = started.elapsed();
+    served.metrics.answered(&method, response.status(), took);
+    log::request(&method, &path, response.status(), took);
+    response
+}
+
+async fn passed(served: &Served, request: Request, next: Next) -> Response {
+    if let Err(error) = checked(served, request.headers(), request.uri().host()) {
+        return problem::refusal(StatusCode::FORBIDDEN, &error);
+    }
+    // Whoever watches over the server must be answered when it is busiest.
+    if request.uri().path() == "/healthz" {
+        return next.run(request).await;
+    }
+    let Some(_turn) = served.metrics.turn() else {
+        let message = format!("more than {} requests at once", served.limits.requests_max);
+        let error = Error::new(Kind::Busy, message).hint("wait a second and send it again");
+        return problem::refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
+    };
+    match tokio::time::timeout(served.limits.timeout, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let message = format!("no answer within {} seconds", served.limits.timeout.as_secs());
+            let hint = "a change may still happen: send it again with the same Idempotency-Key";
+            let error = Error::new(Kind::Busy, message).hint(hint);
+            problem::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
+        }
+    }
+}
+
+/// Checks that the request is meant for this server, and does not come from a page of another.
+fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result<(), Error> {
+    let denied =
+        |message: String, code, hint: &str| Err(Error::new(Kind::Denied, message).code(code).hint(hint));
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let known = served.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+    if !known || hosts.next().is_some() || in_uri.is_some() {
+        let message = format!("`{}` is not a name of this server", host.escape_default());
+        return denied(message, "FOREIGN_HOST", "name it with `memgrove serve --host NAME`, if it is");
+    }
+    if !headers.contains_key(header::ORIGIN) {
+        return Ok(());
+    }
+    let origin = text(headers, header::ORIGIN.as_str()).unwrap_or_default();
+    let at = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    // An origin is whoever served the page: it must be this very server, by the same name.
+    match at.is_some_and(|at| at.eq_ignore_ascii_case(host))
+        && headers.get_all(header::ORIGIN).iter().count() == 1
+    {
+        true => Ok(()),
+        false => denied(
+            format!("`{}` is not where this server's pages come from", origin.escape_default()),
+            "FOREIGN_ORIGIN",
+            "pages of other sites may not use it",
+        ),
+    }
+}

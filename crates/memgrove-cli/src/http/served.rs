@@ -1,0 +1,100 @@
+//! What is served: the spaces, each a store of its own, and what all requests share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::access::Access;
+use super::mcp::McpServers;
+use super::memory_stores::Catalog;
+use super::metrics::Metrics;
+use crate::changes::Changes;
+use crate::context::Context;
+
+/// The space at the root.
+pub(crate) const DEFAULT_SPACE: &str = "default";
+
+/// What all requests share.
+pub(crate) struct Served {
+    spaces: BTreeMap<String, Arc<Space>>,
+    /// Who may ask.
+    pub(crate) access: Access,
+    /// The authorities that a request may name as its host.
+    pub(crate) hosts: Vec<String>,
+    /// What a request may cost.
+    pub(crate) limits: Limits,
+    /// What is counted.
+    pub(crate) metrics: Metrics,
+    /// This run of the server, in the history.
+    pub(crate) session: String,
+    /// Cancelled when the server shall end.
+    pub(crate) ending: CancellationToken,
+}
+
+/// One store and what watches it.
+pub(crate) struct Space {
+    /// Its name in addresses.
+    pub(crate) name: String,
+    /// Its store.
+    pub(crate) cx: Context,
+    /// What happens to it.
+    pub(crate) changes: Changes,
+    /// Its MCP servers.
+    pub(crate) mcp: McpServers,
+    /// What its history tells of memories.
+    pub(crate) catalog: Mutex<Catalog>,
+}
+
+/// What a request may cost.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    /// The largest body.
+    pub(crate) body_bytes_max: usize,
+    /// The largest body where it is the content of a file.
+    pub(crate) content_bytes_max: usize,
+    /// The largest answer of a verb.
+    pub(crate) reply_bytes_max: usize,
+    /// The most requests at once; more are told to come back.
+    pub(crate) requests_max: usize,
+    /// The longest that an answer may take.
+    pub(crate) timeout: Duration,
+    /// The most live streams of changes.
+    pub(crate) streams_max: usize,
+}
+
+impl Served {
+    /// Serves these spaces; the one called `default` is at the root.
+    pub(crate) fn new(
+        spaces: Vec<(String, Context)>,
+        access: Access,
+        hosts: Vec<String>,
+        limits: Limits,
+        session: String,
+    ) -> Self {
+        let (metrics, ending) = (Metrics::new(limits.requests_max), CancellationToken::new());
+        let space = |(name, cx): (String, Context)| {
+            let changes = Changes::of(cx.clone());
+            let mcp = McpServers::new(&cx, &changes, limits.body_bytes_max, &ending);
+            (name.clone(), Arc::new(Space { name, cx, changes, mcp, catalog: Mutex::default() }))
+        };
+        let spaces = spaces.into_iter().map(space).collect();
+        Served { spaces, access, hosts, metrics, limits, session, ending }
+    }
+
+    /// A space by its name; without one, the default.
+    pub(crate) fn space(&self, name: Option<&str>) -> Option<Arc<Space>> {
+        self.spaces.get(name.unwrap_or(DEFAULT_SPACE)).cloned()
+    }
+
+    /// The names of all spaces.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = &str> {
+        self.spaces.keys().map(String::as_str)
+    }
+
+    /// Brings up to date what is written behind, everywhere.
+    pub(crate) fn settle(&self) {
+        self.spaces.values().for_each(|space| space.cx.settle());
+    }
+}
