@@ -216,8 +216,8 @@ mod tests {
             (Profile::Files, 950, 450),
             (Profile::Records, 2_600, 1_300),
             (Profile::Entities, 1_400, 700),
-            (Profile::Graph, 2_900, 1_500),
-            (Profile::All, 12_600, 6_400),
+            (Profile::Graph, 2_400, 1_750),
+            (Profile::All, 10_300, 6_300),
         ] {
             let tools = Toolbox::new(profile).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));
