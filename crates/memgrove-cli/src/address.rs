@@ -37,6 +37,9 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     if let Some(named) = address.strip_prefix("entity:") {
         return entity_at(cx, named);
     }
+    if let Some(id) = address.strip_prefix("node:") {
+        return cx.reading_graph()?.locate(id);
+    }
     match address.split_once(':') {
         Some((kind, _)) if !kind.contains(['/', '.']) && !address.starts_with('/') => Err(wrong(
             format!("`{}` is not a kind of memory", kind.escape_default()),

@@ -9,6 +9,7 @@ use memgrove::backends::Ram;
 use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
 use memgrove::shapes::entities::Knowledge;
+use memgrove::shapes::graph::Graph;
 use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
@@ -22,6 +23,8 @@ use crate::settings::{self, Made, Settings};
 const FILES: &str = "files";
 /// The folder of a store that holds entities.
 const KNOWLEDGE: &str = "knowledge";
+/// The folder of a store that holds the graph.
+const GRAPH: &str = "graph";
 /// The fewest characters of a version that stand for it.
 const VERSION_PREFIX_MIN: usize = 8;
 /// The largest text that is taken from standard input or a file.
@@ -46,12 +49,20 @@ struct Shared {
     opened: OnceLock<Memory>,
     records: OnceLock<Arc<Records>>,
     knowledge: OnceLock<Knowledge>,
+    graph: OnceLock<Graph>,
 }
 
 impl Shared {
     fn new(environment: Environment, target: Target, backend: Option<String>) -> Self {
-        let (opened, records, knowledge) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Shared { environment, target, backend, opened, records, knowledge }
+        Shared {
+            environment,
+            target,
+            backend,
+            opened: OnceLock::new(),
+            records: OnceLock::new(),
+            knowledge: OnceLock::new(),
+            graph: OnceLock::new(),
+        }
     }
 }
 
@@ -269,8 +280,45 @@ impl Context {
         Ok(self.shared.knowledge.get_or_init(|| Knowledge::new(memory, root)).clone())
     }
 
+    /// The graph, to read.
+    pub(crate) fn reading_graph(&self) -> Result<Graph> {
+        let memory = self.reading()?;
+        match self.shared.opened.get() {
+            Some(_) => self.graph_over(memory),
+            None => Ok(Graph::new(memory, Locator::new(GRAPH)?, Arc::new(mounts::Random))),
+        }
+    }
+
+    /// The graph, to change.
+    pub(crate) fn graph(&self) -> Result<Graph> {
+        self.graph_over(self.writing()?)
+    }
+
+    fn graph_over(&self, memory: Memory) -> Result<Graph> {
+        let root = Locator::new(GRAPH)?;
+        Ok(self.shared.graph.get_or_init(|| Graph::new(memory, root, Arc::new(mounts::Random))).clone())
+    }
+
+    /// Brings the registry of the graph up to date, and tells if it had to be made anew.
+    fn settle_graph(&self) {
+        let Some(graph) = self.shared.graph.get() else { return };
+        if let Some(report) = graph.take_report() {
+            let (nodes, connections) = (report.nodes, report.connections);
+            crate::notice(&format!(
+                "the registry of the graph was made anew from {nodes} nodes and {connections} connections: {}",
+                report.registry.as_deref().unwrap_or("it was out of date")
+            ));
+        }
+        if let Err(error) = graph.settle() {
+            crate::notice(&format!(
+                "the registry of the graph is not up to date ({error}): run `memgrove doctor`"
+            ));
+        }
+    }
+
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
     pub(crate) fn settle(&self) {
+        self.settle_graph();
         if let Some(knowledge) = self.shared.knowledge.get()
             && let Err(error) = knowledge.settle()
         {

@@ -17,7 +17,7 @@ use crate::settings::{RecordSettings, Settings};
 const RECORDS: &str = "records";
 
 /// Ids from the machine's randomness.
-struct Random;
+pub(crate) struct Random;
 
 impl Ids for Random {
     fn random(&self) -> [u8; 16] {

@@ -95,6 +95,18 @@ pub mod code {
     pub const TOO_LARGE: &str = "TOO_LARGE";
     /// An entity lacks its name or its observations.
     pub const INVALID_ENTITY: &str = "INVALID_ENTITY";
+    /// There is no node of that id.
+    pub const NODE_NOT_FOUND: &str = "NODE_NOT_FOUND";
+    /// There is a node of that id already.
+    pub const NODE_EXISTS: &str = "NODE_EXISTS";
+    /// The node still has connections.
+    pub const NODE_CONNECTED: &str = "NODE_CONNECTED";
+    /// There is no connection of that id.
+    pub const CONNECTION_NOT_FOUND: &str = "CONNECTION_NOT_FOUND";
+    /// A node or connection breaks a rule of the ontology, or the ontology itself is no good.
+    pub const ONTOLOGY_RULE: &str = "ONTOLOGY_RULE";
+    /// The registry of the graph is gone or damaged.
+    pub const REGISTRY_LOST: &str = "REGISTRY_LOST";
     /// The version expected is not the version there.
     pub const VERSION_MISMATCH: &str = "VERSION_MISMATCH";
     /// What it held was taken out of the history for good.

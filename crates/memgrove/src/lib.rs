@@ -28,6 +28,8 @@ pub mod shapes;
 
 pub mod memory;
 
+pub mod copy;
+
 pub use backend::Backend;
 pub use error::{Error, Kind, Result};
 pub use locator::Locator;

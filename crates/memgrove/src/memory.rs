@@ -72,6 +72,22 @@ impl Memory {
     where
         T: Serialize + DeserializeOwned,
     {
+        self.apply_again(note, |store, _| plan(store))
+    }
+
+    /// As [`Memory::apply`], with the edits that came too late handed back to the plan (none the
+    /// first time): content that is large need not be held twice to be planned twice.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`].
+    pub fn apply_again<T>(
+        &self,
+        note: Note,
+        mut plan: impl FnMut(&Store, Vec<Edit>) -> Result<Plan<T>>,
+    ) -> Result<Done<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
         if let Some(key) = &note.key
             && let Some(applied) = self.store.backend().applied(key)?
             && let Some(outcome) = recalled(applied.answer.as_deref())
@@ -83,7 +99,7 @@ impl Memory {
                 replayed: true,
             });
         }
-        let mut first = Some(plan(&self.store)?);
+        let mut first = Some(plan(&self.store, Vec::new())?);
         if let Some(Plan { edits, .. }) = &first
             && edits.is_empty()
             && note.key.is_none()
@@ -91,10 +107,10 @@ impl Memory {
             let outcome = first.take().expect("it was just seen").outcome;
             return Ok(Done { outcome, change: None, versions: Vec::new(), replayed: false });
         }
-        let (applied, outcome) = self.store.commit(|| {
+        let (applied, outcome) = self.store.commit_again(|late| {
             let Plan { edits, outcome } = match first.take() {
                 Some(plan) => plan,
-                None => plan(&self.store)?,
+                None => plan(&self.store, late.map(|change| change.edits).unwrap_or_default())?,
             };
             let mut note = note.clone();
             if note.key.is_some() {

@@ -21,6 +21,8 @@ pub(crate) enum Profile {
     Records,
     /// For agents that keep entities and relations
     Entities,
+    /// For agents that keep a graph of nodes and connections
+    Graph,
     /// The tools of the MCP memory server, on this store or on the file at MEMORY_FILE_PATH
     Kg,
     /// Every tool
@@ -34,10 +36,11 @@ impl Profile {
             Profile::Files => entry.is_on(On::Files),
             Profile::Records => entry.is_on(On::Records),
             Profile::Entities => entry.is_on(On::Entities),
+            Profile::Graph => entry.is_on(On::Graph),
             // These have words of their own.
             Profile::Kg => false,
             Profile::All => {
-                let offered = [On::Core, On::Files, On::Records, On::Entities, On::All];
+                let offered = [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::All];
                 offered.iter().any(|on| entry.is_on(*on))
             }
         }
@@ -213,7 +216,8 @@ mod tests {
             (Profile::Files, 950, 450),
             (Profile::Records, 2_600, 1_300),
             (Profile::Entities, 1_400, 700),
-            (Profile::All, 8_600, 4_300),
+            (Profile::Graph, 2_400, 1_750),
+            (Profile::All, 10_300, 6_300),
         ] {
             let tools = Toolbox::new(profile).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));

@@ -108,13 +108,7 @@ impl Verb for ExportMcpMemory {
             return Ok(ExportAnswer { entities, relations, path: None, bytes });
         };
         let path = cx.environment().absolute(&path)?;
-        place_new(&path, &bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                Error::new(Kind::Exists, format!("`{}` already exists", path.display()))
-                    .hint("name a file that does not exist yet")
-            }
-            _ => Error::from_io(error, path.display()),
-        })?;
+        place_new(&path, &bytes)?;
         Ok(ExportAnswer { entities, relations, path: Some(path.display().to_string()), bytes: Vec::new() })
     }
 
@@ -130,8 +124,17 @@ impl Verb for ExportMcpMemory {
 }
 
 /// Writes a file outside the store, where nothing is yet.
-fn place_new(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    io::Write::write_all(&mut file, bytes)?;
-    file.sync_all()
+pub(super) fn place_new(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
+    let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let written = opened.and_then(|mut file| {
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Error::new(Kind::Exists, format!("`{}` already exists", path.display()))
+                .hint("name a file that does not exist yet")
+        }
+        _ => Error::from_io(error, path.display()),
+    })
 }

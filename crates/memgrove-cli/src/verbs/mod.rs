@@ -1,10 +1,14 @@
 //! Every verb once: a struct whose doc comments are the help of the command line and the
 //! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
 
+pub(crate) mod connection;
+pub(crate) mod copy;
 pub(crate) mod entity;
 pub(crate) mod file;
+pub(crate) mod graph;
 pub(crate) mod memory;
 pub(crate) mod migrate;
+pub(crate) mod node;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -43,6 +47,25 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<entity::EntityLearn>(),
     entry::<entity::EntityRole>(),
     entry::<entity::EntityPattern>(),
+    entry::<node::NodeCreate>(),
+    entry::<node::NodeRead>(),
+    entry::<node::NodeUpdate>(),
+    entry::<node::NodeEdit>(),
+    entry::<node::NodeDelete>(),
+    entry::<node::NodeList>(),
+    entry::<connection::ConnectionCreate>(),
+    entry::<connection::ConnectionRead>(),
+    entry::<connection::ConnectionUpdate>(),
+    entry::<connection::ConnectionDelete>(),
+    entry::<connection::ConnectionList>(),
+    entry::<graph::GraphNeighbours>(),
+    entry::<graph::GraphPath>(),
+    entry::<graph::GraphSubgraph>(),
+    entry::<graph::GraphBatch>(),
+    entry::<graph::GraphExport>(),
+    entry::<graph::GraphImport>(),
+    entry::<graph::GraphOntology>(),
+    entry::<graph::GraphCheck>(),
     entry::<memory::MemoryCommand>(),
     entry::<read::Read>(),
     entry::<read::Find>(),
@@ -64,6 +87,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Undo>(),
     entry::<migrate::ImportMcpMemory>(),
     entry::<migrate::ExportMcpMemory>(),
+    entry::<copy::Copy>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];
@@ -120,6 +144,8 @@ pub(crate) enum On {
     Records,
     /// The MCP tools for agents that keep entities and relations.
     Entities,
+    /// The MCP tools for agents that keep a graph.
+    Graph,
     /// Every MCP tool.
     All,
     /// The HTTP API, beside every verb that is an MCP tool.

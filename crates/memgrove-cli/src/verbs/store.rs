@@ -256,6 +256,10 @@ impl Verb for Doctor {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("knowledge", &error)),
             }
+            match cx.reading_graph().and_then(|graph| graph.check()) {
+                Ok(found) => findings.extend(found),
+                Err(error) => findings.push(failing("graph", &error)),
+            }
         }
         let store = place.root.display().to_string();
         let found = place.how.because();

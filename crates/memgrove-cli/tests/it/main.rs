@@ -8,6 +8,7 @@ mod sandbox;
 mod crowds;
 mod entities;
 mod errors;
+mod graph;
 mod help;
 mod hostile;
 mod json;

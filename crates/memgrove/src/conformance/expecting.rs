@@ -17,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     case("P4", "a_conflict_names_both_versions", a_conflict_names_both_versions),
     case("P4", "a_refused_change_leaves_no_folder_behind", a_refused_change_leaves_no_folder_behind),
     case("P4", "a_folder_meets_no_version", a_folder_meets_no_version),
+    case("P4", "an_append_of_nothing_holds_a_file_to_its_version", an_append_of_nothing_holds_a_file),
 ];
 
 fn write_with(expect: Expect) -> Edit {
@@ -161,4 +162,20 @@ fn a_folder_meets_no_version(trial: &Trial<'_>) -> Verdict {
         &[Kind::Exists, Kind::Invalid],
     )?;
     tree_is(&*backend, &["folder/"])
+}
+
+fn an_append_of_nothing_holds_a_file(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    put(&*backend, "held.md", b"one")?;
+    let known = backend.read(&at("held.md"))?.version;
+    let hold = |expect| Edit::Append { at: at("held.md"), bytes: Vec::new(), expect };
+    apply(&*backend, [write("a.md", b"a"), hold(Expect::At(known.clone()))])?;
+    same("the version of what was held", &backend.read(&at("held.md"))?.version, &known)?;
+    put(&*backend, "held.md", b"two")?;
+    let late = apply(&*backend, [write("b.md", b"b"), hold(Expect::At(known.clone()))]);
+    refused("a change that relies on an older version", late, Kind::Conflict)?;
+    apply(&*backend, [delete("held.md")])?;
+    let late = apply(&*backend, [write("b.md", b"b"), hold(Expect::At(known))]);
+    refused("a change that relies on a file that is gone", late, Kind::Conflict)?;
+    tree_is(&*backend, &["a.md=a"])
 }

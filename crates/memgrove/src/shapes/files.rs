@@ -20,7 +20,7 @@ use crate::memory::Plan;
 use crate::store::Store;
 
 use draft::Draft;
-pub(super) use splice::{PLACES_MAX, places};
+pub(super) use splice::{PLACES_MAX, inserted, places, replaced};
 
 /// How large things may get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

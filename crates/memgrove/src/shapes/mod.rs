@@ -3,5 +3,6 @@
 
 pub mod entities;
 pub mod files;
+pub mod graph;
 pub mod memory_tool;
 pub mod records;

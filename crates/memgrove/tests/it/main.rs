@@ -7,6 +7,7 @@ mod crash;
 mod entities;
 mod faults;
 mod files;
+mod graph;
 mod hostile;
 mod local;
 mod memory_tool;

@@ -225,6 +225,7 @@ impl Outcome {
         match &record.header.edits[index] {
             Entry::Write { at, old, new, .. } => {
                 self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
+                self.replaced(at, record, index);
                 self.set(at, Final::Bytes(record.after(index).to_vec()));
             }
             Entry::Append { at, offset, created, .. } => {
@@ -241,10 +242,19 @@ impl Outcome {
             }
             Entry::Delete { at, old: Some(old), .. } => {
                 self.versions.entry(at.clone()).or_default().push(old.clone());
+                self.replaced(at, record, index);
                 self.finals.insert(at.clone(), Final::Absent);
             }
             Entry::Delete { .. } => {}
             Entry::Rename { at, to, .. } => self.rename(at, to),
+        }
+    }
+
+    /// Remembers what an edit took away: bytes that were added to it shortly before may be missing
+    /// from what a power cut left.
+    fn replaced(&mut self, at: &Locator, record: &Record, index: usize) {
+        if let Some(bytes) = record.before(index) {
+            self.contents.entry(at.clone()).or_default().push(bytes.to_vec());
         }
     }
 

@@ -10,10 +10,10 @@ pub(crate) const PLACES_MAX: usize = 1000;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A text after an edit.
-pub(super) struct Spliced {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Spliced {
+    pub(crate) bytes: Vec<u8>,
     /// The first line that changed, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
 /// How many newlines there are.
@@ -22,7 +22,7 @@ pub(super) fn newlines(bytes: &[u8]) -> usize {
 }
 
 /// The text with the one place where `old` is changed to `new`.
-pub(super) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result<Spliced> {
+pub(crate) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result<Spliced> {
     let invalid = |what: String| Error::new(Kind::Invalid, what);
     if old.is_empty() {
         return Err(invalid(format!("the text to replace in `{at}` is empty"))
@@ -63,7 +63,7 @@ pub(super) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result
 }
 
 /// The text with `new` inserted before a line, counted from 1.
-pub(super) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Result<Spliced> {
+pub(crate) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Result<Spliced> {
     let lines = newlines(text.as_bytes()) + 1;
     if line == 0 || line > lines + 1 {
         return Err(Error::new(Kind::Invalid, format!("`{at}` has no line {line} to insert at"))

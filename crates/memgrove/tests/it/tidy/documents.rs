@@ -11,6 +11,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/format-entities.md",
     "docs/serve.md",
     "docs/memory-stores.md",
+    "docs/format-graph.md",
 ];
 
 /// What stands in backticks, code blocks aside.

@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("conformance", &["error", "clock", "locator", "backend", "store"]),
     ("text", &["error"]),
     ("memory", &["error", "clock", "locator", "backend", "store"]),
+    ("copy", &["error", "locator", "backend", "store", "memory"]),
     ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "memory", "vfs"]),
 ];
 

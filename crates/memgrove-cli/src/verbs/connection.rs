@@ -1,0 +1,313 @@
+//! The connections of the graph as verbs.
+
+use std::io;
+
+use memgrove::memory::Done;
+use memgrove::shapes::graph::{Connection, NewConnection, Query, Update};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::node::{Changed, Given, Pair, id_of, properties, show_properties};
+use super::{Effect, On, Verb};
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+use crate::portion;
+use crate::verbs::node::{LIST_TOKENS_MAX, filters, list_tokens_max};
+
+fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {
+    Changed::new(done, outcome.outcome.id.clone(), &outcome.outcome, outcome.change, outcome.replayed)
+}
+
+/// Connect two nodes
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionCreate {
+    /// The node where it starts
+    from: String,
+    /// How they are connected, such as depends_on
+    #[serde(rename = "type")]
+    kind: String,
+    /// The node where it ends
+    to: String,
+    /// What is known of it
+    #[arg(long, value_name = "JSON")]
+    properties: Option<Given>,
+    /// One property; a value that is JSON is what it says
+    #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
+    #[serde(skip)]
+    pairs: Vec<Pair>,
+    /// Its content, as markdown
+    #[arg(long, allow_hyphen_values = true)]
+    content: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for ConnectionCreate {
+    const NAME: &'static str = "connection_create";
+    const TITLE: &'static str = "Connect two nodes";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let new = NewConnection {
+            kind: self.kind,
+            from: id_of(&self.from).to_owned(),
+            to: id_of(&self.to).to_owned(),
+            properties: properties(self.properties, self.pairs),
+            content: self.content.map(String::into_bytes),
+            ..NewConnection::default()
+        };
+        Ok(changed("created", cx.graph()?.connect(cx.note(Self::NAME, &self.guard), &new)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Read a connection: properties and content
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionRead {
+    /// Its id, such as conn_001
+    id: String,
+}
+
+/// A connection and its content.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReadAnswer {
+    #[serde(flatten)]
+    #[schemars(with = "Value")]
+    connection: Connection,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+}
+
+impl Verb for ConnectionRead {
+    const NAME: &'static str = "connection_read";
+    const TITLE: &'static str = "Read a connection";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = ReadAnswer;
+
+    fn run(self, cx: &Context) -> Result<ReadAnswer> {
+        let graph = cx.reading_graph()?;
+        let connection = graph.connection(&self.id)?.it;
+        let content =
+            connection.storage.as_ref().map(|storage| graph.content(&self.id, storage)).transpose()?;
+        let content = content.map(|content| String::from_utf8_lossy(&content.bytes).into_owned());
+        Ok(ReadAnswer { connection, content })
+    }
+
+    fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let one = &answer.connection;
+        page.ink(Ink::Strong, &one.id)?;
+        page.line(&format!("  {} -{}-> {}", one.from, one.kind, one.to))?;
+        show_properties(&one.properties, page)?;
+        answer.content.iter().try_for_each(|content| page.line(content.strip_suffix('\n').unwrap_or(content)))
+    }
+}
+
+/// Set or remove properties of a connection
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionUpdate {
+    /// Its id
+    id: String,
+    /// Properties to set
+    #[arg(long, value_name = "JSON")]
+    properties: Option<Given>,
+    /// One property to set
+    #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
+    #[serde(skip)]
+    pairs: Vec<Pair>,
+    /// Properties to remove
+    #[arg(long, value_name = "NAME")]
+    #[serde(default)]
+    unset: Vec<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for ConnectionUpdate {
+    const NAME: &'static str = "connection_update";
+    const TITLE: &'static str = "Update a connection";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let note = cx.note(Self::NAME, &self.guard);
+        let update = Update { kind: None, set: properties(self.properties, self.pairs), unset: self.unset };
+        let expect = self.guard.expect.as_deref();
+        Ok(changed("updated", cx.graph()?.update_connection(note, &self.id, &update, expect)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Delete a connection, by its id or by what it connects
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionDelete {
+    /// Its id
+    #[arg(required_unless_present = "from")]
+    id: Option<String>,
+    /// Or: where it starts
+    #[arg(long, requires = "to")]
+    from: Option<String>,
+    /// And its type, if there are several
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// And where it ends
+    #[arg(long)]
+    to: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for ConnectionDelete {
+    const NAME: &'static str = "connection_delete";
+    const TITLE: &'static str = "Delete a connection";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let graph = cx.graph()?;
+        let id = match (self.id, &self.from, &self.to) {
+            (Some(id), ..) => id,
+            (None, Some(from), Some(to)) => {
+                let query = Query {
+                    kind: self.kind,
+                    from: Some(id_of(from).to_owned()),
+                    to: Some(id_of(to).to_owned()),
+                    ..Query::default()
+                };
+                only(graph.connections(&query)?.found)?
+            }
+            _ => {
+                return Err(
+                    Error::new(Kind::Invalid, "which connection?").hint("give its id, or `from` and `to`")
+                );
+            }
+        };
+        let note = cx.note(Self::NAME, &self.guard);
+        Ok(changed("deleted", graph.disconnect(note, &id, self.guard.expect.as_deref())?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+fn only(found: Vec<Connection>) -> Result<String> {
+    match found.as_slice() {
+        [one] => Ok(one.id.clone()),
+        [] => Err(Error::new(Kind::NotFound, "these nodes are not connected so")
+            .code(memgrove::error::code::CONNECTION_NOT_FOUND)
+            .hint("`memgrove connection list` shows the connections there are")),
+        several => {
+            let named: Vec<String> =
+                several.iter().take(5).map(|one| format!("{} ({})", one.id, one.kind)).collect();
+            Err(Error::new(Kind::Invalid, format!("there are {} such connections", several.len()))
+                .hint(format!("give the id of one: {}", named.join(", "))))
+        }
+    }
+}
+
+/// List connections by type, end and property
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionList {
+    /// Of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// That start at this node
+    #[arg(long)]
+    from: Option<String>,
+    /// That end at this node
+    #[arg(long)]
+    to: Option<String>,
+    /// Such as weight>=0.5
+    #[arg(long = "where", value_name = "FILTER", allow_hyphen_values = true)]
+    #[serde(rename = "where", default)]
+    filters: Vec<String>,
+    /// Pass over so many
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[serde(default)]
+    skip: usize,
+    /// At most so many tokens
+    #[arg(long, default_value_t = LIST_TOKENS_MAX)]
+    #[serde(default = "list_tokens_max")]
+    budget: usize,
+}
+
+/// The connections that were found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ListAnswer {
+    #[schemars(with = "Vec<Value>")]
+    connections: Vec<Connection>,
+    /// How many fit.
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+impl Verb for ConnectionList {
+    const NAME: &'static str = "connection_list";
+    const TITLE: &'static str = "List connections";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = ListAnswer;
+
+    fn run(self, cx: &Context) -> Result<ListAnswer> {
+        let query = Query {
+            kind: self.kind,
+            filters: filters(&self.filters)?,
+            from: self.from.as_deref().map(|id| id_of(id).to_owned()),
+            to: self.to.as_deref().map(|id| id_of(id).to_owned()),
+            skip: self.skip,
+            limit: self.budget.max(1),
+        };
+        let found = cx.reading_graph()?.connections(&query)?;
+        let (mut connections, mut spent) = (found.found, 0);
+        connections.retain(|one| {
+            spent += portion::tokens(&line(one)) + 1;
+            spent <= self.budget
+        });
+        let shown = self.skip + connections.len();
+        let left_out = (shown < found.total)
+            .then(|| format!("{} more: pass over {shown} with skip", found.total - shown));
+        Ok(ListAnswer { connections, total: found.total, left_out })
+    }
+
+    fn show(answer: &ListAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.connections.iter().try_for_each(|one| page.line(&line(one)))?;
+        if answer.connections.is_empty() && answer.left_out.is_none() {
+            page.ink(Ink::Dim, "no connections\n")?;
+        }
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
+    }
+}
+
+/// A connection on one line.
+fn line(one: &Connection) -> String {
+    let properties = if one.properties.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", Value::Object(one.properties.clone()))
+    };
+    format!("{} {} -{}-> {}{properties}", one.id, one.from, one.kind, one.to)
+}

@@ -1,0 +1,232 @@
+//! Keeping the graph in order: its ontology, and its registry.
+
+use std::io;
+use std::path::PathBuf;
+
+use memgrove::backend::{Finding, Level};
+use memgrove::shapes::graph::ontology::Difference;
+use memgrove::shapes::graph::{Graph, Misfit, Ontology, Report};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::context::{Context, Guard, Input};
+use crate::page::{Ink, Page};
+use crate::verbs::{Effect, On, Verb};
+
+/// How many misfits are shown.
+const MISFITS_MAX: usize = 50;
+
+/// Show, check, infer, compare or write the ontology
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct GraphOntology {
+    /// show, check (what does not fit), infer, diff or write
+    #[arg(default_value = "show")]
+    #[serde(default = "show")]
+    action: String,
+    /// For diff and write: the ontology in YAML
+    #[arg(long, allow_hyphen_values = true)]
+    text: Option<String>,
+    /// A file with it
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+}
+
+fn show() -> String {
+    "show".to_owned()
+}
+
+/// What was asked of the ontology.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct OntologyAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yaml: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Value>")]
+    differences: Option<Vec<Difference>>,
+    /// What breaks a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Value>")]
+    misfits: Option<Vec<Misfit>>,
+    /// What is wrong with the ontology itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl GraphOntology {
+    /// The ontology that was given, if one was.
+    fn given(&self, cx: &Context) -> Result<Option<String>> {
+        if self.text.is_none() && self.from.is_none() {
+            return Ok(None);
+        }
+        let bytes = cx.text(self.text.clone(), self.from.as_deref())?;
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| Error::new(Kind::Invalid, "the ontology is not UTF-8 text"))
+    }
+
+    fn diff(&self, cx: &Context, graph: &Graph) -> Result<OntologyAnswer> {
+        let other = match self.given(cx)? {
+            None => graph.inferred()?,
+            Some(text) => Ontology::parse(&text)
+                .map_err(|why| Error::new(Kind::Invalid, format!("this is no ontology: {why}")))?,
+        };
+        let (differences, misfits) = graph.compare(&other)?;
+        let problems = other.problems();
+        Ok(OntologyAnswer {
+            differences: Some(differences),
+            misfits: Some(misfits),
+            problems,
+            ..OntologyAnswer::default()
+        })
+    }
+
+    fn write(&self, cx: &Context) -> Result<OntologyAnswer> {
+        let text = match (self.given(cx)?, cx.input) {
+            (Some(text), _) => text,
+            (None, Input::None) => return Err(Error::new(Kind::Invalid, "`text` is missing")),
+            (None, Input::Terminal) => String::from_utf8(cx.text(None, None)?)
+                .map_err(|_| Error::new(Kind::Invalid, "the ontology is not UTF-8 text"))?,
+        };
+        let graph = cx.graph()?;
+        let done = graph.write_ontology(cx.note(Self::NAME, &Guard::default()), &text)?;
+        let change = done.change.map(|change| change.as_str().to_owned());
+        Ok(OntologyAnswer { change, ..checked(&graph)? })
+    }
+}
+
+fn checked(graph: &Graph) -> Result<OntologyAnswer> {
+    let Some(ontology) = graph.ontology()? else {
+        return Err(Error::new(Kind::NotFound, "there is no ontology: anything fits")
+            .hint("`memgrove graph ontology infer` shows the one that the graph has without saying so"));
+    };
+    let (misfits, problems) = (graph.misfits(&ontology)?, ontology.problems());
+    Ok(OntologyAnswer { misfits: Some(misfits), problems, ..OntologyAnswer::default() })
+}
+
+impl Verb for GraphOntology {
+    const NAME: &'static str = "graph_ontology";
+    const TITLE: &'static str = "The ontology";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = OntologyAnswer;
+
+    fn run(self, cx: &Context) -> Result<OntologyAnswer> {
+        let graph = cx.reading_graph()?;
+        let yaml = |yaml: String| OntologyAnswer { yaml: Some(yaml), ..OntologyAnswer::default() };
+        match self.action.as_str() {
+            "show" => Ok(yaml(
+                graph.ontology_text()?.unwrap_or_else(|| "# there is none: anything fits\n".to_owned()),
+            )),
+            "check" => checked(&graph),
+            "infer" => Ok(yaml(graph.inferred()?.print())),
+            "diff" => self.diff(cx, &graph),
+            "write" => self.write(cx),
+            other => Err(Error::new(
+                Kind::Invalid,
+                format!("`{}` cannot be done to an ontology", other.escape_debug()),
+            )
+            .hint("choose from: show, check, infer, diff, write")),
+        }
+    }
+
+    fn show(answer: &OntologyAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        if let Some(yaml) = &answer.yaml {
+            page.put(yaml)?;
+        }
+        for one in answer.differences.iter().flatten() {
+            match (&one.old, &one.new) {
+                (Some(old), Some(new)) => page.line(&format!("~ {}: {old} -> {new}", one.at))?,
+                (Some(old), None) => page.ink(Ink::Removed, &format!("- {}: {old}\n", one.at))?,
+                (None, new) => {
+                    page.ink(Ink::Added, &format!("+ {}: {}\n", one.at, new.as_deref().unwrap_or("")))?
+                }
+            }
+        }
+        answer.problems.iter().try_for_each(|problem| page.ink(Ink::Warning, &format!("{problem}\n")))?;
+        if let Some(misfits) = &answer.misfits {
+            for misfit in misfits.iter().take(MISFITS_MAX) {
+                page.line(&format!("{}: {} (rule {})", misfit.id, misfit.broken.what, misfit.broken.rule))?;
+            }
+            match misfits.len() {
+                0 => page.ink(Ink::Added, "everything fits\n")?,
+                count if count > MISFITS_MAX => {
+                    page.ink(Ink::Warning, &format!("[{} more]\n", count - MISFITS_MAX))?
+                }
+                _ => {}
+            }
+        }
+        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+    }
+}
+
+/// Check the graph against its files; rebuild its registry if asked
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct GraphCheck {
+    /// Make the registry anew from what the files say
+    #[arg(long)]
+    #[serde(default)]
+    rebuild: bool,
+}
+
+/// The state of the graph.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CheckAnswer {
+    #[schemars(with = "Value")]
+    report: Report,
+    #[schemars(with = "Vec<Value>")]
+    findings: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl Verb for GraphCheck {
+    const NAME: &'static str = "graph_check";
+    const TITLE: &'static str = "Check the graph";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = CheckAnswer;
+
+    fn run(self, cx: &Context) -> Result<CheckAnswer> {
+        if self.rebuild {
+            let graph = cx.graph()?;
+            let done = graph.rebuild(cx.note("graph_rebuild", &Guard::default()))?;
+            let change = done.change.map(|change| change.as_str().to_owned());
+            return Ok(CheckAnswer { report: done.outcome, findings: graph.check()?, change });
+        }
+        let graph = cx.reading_graph()?;
+        Ok(CheckAnswer { report: graph.survey()?, findings: graph.check()?, change: None })
+    }
+
+    fn show(answer: &CheckAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let report = &answer.report;
+        let done = if answer.change.is_some() { "rebuilt the registry: " } else { "" };
+        page.line(&format!("{done}{} nodes and {} connections", report.nodes, report.connections))?;
+        for (ids, what) in [
+            (&report.edited, "content changed by hand"),
+            (&report.adopted, "content that belonged to no node"),
+            (&report.stale, "not what the registry said"),
+            (&report.gone, "without a file any more"),
+        ] {
+            if answer.change.is_some() && !ids.is_empty() {
+                page.line(&format!("{what}: {}", ids.join(", ")))?;
+            }
+        }
+        for finding in &answer.findings {
+            let ink = if finding.level == Level::Error { Ink::Removed } else { Ink::Warning };
+            page.ink(ink, &format!("{}: {}\n", finding.at, finding.what))?;
+            page.line(&format!("  hint: {}", finding.hint))?;
+        }
+        if answer.findings.is_empty() { page.ink(Ink::Added, "all is well\n") } else { Ok(()) }
+    }
+
+    fn failed(answer: &CheckAnswer) -> Option<Kind> {
+        answer.findings.iter().any(|finding| finding.level == Level::Error).then_some(Kind::Corrupt)
+    }
+}

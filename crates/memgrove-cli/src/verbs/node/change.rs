@@ -1,0 +1,267 @@
+//! Making, changing and deleting nodes.
+
+use std::io;
+use std::path::PathBuf;
+
+use base64::Engine;
+use memgrove::memory::Done;
+use memgrove::shapes::graph::{ContentEdit, NewNode, Node, Removal, Removed, Update, format_of};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Changed, Given, Pair, id_of, properties};
+use crate::context::{Context, Guard, Input};
+use crate::page::Page;
+use crate::verbs::{Effect, On, Verb};
+
+fn changed(done: &'static str, outcome: Done<Node>) -> Changed {
+    let address = format!("node:{}", outcome.outcome.id);
+    Changed::new(done, address, &outcome.outcome, outcome.change, outcome.replayed)
+}
+
+/// Create a node with a type, properties and content of any kind
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NodeCreate {
+    /// What kind of thing, such as project
+    #[serde(rename = "type")]
+    kind: String,
+    /// What is known of it
+    #[arg(long, value_name = "JSON")]
+    properties: Option<Given>,
+    /// One property; a value that is JSON is what it says
+    #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
+    #[serde(skip)]
+    pairs: Vec<Pair>,
+    /// Its content
+    #[arg(long, allow_hyphen_values = true)]
+    content: Option<String>,
+    /// Content that is not text
+    #[arg(skip)]
+    content_base64: Option<String>,
+    /// A file whose bytes are the content; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "content")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    /// markdown, json, text, or an extension such as pdf
+    #[arg(long)]
+    format: Option<String>,
+    /// Its id, instead of the next free one
+    #[arg(long)]
+    id: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for NodeCreate {
+    const NAME: &'static str = "node_create";
+    const TITLE: &'static str = "Create a node";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let by_name = self.from.as_ref().and_then(|path| format_of(&path.file_name()?.to_string_lossy()));
+        let content = match (self.content, self.content_base64, &self.from) {
+            (Some(text), ..) => Some(text.into_bytes()),
+            (None, Some(text), _) => Some(decoded(&text)?),
+            (None, None, Some(path)) if path.as_os_str() == "-" => Some(cx.text(None, None)?),
+            (None, None, Some(path)) => Some(cx.text(None, Some(path))?),
+            (None, None, None) => None,
+        };
+        let new = NewNode {
+            id: self.id,
+            kind: self.kind,
+            properties: properties(self.properties, self.pairs),
+            format: self.format.or(by_name),
+            content,
+        };
+        Ok(changed("created", cx.graph()?.create(cx.note(Self::NAME, &self.guard), new)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+fn decoded(text: &str) -> Result<Vec<u8>> {
+    let decoded = base64::engine::general_purpose::STANDARD.decode(text);
+    decoded.map_err(|error| Error::new(Kind::Invalid, format!("the content is not base64: {error}")))
+}
+
+/// Set or remove properties of a node, or change its type
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NodeUpdate {
+    /// Its id
+    id: String,
+    /// Properties to set
+    #[arg(long, value_name = "JSON")]
+    properties: Option<Given>,
+    /// One property to set
+    #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
+    #[serde(skip)]
+    pairs: Vec<Pair>,
+    /// Properties to remove
+    #[arg(long, value_name = "NAME")]
+    #[serde(default)]
+    unset: Vec<String>,
+    /// Another type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for NodeUpdate {
+    const NAME: &'static str = "node_update";
+    const TITLE: &'static str = "Update a node";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let note = cx.note(Self::NAME, &self.guard);
+        let update =
+            Update { kind: self.kind, set: properties(self.properties, self.pairs), unset: self.unset };
+        let expect = self.guard.expect.as_deref();
+        Ok(changed("updated", cx.graph()?.update(note, id_of(&self.id), &update, expect)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Edit a node's content: create, write, str_replace, insert, delete or rename
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NodeEdit {
+    /// Its id
+    id: String,
+    /// create, write (all of it), str_replace, insert, delete, or rename (its format)
+    operation: String,
+    /// For str_replace: the text that is there, once
+    #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]
+    old_str: Option<String>,
+    /// For str_replace and insert: the new text
+    #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]
+    new_str: Option<String>,
+    /// For insert: before this line, from 1
+    #[arg(long, value_name = "LINE")]
+    insert_line: Option<usize>,
+    /// For create and write [default: standard input]
+    #[arg(long, allow_hyphen_values = true)]
+    content: Option<String>,
+    /// A file whose bytes are the content
+    #[arg(long, value_name = "FILE", conflicts_with = "content")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    /// For create, write and rename
+    #[arg(long)]
+    format: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl NodeEdit {
+    fn edit(&self, cx: &Context) -> Result<ContentEdit> {
+        let missing = |name: &str| {
+            Error::new(
+                Kind::Invalid,
+                format!("the operation `{}` needs `{name}`", self.operation.escape_debug()),
+            )
+        };
+        let text = |text: &Option<String>, name: &str| text.clone().ok_or_else(|| missing(name));
+        let content = || match (&self.content, &self.from, cx.input) {
+            (None, _, Input::None) => Err(missing("content")),
+            (given, from, _) => cx.text(given.clone(), from.as_deref()),
+        };
+        Ok(match self.operation.as_str() {
+            "create" => ContentEdit::Create {
+                content: String::from_utf8(content()?).map_err(|_| {
+                    Error::new(Kind::Invalid, "the content is not text").hint("use the operation `write`")
+                })?,
+                format: self.format.clone(),
+            },
+            "write" => ContentEdit::Write { content: content()?, format: self.format.clone() },
+            "str_replace" | "replace" => ContentEdit::Replace {
+                old_str: text(&self.old_str, "old_str")?,
+                new_str: self.new_str.clone().unwrap_or_default(),
+            },
+            "insert" => ContentEdit::Insert {
+                insert_line: self.insert_line.ok_or_else(|| missing("insert_line"))?,
+                new_str: text(&self.new_str, "new_str")?,
+            },
+            "delete" => ContentEdit::Delete,
+            "rename" => ContentEdit::Rename { format: text(&self.format, "format")? },
+            other => {
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("`{}` is not an operation", other.escape_debug()),
+                )
+                .hint("choose from: create, write, str_replace, insert, delete, rename"));
+            }
+        })
+    }
+}
+
+impl Verb for NodeEdit {
+    const NAME: &'static str = "node_edit";
+    const TITLE: &'static str = "Edit a node's content";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let (edit, note) = (self.edit(cx)?, cx.note(Self::NAME, &self.guard));
+        let expect = self.guard.expect.as_deref();
+        Ok(changed("edited", cx.graph()?.edit(note, id_of(&self.id), edit, expect)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Delete a node (undo brings it back)
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NodeDelete {
+    /// Its id
+    id: String,
+    /// With its connections; else a node that has some stays
+    #[arg(long)]
+    #[serde(default)]
+    cascade: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for NodeDelete {
+    const NAME: &'static str = "node_delete";
+    const TITLE: &'static str = "Delete a node";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Graph];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let note = cx.note(Self::NAME, &self.guard);
+        let how = if self.cascade { Removal::Cascade } else { Removal::Refuse };
+        let done = cx.graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
+        let Removed { id, connections } = &done.outcome;
+        let answer =
+            Changed::new("deleted", format!("node:{id}"), &done.outcome, done.change.clone(), done.replayed);
+        Ok(Changed { connections: connections.clone(), ..answer })
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}

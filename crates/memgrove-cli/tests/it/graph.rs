@@ -1,0 +1,200 @@
+//! The graph under many writers, and stores carried elsewhere.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::mcp::Connection;
+use super::sandbox::{Ran, Sandbox};
+
+const WRITERS: usize = 8;
+
+/// Ids as the program tells them: `created node:mem_a_001 (change 3)`.
+fn made(text: &str) -> String {
+    let word = text.split_whitespace().nth(1).unwrap_or_else(|| panic!("no id in {text:?}"));
+    word.trim_start_matches("node:").to_owned()
+}
+
+/// Everything that was made is there, once, and nothing else.
+fn check(sandbox: &Sandbox, nodes: &[String], connections: &[String]) {
+    let distinct: BTreeSet<&String> = nodes.iter().chain(connections).collect();
+    assert_eq!(distinct.len(), nodes.len() + connections.len(), "an id was given twice");
+    let export: Value = serde_json::from_str(&sandbox.run(&["graph", "export"]).ok()).expect("JSON");
+    let ids = |name: &str| -> BTreeSet<String> {
+        let all = export[name].as_array().expect("a list").iter();
+        all.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids("nodes"), nodes.iter().cloned().collect());
+    assert_eq!(ids("connections"), connections.iter().cloned().collect());
+    let registry = sandbox.run(&["graph", "check"]).ok();
+    let counts = format!("{} nodes and {} connections\nall is well\n", nodes.len(), connections.len());
+    assert_eq!(registry, counts);
+    // A reader that knows only the registry finds it whole.
+    let text =
+        std::fs::read_to_string(sandbox.store().join("graph/_system/registry.json")).expect("a registry");
+    serde_json::from_str::<Value>(&text).expect("valid JSON");
+}
+
+#[test]
+fn eight_processes_create_and_connect_and_lose_nothing() {
+    let sandbox = Sandbox::new();
+    let hub = made(&sandbox.run(&["node", "create", "hub"]).ok());
+    let rounds = 12;
+    let (mut nodes, mut connections) = (vec![hub.clone()], Vec::new());
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (sandbox, hub) = (&sandbox, &hub);
+                scope.spawn(move || {
+                    let (mut nodes, mut connections) = (Vec::new(), Vec::new());
+                    for round in 0..rounds {
+                        let content = format!("{writer}-{round}");
+                        let node =
+                            made(&sandbox.run(&["node", "create", "part", "--content", &content]).ok());
+                        let one = sandbox.run(&["connection", "create", &node, "part_of", hub]).ok();
+                        connections.push(made(&one));
+                        nodes.push(node);
+                    }
+                    (nodes, connections)
+                })
+            })
+            .collect();
+        for writer in writers {
+            let (made_nodes, made_connections) = writer.join().expect("a writer");
+            nodes.extend(made_nodes);
+            connections.extend(made_connections);
+        }
+    });
+    assert_eq!(nodes.len(), WRITERS * rounds + 1);
+    check(&sandbox, &nodes, &connections);
+}
+
+/// Each writer creates, connects, updates and deletes, through a server of its own.
+fn through_servers(rounds: usize) {
+    let sandbox = Sandbox::new();
+    let hub = made(&sandbox.run(&["node", "create", "hub"]).ok());
+    let (mut nodes, mut connections) = (vec![hub.clone()], Vec::new());
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (sandbox, hub) = (&sandbox, &hub);
+                scope.spawn(move || {
+                    let mut mcp = Connection::new(sandbox, &["--tools", "graph"]);
+                    let mut call = |name: &str, arguments: Value| {
+                        let done = mcp.call(name, arguments);
+                        assert_eq!(done["isError"], false, "{name}: {done}");
+                        done["content"][0]["text"].as_str().expect("text").to_owned()
+                    };
+                    let (mut nodes, mut connections) = (Vec::new(), Vec::new());
+                    for round in 0..rounds {
+                        let properties = json!({"writer": writer, "round": round});
+                        let node =
+                            made(&call("node_create", json!({"type": "part", "properties": properties})));
+                        let one = made(&call(
+                            "connection_create",
+                            json!({"from": node, "type": "part_of", "to": hub}),
+                        ));
+                        call("node_update", json!({"id": hub, "properties": {format!("w{writer}"): round}}));
+                        if round % 5 == 4 {
+                            call("node_delete", json!({"id": node, "cascade": true}));
+                        } else {
+                            nodes.push(node);
+                            connections.push(one);
+                        }
+                    }
+                    assert_eq!(mcp.close(), 0);
+                    (nodes, connections)
+                })
+            })
+            .collect();
+        for writer in writers {
+            let (made_nodes, made_connections) = writer.join().expect("a writer");
+            nodes.extend(made_nodes);
+            connections.extend(made_connections);
+        }
+    });
+    check(&sandbox, &nodes, &connections);
+    let hub = sandbox.run(&["--json", "node", "read", &hub]).json();
+    for writer in 0..WRITERS {
+        assert_eq!(hub["properties"][format!("w{writer}")], rounds - 1, "an update is lost");
+    }
+}
+
+#[test]
+fn eight_servers_create_connect_update_and_delete_and_lose_nothing() {
+    through_servers(20);
+}
+
+#[test]
+#[ignore = "long: make torture"]
+fn torture_eight_servers_300_rounds_each() {
+    through_servers(300);
+}
+
+#[test]
+fn a_binary_file_becomes_a_node_and_comes_back() {
+    let sandbox = Sandbox::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    std::fs::write(sandbox.project().join("plan.pdf"), &bytes).expect("a file");
+    let id = made(&sandbox.run(&["node", "create", "doc", "--from", "plan.pdf"]).ok());
+    assert_eq!(id, "mem_doc_001");
+    let output = sandbox.memgrove(&["read", "node:mem_doc_001"]).output().expect("it runs");
+    assert_eq!(output.stdout, bytes);
+    assert_eq!(
+        std::fs::read(sandbox.store().join("graph/_content/nodes/mem_doc_001.pdf")).expect("a file"),
+        bytes
+    );
+    let node = sandbox.run(&["--json", "node", "read", &id]).json();
+    assert_eq!((&node["storage"]["format"], &node["content"]), (&json!("pdf"), &Value::Null));
+}
+
+fn copied(ran: Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[test]
+fn a_store_is_copied_verified_and_resumed() {
+    let sandbox = Sandbox::new();
+    for n in 0..200 {
+        sandbox
+            .run(&["file", "create", &format!("d{}/{n}.md", n % 7), "--text", &format!("text {n}\r\n")])
+            .ok();
+    }
+    sandbox.run(&["node", "create", "project", "--content", "x"]).ok();
+    let far = sandbox.path().join("far");
+    let far = far.to_str().expect("a plain name");
+    let copy = |more: &[&str]| copied(sandbox.run(&[&["--json", "copy", "--to", far], more].concat()));
+    let first = copy(&[]);
+    assert_eq!(
+        (&first["same"], first["differing"].as_array().map(Vec::len)),
+        (&json!(0), Some(0)),
+        "{first}"
+    );
+    assert!(first["files"].as_u64().is_some_and(|files| files >= 203), "{first}");
+    let read = |path: &str| sandbox.run(&["--store", far, "read", path]).ok();
+    assert_eq!(read("d3/3.md"), "text 3\r\n");
+    assert_eq!(read("node:mem_project_001"), "x");
+    // What a copy that was cut off left out is all that the next one brings.
+    sandbox.run(&["--store", far, "file", "delete", "d3/3.md"]).ok();
+    let second = copy(&[]);
+    assert_eq!(
+        (&second["files"], &second["same"]),
+        (&json!(1), &json!(first["files"].as_u64().expect("a number") - 1))
+    );
+    // What is another file there stays, unless it is to be replaced.
+    sandbox.run(&["--store", far, "file", "replace", "d3/3.md", "--old", "text", "--new", "other"]).ok();
+    let ran = sandbox.run(&["--json", "copy", "--to", far]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert_eq!(copied(ran)["differing"], json!(["files/d3/3.md"]));
+    assert_eq!(read("d3/3.md"), "other 3\r\n");
+    assert_eq!(copy(&["--replace"])["replaced"], 1);
+    assert_eq!(read("d3/3.md"), "text 3\r\n");
+    // Between backends, by the names of their protocols.
+    let root = sandbox.store().display().to_string();
+    let ram =
+        copied(sandbox.run(&["--json", "copy", "--from", &format!("device-local:{root}"), "--to", "ram:"]));
+    assert_eq!(ram["files"], first["files"]);
+    assert!(sandbox.run(&["copy", "--from", &root, "--to", &root]).fails(2).contains("into itself"));
+    assert!(sandbox.run(&["copy", "--from", "/nowhere", "--to", far]).fails(3).contains("no store"));
+}

@@ -1,0 +1,283 @@
+//! A graph of nodes and connections: typed, with properties, and with content of any kind.
+//!
+//! | where | what |
+//! |---|---|
+//! | `_content/nodes/<id>.<ext>` | the content of a node, exactly as it was given |
+//! | `_content/nodes/<id>.meta.json` | what is said of the node: the truth |
+//! | `_content/connections/<id>.meta.json` | what is said of a connection, and `<id>.md` its content |
+//! | `_system/registry.json` | every node and connection by id, for any reader; derived |
+//! | `_system/registry.tail.jsonl` | what came since the registry was written |
+//! | `_system/ontology.yaml` | what there may be; none: anything |
+//!
+//! A change writes the files of what it changes and adds a line to the tail, so it costs the same
+//! however large the graph is. The tail is folded into the registry behind. Reading a node reads its
+//! own files; only what concerns the graph as a whole reads the registry, once, and then follows
+//! the tail.
+
+mod catalog;
+mod draft;
+mod entry;
+mod export;
+mod fold;
+mod id;
+mod import;
+pub mod ontology;
+mod operation;
+mod place;
+mod query;
+mod reading;
+mod registry;
+mod shelf;
+mod survey;
+mod upkeep;
+mod walk;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use super::entities::Direction;
+pub use draft::{ContentEdit, NewConnection, NewNode, Removal, Removed, Update};
+pub use entry::{Connection, Node, Properties, Storage};
+pub use export::{Form, Held, Snapshot};
+pub use import::{Existing, Imported};
+pub use ontology::Ontology;
+pub use operation::{Operation, Outcome};
+pub use place::{extension, format_of};
+pub use query::{Filter, Query};
+pub use reading::{Found, Got};
+pub use survey::Report;
+pub use upkeep::Misfit;
+pub use walk::{Part, Step, Ways};
+
+use crate::backend::{Edit, Note};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+use crate::memory::{Done, Memory};
+use crate::shapes::records::Ids;
+use crate::store::Store;
+use draft::{Desk, Draft};
+use operation::Names;
+use place::{Layout, META, Thing};
+use shelf::Shelf;
+
+/// The fewest characters of a version that stand for it.
+const VERSION_PREFIX_MIN: usize = 8;
+
+/// The graph in a folder of a memory. Clones share what was read.
+#[derive(Clone)]
+pub struct Graph {
+    memory: Memory,
+    layout: Layout,
+    ids: Arc<dyn Ids>,
+    shelf: Arc<Mutex<Shelf>>,
+    /// What came of the last rebuilding that nobody asked for.
+    report: Arc<Mutex<Option<Report>>>,
+}
+
+impl Graph {
+    /// The graph beneath a folder of a memory.
+    pub fn new(memory: Memory, root: Locator, ids: Arc<dyn Ids>) -> Self {
+        Graph { memory, layout: Layout { root }, ids, shelf: Arc::default(), report: Arc::default() }
+    }
+
+    /// The memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn store(&self) -> &Store {
+        self.memory.store()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> String {
+        format!("{:.6}", self.memory.clock().now())
+    }
+
+    /// Plans and applies a change. Errors of the storage say what was being done.
+    fn change<T>(
+        &self,
+        note: Note,
+        doing: &str,
+        mut plan: impl FnMut(&mut Draft<'_>) -> Result<T>,
+    ) -> Result<Done<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        self.change_again(note, doing, |draft, _| plan(draft))
+    }
+
+    /// As [`Graph::change`], with the edits that came too late handed back.
+    fn change_again<T>(
+        &self,
+        note: Note,
+        doing: &str,
+        mut plan: impl FnMut(&mut Draft<'_>, Vec<Edit>) -> Result<T>,
+    ) -> Result<Done<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (mut attempt, now) = (0, self.now());
+        let mut planned = |store: &Store, late: Vec<Edit>| {
+            let mut shelf = self.shelf();
+            let (ids, now) = (&*self.ids, now.clone());
+            let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
+            attempt += 1;
+            let mut draft = Draft::new(desk)?;
+            let outcome = plan(&mut draft, late)?;
+            draft.into_plan(outcome)
+        };
+        let mut done = self.memory.apply_again(note.clone(), &mut planned);
+        if done.as_ref().is_err_and(|error| error.code_name() == Some(code::REGISTRY_LOST)) {
+            self.look(|_| Ok(()))?;
+            done = self.memory.apply_again(note, &mut planned);
+        }
+        done.map_err(|error| wrapped(error, doing))
+    }
+
+    /// Makes a node. Its content is not copied: it is handed on to the storage.
+    ///
+    /// # Errors
+    /// `Invalid` for what the ontology does not allow (`ONTOLOGY_RULE`); `Exists` (`NODE_EXISTS`)
+    /// for a chosen id that is taken.
+    pub fn create(&self, note: Note, mut new: NewNode) -> Result<Done<Node>> {
+        let doing = format!("creating a node of the type `{}`", new.kind.escape_debug());
+        let mut content = new.content.take();
+        let had_content = content.is_some();
+        self.change_again(note, &doing, |draft, late| {
+            if had_content && content.is_none() {
+                content = reclaimed(late);
+            }
+            draft.create(NewNode { content: content.take(), ..new.clone() })
+        })
+    }
+
+    /// Connects two nodes.
+    ///
+    /// # Errors
+    /// `NotFound` (`NODE_NOT_FOUND`) for an end that does not exist; `Invalid` for what the ontology
+    /// does not allow (`ONTOLOGY_RULE`).
+    pub fn connect(&self, note: Note, new: &NewConnection) -> Result<Done<Connection>> {
+        let doing = format!("connecting `{}` to `{}`", new.from.escape_debug(), new.to.escape_debug());
+        self.change(note, &doing, |draft| draft.connect(new.clone()))
+    }
+
+    /// Changes what is known of a node.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` where `expect` is not its version; `Invalid` for a rule of the ontology
+    /// that was not broken before.
+    pub fn update(&self, note: Note, id: &str, update: &Update, expect: Option<&str>) -> Result<Done<Node>> {
+        self.change(note, &format!("updating the node `{id}`"), |draft| draft.update_node(id, update, expect))
+    }
+
+    /// Changes what is known of a connection.
+    ///
+    /// # Errors
+    /// As [`Graph::update`].
+    pub fn update_connection(
+        &self,
+        note: Note,
+        id: &str,
+        update: &Update,
+        expect: Option<&str>,
+    ) -> Result<Done<Connection>> {
+        let doing = format!("updating the connection `{id}`");
+        self.change(note, &doing, |draft| draft.update_connection(id, update, expect))
+    }
+
+    /// Changes a node's content.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` where `expect` is not its version; else as the operation on a file.
+    pub fn edit(&self, note: Note, id: &str, edit: ContentEdit, expect: Option<&str>) -> Result<Done<Node>> {
+        let doing = format!("editing the content of the node `{id}`");
+        let mut given = Some(edit);
+        self.change_again(note, &doing, |draft, late| {
+            let edit = match given.take() {
+                Some(ContentEdit::Write { content, format }) => {
+                    given = Some(ContentEdit::Write { content: Vec::new(), format: format.clone() });
+                    let content = if late.is_empty() { content } else { reclaimed(late).unwrap_or_default() };
+                    ContentEdit::Write { content, format }
+                }
+                Some(edit) => {
+                    given = Some(edit.clone());
+                    edit
+                }
+                None => return Err(Error::new(Kind::Invalid, "there is nothing to edit")),
+            };
+            draft.edit(Thing::Node, id, edit, expect)?.node()
+        })
+    }
+
+    /// Changes a connection's content.
+    ///
+    /// # Errors
+    /// As [`Graph::edit`].
+    pub fn edit_connection(
+        &self,
+        note: Note,
+        id: &str,
+        edit: &ContentEdit,
+        expect: Option<&str>,
+    ) -> Result<Done<Connection>> {
+        let doing = format!("editing the content of the connection `{id}`");
+        self.change(note, &doing, |draft| {
+            draft.edit(Thing::Connection, id, edit.clone(), expect)?.connection()
+        })
+    }
+
+    /// Removes a node.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` (`NODE_CONNECTED`) if it has connections and they are not to go with it.
+    pub fn delete(&self, note: Note, id: &str, how: Removal, expect: Option<&str>) -> Result<Done<Removed>> {
+        self.change(note, &format!("deleting the node `{id}`"), |draft| draft.delete(id, how, expect))
+    }
+
+    /// Removes a connection.
+    ///
+    /// # Errors
+    /// `NotFound` (`CONNECTION_NOT_FOUND`).
+    pub fn disconnect(&self, note: Note, id: &str, expect: Option<&str>) -> Result<Done<Connection>> {
+        self.change(note, &format!("deleting the connection `{id}`"), |draft| draft.disconnect(id, expect))
+    }
+
+    /// Does several things as one change: all of them or none. Each sees what those before it did.
+    ///
+    /// # Errors
+    /// Those of the step that fails, with its index, from 0, in front of the message.
+    pub fn batch(&self, note: Note, operations: &[Operation]) -> Result<Done<Vec<Outcome>>> {
+        self.change(note, "changing the graph", |draft| {
+            let mut names = Names::default();
+            let perform = |(index, operation): (usize, &Operation)| {
+                let done = operation.perform(draft, &mut names);
+                done.map_err(|error| error.while_doing(format_args!("operations[{index}]")))
+            };
+            operations.iter().enumerate().map(perform).collect()
+        })
+    }
+}
+
+/// The content that a change was to write and did not.
+fn reclaimed(late: Vec<Edit>) -> Option<Vec<u8>> {
+    late.into_iter().find_map(|edit| match edit {
+        Edit::Write { at, bytes, .. } if at.key().contains("_content/") && !at.name().ends_with(META) => {
+            Some(bytes)
+        }
+        _ => None,
+    })
+}
+
+/// Errors of the storage say what was being done; those of the graph say it themselves.
+fn wrapped(error: Error, doing: &str) -> Error {
+    match error.kind() {
+        Kind::Io | Kind::Denied | Kind::Full | Kind::Busy | Kind::Unsupported => error.while_doing(doing),
+        _ => error,
+    }
+}

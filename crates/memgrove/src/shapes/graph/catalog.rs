@@ -1,0 +1,305 @@
+//! The whole graph in memory: which nodes there are, and which connections touch each.
+//!
+//! Entries are kept as they are written in the registry, and parsed when they are asked for; only
+//! types and ends are looked at when the graph is opened.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::id::Numbers;
+use super::registry::{Read, Text};
+
+/// One node of the catalog.
+pub(super) struct NodeRow {
+    pub(super) id: Box<str>,
+    kind: u32,
+    /// `None` for what connections name and is no node.
+    text: Option<Text>,
+}
+
+/// One connection of the catalog. Its ends are numbers of nodes.
+pub(super) struct ConnectionRow {
+    pub(super) id: Box<str>,
+    kind: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// `None` for one that was deleted.
+    text: Option<Text>,
+}
+
+/// Everything that the registry and its tail say.
+#[derive(Default)]
+pub(super) struct Catalog {
+    base: String,
+    kinds: Vec<Box<str>>,
+    kind_at: HashMap<Box<str>, u32>,
+    nodes: Vec<NodeRow>,
+    node_at: HashMap<Box<str>, u32>,
+    connections: Vec<ConnectionRow>,
+    connection_at: HashMap<Box<str>, u32>,
+    /// The connections that touch each node, deleted ones included.
+    around: Vec<Vec<u32>>,
+    live: (usize, usize),
+    /// Members of the registry that nobody here knows.
+    pub(super) strange: Vec<(String, Text)>,
+    /// Entries that cannot be understood, kept as they are.
+    pub(super) unread_nodes: Vec<(String, Text)>,
+    pub(super) unread_connections: Vec<(String, Text)>,
+    pub(super) numbers: Numbers,
+}
+
+#[derive(Deserialize)]
+struct NodeHead<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct ConnectionHead<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    from: Cow<'a, str>,
+    #[serde(borrow)]
+    to: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct IdHead<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+}
+
+/// What a line of the tail says.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default)]
+    node: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    connection: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    deleted_node: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    deleted_connection: Option<Cow<'a, str>>,
+}
+
+impl Catalog {
+    /// The catalog of a registry's text.
+    ///
+    /// # Errors
+    /// The parser's words for text that is no registry.
+    pub(super) fn read(base: String) -> Result<Self, String> {
+        let mut catalog = Catalog::default();
+        let Read { nodes, connections, strange } = Read::of(&base)?;
+        catalog.node_at.reserve(nodes.len());
+        catalog.connection_at.reserve(connections.len());
+        for (id, text) in nodes {
+            catalog.take_node(&id, text, &base);
+        }
+        for (id, text) in connections {
+            catalog.take_connection(&id, text, &base);
+        }
+        catalog.strange = strange;
+        catalog.base = base;
+        Ok(catalog)
+    }
+
+    fn take_node(&mut self, id: &str, text: Text, base: &str) {
+        match serde_json::from_str::<NodeHead<'_>>(text.get(base)) {
+            Ok(head) => {
+                let kind = self.kind_number(&head.kind);
+                self.put_node(id, kind, text);
+            }
+            Err(_) => self.unread_nodes.push((id.to_owned(), text)),
+        }
+    }
+
+    fn take_connection(&mut self, id: &str, text: Text, base: &str) {
+        match serde_json::from_str::<ConnectionHead<'_>>(text.get(base)) {
+            Ok(head) => {
+                let kind = self.kind_number(&head.kind);
+                let ends = (self.node_number(&head.from), self.node_number(&head.to));
+                self.put_connection(id, kind, ends, text);
+            }
+            Err(_) => self.unread_connections.push((id.to_owned(), text)),
+        }
+    }
+
+    /// Takes in one line of the tail; `false` if it cannot be understood.
+    pub(super) fn follow(&mut self, line: &str) -> bool {
+        let Ok(said) = serde_json::from_str::<Line<'_>>(line) else { return false };
+        let own = |raw: &RawValue| Text::Own(raw.get().into());
+        let id_of = |raw: &RawValue| {
+            serde_json::from_str::<IdHead<'_>>(raw.get()).ok().map(|head| head.id.into_owned())
+        };
+        match said {
+            Line { node: Some(raw), .. } => {
+                let head = serde_json::from_str::<NodeHead<'_>>(raw.get());
+                let (Some(id), Ok(head)) = (id_of(raw), head) else { return false };
+                let kind = self.kind_number(&head.kind);
+                self.put_node(&id, kind, own(raw));
+            }
+            Line { connection: Some(raw), .. } => {
+                let head = serde_json::from_str::<ConnectionHead<'_>>(raw.get());
+                let (Some(id), Ok(head)) = (id_of(raw), head) else { return false };
+                let kind = self.kind_number(&head.kind);
+                let ends = (self.node_number(&head.from), self.node_number(&head.to));
+                self.put_connection(&id, kind, ends, own(raw));
+            }
+            Line { deleted_node: Some(id), .. } => self.drop_node(&id),
+            Line { deleted_connection: Some(id), .. } => self.drop_connection(&id),
+            _ => return false,
+        }
+        true
+    }
+
+    fn kind_number(&mut self, kind: &str) -> u32 {
+        if let Some(number) = self.kind_at.get(kind) {
+            return *number;
+        }
+        let number = index(self.kinds.len());
+        self.kinds.push(kind.into());
+        self.kind_at.insert(kind.into(), number);
+        number
+    }
+
+    /// The number of a node, known or only named.
+    fn node_number(&mut self, id: &str) -> u32 {
+        if let Some(number) = self.node_at.get(id) {
+            return *number;
+        }
+        let number = index(self.nodes.len());
+        self.nodes.push(NodeRow { id: id.into(), kind: 0, text: None });
+        self.around.push(Vec::new());
+        self.node_at.insert(id.into(), number);
+        number
+    }
+
+    pub(super) fn put_node(&mut self, id: &str, kind: u32, text: Text) {
+        self.numbers.note(id);
+        let number = self.node_number(id) as usize;
+        let row = &mut self.nodes[number];
+        self.live.0 += usize::from(row.text.is_none());
+        (row.kind, row.text) = (kind, Some(text));
+    }
+
+    fn put_connection(&mut self, id: &str, kind: u32, ends: (u32, u32), text: Text) {
+        self.numbers.note(id);
+        let known = self.connection_at.get(id).copied();
+        if let Some(number) = known {
+            let row = &mut self.connections[number as usize];
+            let old = (row.from, row.to);
+            self.live.1 += usize::from(row.text.is_none());
+            (row.kind, row.from, row.to, row.text) = (kind, ends.0, ends.1, Some(text));
+            if old != ends {
+                for end in [old.0, old.1] {
+                    self.around[end as usize].retain(|touching| *touching != number);
+                }
+                self.touch(number, ends);
+            }
+            return;
+        }
+        let number = index(self.connections.len());
+        self.connections.push(ConnectionRow {
+            id: id.into(),
+            kind,
+            from: ends.0,
+            to: ends.1,
+            text: Some(text),
+        });
+        self.connection_at.insert(id.into(), number);
+        self.live.1 += 1;
+        self.touch(number, ends);
+    }
+
+    fn touch(&mut self, connection: u32, (from, to): (u32, u32)) {
+        self.around[from as usize].push(connection);
+        if to != from {
+            self.around[to as usize].push(connection);
+        }
+    }
+
+    fn drop_node(&mut self, id: &str) {
+        self.numbers.note(id);
+        if let Some(number) = self.node_at.get(id) {
+            let gone = self.nodes[*number as usize].text.take();
+            self.live.0 -= usize::from(gone.is_some());
+        }
+        self.unread_nodes.retain(|(known, _)| known != id);
+    }
+
+    fn drop_connection(&mut self, id: &str) {
+        self.numbers.note(id);
+        if let Some(number) = self.connection_at.get(id) {
+            let gone = self.connections[*number as usize].text.take();
+            self.live.1 -= usize::from(gone.is_some());
+        }
+        self.unread_connections.retain(|(known, _)| known != id);
+    }
+
+    /// How many nodes and connections there are.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        self.live
+    }
+
+    pub(super) fn is_node(&self, number: u32) -> bool {
+        self.nodes[number as usize].text.is_some()
+    }
+
+    pub(super) fn node_id(&self, number: u32) -> &str {
+        &self.nodes[number as usize].id
+    }
+
+    pub(super) fn node_kind(&self, number: u32) -> &str {
+        &self.kinds[self.nodes[number as usize].kind as usize]
+    }
+
+    pub(super) fn number_of(&self, id: &str) -> Option<u32> {
+        self.node_at.get(id).copied()
+    }
+
+    /// The entry of a node.
+    pub(super) fn node_text(&self, id: &str) -> Option<&str> {
+        let row = &self.nodes[self.number_of(id)? as usize];
+        Some(row.text.as_ref()?.get(&self.base))
+    }
+
+    /// The entry of a connection.
+    pub(super) fn connection_text(&self, id: &str) -> Option<&str> {
+        let row = &self.connections[*self.connection_at.get(id)? as usize];
+        Some(row.text.as_ref()?.get(&self.base))
+    }
+
+    /// Every node with its type and entry, in the order in which they came.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.nodes.iter().filter_map(|row| {
+            Some((&*row.id, &*self.kinds[row.kind as usize], row.text.as_ref()?.get(&self.base)))
+        })
+    }
+
+    /// Every connection with its entry, in the order in which they came.
+    pub(super) fn connections(&self) -> impl Iterator<Item = (&ConnectionRow, &str)> {
+        self.connections.iter().filter_map(|row| Some((row, row.text.as_ref()?.get(&self.base))))
+    }
+
+    /// The connections that touch a node.
+    pub(super) fn around(&self, node: u32) -> impl Iterator<Item = &ConnectionRow> {
+        let touching = self.around.get(node as usize).into_iter().flatten();
+        touching.map(|number| &self.connections[*number as usize]).filter(|row| row.text.is_some())
+    }
+
+    pub(super) fn connection_kind(&self, row: &ConnectionRow) -> &str {
+        &self.kinds[row.kind as usize]
+    }
+
+    pub(super) fn entry<'a>(&'a self, text: &'a Text) -> &'a str {
+        text.get(&self.base)
+    }
+}
+
+fn index(len: usize) -> u32 {
+    u32::try_from(len).expect("a graph in memory has fewer than four thousand million parts")
+}

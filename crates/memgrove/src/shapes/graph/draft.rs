@@ -1,0 +1,275 @@
+//! A change of the graph as it is planned: files are read when they are first touched, each edit
+//! rests on the version that was read, and later steps see earlier ones.
+//!
+//! What a change does not write but relies on, such as the ends of a new connection, is held to its
+//! version by an append of nothing. What relies on the graph as a whole (that a node has no other
+//! connections) expects the tail of the registry to be the one that was read.
+
+mod connecting;
+mod content;
+mod making;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::catalog::Catalog;
+use super::entry::{Connection, Entry, Node};
+use super::ontology::Ontology;
+use super::place::{Layout, REGISTRY, TAIL, Thing};
+use super::shelf::{Glance, Shelf, is_fresh};
+use crate::backend::{Edit, Expect, Version};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+use crate::memory::Plan;
+use crate::shapes::records::Ids;
+use crate::store::Store;
+
+pub use connecting::{NewConnection, Removal, Removed};
+pub use content::ContentEdit;
+pub use making::{NewNode, Update};
+
+/// What a plan is made with.
+pub(super) struct Desk<'a> {
+    pub(super) store: &'a Store,
+    pub(super) layout: &'a Layout,
+    pub(super) shelf: &'a mut Shelf,
+    pub(super) ids: &'a dyn Ids,
+    /// The present moment, as it is written down.
+    pub(super) now: String,
+    /// How often this was planned before.
+    pub(super) attempt: u32,
+}
+
+/// One file of the draft.
+struct File {
+    before: Option<Version>,
+    now: Option<Vec<u8>>,
+}
+
+/// A change that is being planned.
+pub(super) struct Draft<'a> {
+    desk: Desk<'a>,
+    pub(super) ontology: Option<Arc<Ontology>>,
+    fresh: bool,
+    files: BTreeMap<Locator, File>,
+    /// Files that will not stay as they are.
+    changed: BTreeSet<Locator>,
+    held: BTreeMap<Locator, Version>,
+    /// What the tail will say.
+    lines: String,
+    /// Whether the change rests on the catalog.
+    whole: bool,
+    /// Whether the catalog was read for this plan.
+    read: bool,
+    /// Connections that this draft makes and removes.
+    made: Vec<Connection>,
+    gone: Vec<String>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(desk: Desk<'a>) -> Result<Self> {
+        let seen = Glance::of(desk.store, desk.layout)?;
+        let ontology = desk.shelf.ontology(desk.store, desk.layout, &seen)?;
+        let fresh = !seen.has(REGISTRY) && is_fresh(desk.store, desk.layout, &seen)?;
+        Ok(Draft { ontology, fresh, ..Draft::reading(desk) })
+    }
+
+    /// A draft that only reads.
+    pub(super) fn reading(desk: Desk<'a>) -> Self {
+        Draft {
+            desk,
+            ontology: None,
+            fresh: false,
+            files: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            held: BTreeMap::new(),
+            lines: String::new(),
+            whole: false,
+            read: false,
+            made: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// The catalog, as it is now.
+    fn catalog(&mut self) -> Result<&Catalog> {
+        if !self.read {
+            self.desk.shelf.refresh(self.desk.store, self.desk.layout)?;
+            self.read = true;
+        }
+        Ok(&self.desk.shelf.catalog)
+    }
+
+    /// The catalog, which must not change before this change has happened.
+    fn whole_catalog(&mut self) -> Result<&Catalog> {
+        self.whole = true;
+        self.catalog()?;
+        match self.desk.shelf.loss {
+            None => Ok(&self.desk.shelf.catalog),
+            Some(_) => Err(Error::new(Kind::Corrupt, "the registry is lost")
+                .code(code::REGISTRY_LOST)
+                .hint("`memgrove graph check --rebuild` makes it anew from content")),
+        }
+    }
+
+    /// Reads a file, if this draft has not touched it.
+    fn touch(&mut self, at: &Locator) -> Result<()> {
+        if !self.files.contains_key(at) {
+            let content = self.desk.store.read_optional(at)?;
+            let (before, now) = content.map(|content| (content.version, content.bytes)).unzip();
+            self.files.insert(at.clone(), File { before, now });
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, at: &Locator) -> Result<Option<&[u8]>> {
+        self.touch(at)?;
+        Ok(self.files[at].now.as_deref())
+    }
+
+    /// Makes a file hold these bytes, or be gone.
+    fn put(&mut self, at: &Locator, now: Option<Vec<u8>>) -> Result<()> {
+        self.touch(at)?;
+        let file = self.files.get_mut(at).expect("it was just read");
+        file.now = now;
+        self.held.remove(at);
+        self.changed.insert(at.clone());
+        Ok(())
+    }
+
+    /// What is said of a node or connection: by its own file, else by the registry, which may know
+    /// things that were made by others.
+    fn entry(&mut self, thing: Thing, id: &str) -> Result<Entry> {
+        if super::id::check(id).is_err() {
+            return Err(self.unknown(thing, id));
+        }
+        let at = self.desk.layout.meta(thing, id)?;
+        if let Some(bytes) = self.bytes(&at)? {
+            return Entry::read(thing, id, bytes.to_vec());
+        }
+        let deleted = self.changed.contains(&at);
+        let catalog = self.catalog()?;
+        let known = match thing {
+            Thing::Node => catalog.node_text(id),
+            Thing::Connection => catalog.connection_text(id),
+        };
+        match known.filter(|_| !deleted).map(|text| Entry::known(id, text)) {
+            Some(entry) => Ok(entry),
+            None => Err(self.unknown(thing, id)),
+        }
+    }
+
+    fn unknown(&self, thing: Thing, id: &str) -> Error {
+        thing.unknown(id).hint(match thing {
+            Thing::Node => "`memgrove node list` shows the nodes there are",
+            Thing::Connection => "`memgrove connection list` shows the connections there are",
+        })
+    }
+
+    pub(super) fn node(&mut self, id: &str) -> Result<Node> {
+        self.entry(Thing::Node, id)?.node()
+    }
+
+    pub(super) fn connection(&mut self, id: &str) -> Result<Connection> {
+        self.entry(Thing::Connection, id)?.connection()
+    }
+
+    /// What is said of a node or connection, and the version of the file that says it.
+    pub(super) fn got(&mut self, thing: Thing, id: &str) -> Result<(Entry, Option<Version>)> {
+        let entry = self.entry(thing, id)?;
+        let at = self.desk.layout.meta(thing, id)?;
+        Ok((entry, self.files.get(&at).and_then(|file| file.before.clone())))
+    }
+
+    /// Whether something of that id is there.
+    pub(super) fn is_there(&mut self, thing: Thing, id: &str) -> Result<bool> {
+        match self.entry(thing, id) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == Kind::NotFound => Ok(false),
+            Err(error) if error.kind() == Kind::Corrupt => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses if what is said of it is not at the version that the caller has seen.
+    fn mind(&mut self, thing: Thing, id: &str, expect: Option<&str>) -> Result<()> {
+        let Some(wanted) = expect else { return Ok(()) };
+        let at = self.desk.layout.meta(thing, id)?;
+        self.touch(&at)?;
+        let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str());
+        let fits = wanted.len() >= super::VERSION_PREFIX_MIN && there.starts_with(wanted);
+        match fits || there == wanted {
+            true => Ok(()),
+            false => Err(Error::new(
+                Kind::Conflict,
+                format!("the {} `{id}` is at version {there}, not at version {wanted}", thing.noun()),
+            )
+            .code(code::VERSION_MISMATCH)
+            .hint("read it again and repeat the change on what is there now")),
+        }
+    }
+
+    /// Writes what is said of a node or connection, beside its content and for the registry.
+    fn say(&mut self, thing: Thing, id: &str, entry: &Entry) -> Result<()> {
+        let at = self.desk.layout.meta(thing, id)?;
+        self.put(&at, Some(entry.text().as_bytes().to_vec()))?;
+        self.lines.push_str(&format!("{{\"{}\":{}}}\n", thing.noun(), entry.compact()));
+        Ok(())
+    }
+
+    /// Removes what is said of a node or connection.
+    fn unsay(&mut self, thing: Thing, id: &str) -> Result<()> {
+        let at = self.desk.layout.meta(thing, id)?;
+        self.put(&at, None)?;
+        let quoted = serde_json::to_string(id).expect("a string is JSON");
+        self.lines.push_str(&format!("{{\"deleted_{}\":{quoted}}}\n", thing.noun()));
+        Ok(())
+    }
+
+    /// Sees to it that a node is still what it is when the change happens.
+    fn hold(&mut self, id: &str) -> Result<Node> {
+        let entry = self.entry(Thing::Node, id)?;
+        let at = self.desk.layout.meta(Thing::Node, id)?;
+        match &self.files[&at].before {
+            _ if self.changed.contains(&at) => {}
+            Some(version) => drop(self.held.insert(at, version.clone())),
+            // Only the registry knows it: from here on its own file does too.
+            None => self.say(Thing::Node, id, &entry)?,
+        }
+        entry.node()
+    }
+
+    /// What is to be written.
+    pub(super) fn into_plan<T>(mut self, outcome: T) -> Result<Plan<T>> {
+        let mut edits = Vec::new();
+        for at in std::mem::take(&mut self.changed) {
+            let Some(File { before, now }) = self.files.remove(&at) else { continue };
+            let expect = before.clone().map_or(Expect::Absent, Expect::At);
+            match (now, before) {
+                (Some(bytes), _) => edits.push(Edit::Write { at, bytes, expect }),
+                (None, Some(_)) => edits.push(Edit::Delete { at, expect }),
+                (None, None) => {}
+            }
+        }
+        if edits.is_empty() {
+            return Ok(Plan { edits, outcome });
+        }
+        edits.extend(self.held.into_iter().map(|(at, version)| Edit::Append {
+            at,
+            bytes: Vec::new(),
+            expect: Expect::At(version),
+        }));
+        let Desk { layout, shelf, .. } = self.desk;
+        if self.fresh {
+            let bytes = super::registry::print(&Catalog::default()).into_bytes();
+            edits.push(Edit::Write { at: layout.system(REGISTRY)?, bytes, expect: Expect::Absent });
+        }
+        let expect = match (self.whole, &shelf.tail_version) {
+            (false, _) => Expect::Any,
+            (true, None) => Expect::Absent,
+            (true, Some(version)) => Expect::At(version.clone()),
+        };
+        edits.push(Edit::Append { at: layout.system(TAIL)?, bytes: self.lines.into_bytes(), expect });
+        Ok(Plan { edits, outcome })
+    }
+}

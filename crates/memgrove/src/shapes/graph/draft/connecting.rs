@@ -1,0 +1,197 @@
+//! Connecting nodes, and taking nodes and connections away.
+
+use serde::{Deserialize, Serialize};
+
+use super::making::check_kind;
+use super::{Connection, Draft};
+use crate::error::{Error, Kind, Result, code};
+use crate::shapes::graph::entry::{Entry, Properties};
+use crate::shapes::graph::id;
+use crate::shapes::graph::ontology::Cardinality;
+use crate::shapes::graph::place::Thing;
+
+/// How many connections an error names.
+const NAMED_MAX: usize = 5;
+
+/// A connection that is to be made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NewConnection {
+    /// Its id; `None` for the next free one.
+    pub id: Option<String>,
+    /// In which way the nodes are connected. The inverse that an ontology names is understood too.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The node where it starts.
+    pub from: String,
+    /// The node where it ends.
+    pub to: String,
+    /// What is known of it.
+    pub properties: Properties,
+    /// The kind of its content; `None` for markdown, or binary where the content is not text.
+    pub format: Option<String>,
+    /// Its content.
+    #[serde(skip)]
+    pub content: Option<Vec<u8>>,
+}
+
+/// What becomes of the connections of a node that is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Removal {
+    /// A node that has some stays.
+    #[default]
+    Refuse,
+    /// They are removed with it.
+    Cascade,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The node.
+    pub id: String,
+    /// The connections that went with it.
+    pub connections: Vec<String>,
+}
+
+impl Draft<'_> {
+    /// Connects two nodes.
+    pub(in crate::shapes::graph) fn connect(&mut self, mut new: NewConnection) -> Result<Connection> {
+        check_kind(Thing::Connection, &new.kind)?;
+        if let Some(ontology) = &self.ontology
+            && let Some(kind) = ontology.inverted(&new.kind)
+        {
+            new.kind = kind.to_owned();
+            std::mem::swap(&mut new.from, &mut new.to);
+        }
+        let (from, to) = (self.hold(&new.from)?, self.hold(&new.to)?);
+        if let Some(ontology) = self.ontology.clone() {
+            ontology.complete_connection(&new.kind, &mut new.properties);
+            ontology
+                .refuse(ontology.connection_breaks(&new.kind, &from.kind, &to.kind, &new.properties), &[])?;
+            self.check_cardinality(&new.kind, &new.from, &new.to)?;
+        }
+        let id = match new.id {
+            Some(id) => self.chosen_id(Thing::Connection, id)?,
+            None => self.fresh_id(id::CONN)?,
+        };
+        let storage = match new.content {
+            Some(content) => {
+                Some(self.store_content(Thing::Connection, &id, new.format.as_deref(), content, None)?)
+            }
+            None => None,
+        };
+        let now = self.desk.now.clone();
+        let connection = Connection {
+            id,
+            kind: new.kind,
+            from: new.from,
+            to: new.to,
+            properties: new.properties,
+            storage,
+            created: now.clone(),
+            updated: now,
+        };
+        self.say(Thing::Connection, &connection.id, &Entry::new(&connection))?;
+        self.made.push(connection.clone());
+        Ok(connection)
+    }
+
+    /// Refuses one connection more than a type may have at an end.
+    pub(super) fn check_cardinality(&mut self, kind: &str, from: &str, to: &str) -> Result<()> {
+        let cardinality =
+            self.ontology.as_ref().map_or(Cardinality::ManyToMany, |ontology| ontology.cardinality(kind));
+        let (one_to, one_from) = (cardinality.has_one_to(), cardinality.has_one_from());
+        if !one_to && !one_from {
+            return Ok(());
+        }
+        self.whole = true;
+        let starts = one_to.then(|| self.touching(from)).transpose()?;
+        let ends = one_from.then(|| self.touching(to)).transpose()?;
+        let taken = |there: Option<Vec<Connection>>, fits: &dyn Fn(&Connection) -> bool| {
+            there.into_iter().flatten().find(|one| one.kind == kind && fits(one))
+        };
+        let taken = taken(starts, &|one| one.from == from).or_else(|| taken(ends, &|one| one.to == to));
+        match taken {
+            None => Ok(()),
+            Some(one) => Err(Error::new(
+                Kind::Invalid,
+                format!(
+                    "`{kind}` is {}: `{}` already connects `{}` to `{}` (rule connection_types.{kind}.cardinality)",
+                    cardinality.name(),
+                    one.id,
+                    one.from,
+                    one.to
+                ),
+            )
+            .code(code::ONTOLOGY_RULE)
+            .hint(format!("delete `{}` first, or change its type in the ontology", one.id))),
+        }
+    }
+
+    /// The connections that touch a node, as this draft leaves them.
+    pub(super) fn touching(&mut self, id: &str) -> Result<Vec<Connection>> {
+        let catalog = self.whole_catalog()?;
+        let known: Vec<Connection> = match catalog.number_of(id) {
+            None => Vec::new(),
+            Some(number) => (catalog.around(number))
+                .map(|row| Connection {
+                    id: row.id.to_string(),
+                    kind: catalog.connection_kind(row).to_owned(),
+                    from: catalog.node_id(row.from).to_owned(),
+                    to: catalog.node_id(row.to).to_owned(),
+                    ..Connection::default()
+                })
+                .collect(),
+        };
+        let made = self.made.iter().filter(|one| one.from == id || one.to == id).cloned();
+        Ok(known.into_iter().chain(made).filter(|one| !self.gone.contains(&one.id)).collect())
+    }
+
+    /// Removes a connection.
+    pub(in crate::shapes::graph) fn disconnect(
+        &mut self,
+        id: &str,
+        expect: Option<&str>,
+    ) -> Result<Connection> {
+        self.mind(Thing::Connection, id, expect)?;
+        let connection = self.connection(id)?;
+        self.drop_content(connection.storage.as_ref())?;
+        self.unsay(Thing::Connection, id)?;
+        self.gone.push(id.to_owned());
+        Ok(connection)
+    }
+
+    /// Removes a node.
+    pub(in crate::shapes::graph) fn delete(
+        &mut self,
+        id: &str,
+        how: Removal,
+        expect: Option<&str>,
+    ) -> Result<Removed> {
+        self.mind(Thing::Node, id, expect)?;
+        let node = self.node(id)?;
+        let touching = self.touching(id)?;
+        if how == Removal::Refuse && !touching.is_empty() {
+            let named: Vec<String> = (touching.iter().take(NAMED_MAX))
+                .map(|one| format!("{} ({} {} {})", one.id, one.from, one.kind, one.to))
+                .collect();
+            let more = if touching.len() > NAMED_MAX { ", …" } else { "" };
+            return Err(Error::new(
+                Kind::Invalid,
+                format!("the node `{id}` has {} connections: {}{more}", touching.len(), named.join(", ")),
+            )
+            .code(code::NODE_CONNECTED)
+            .hint("ask for `cascade` to delete them with it, or delete them first"));
+        }
+        let mut connections = Vec::with_capacity(touching.len());
+        for one in touching {
+            self.disconnect(&one.id, None)?;
+            connections.push(one.id);
+        }
+        self.drop_content(node.storage.as_ref())?;
+        self.unsay(Thing::Node, id)?;
+        Ok(Removed { id: id.to_owned(), connections })
+    }
+}

@@ -1,0 +1,209 @@
+//! What nodes and connections hold, and its editing by the six operations.
+
+use serde::{Deserialize, Serialize};
+
+use super::Draft;
+use crate::error::{Error, Kind, Result, code};
+use crate::shapes::files;
+use crate::shapes::graph::entry::{Entry, Storage};
+use crate::shapes::graph::place::{Thing, content_key};
+use crate::store;
+
+/// The largest content.
+const CONTENT_BYTES_MAX: usize = 256 << 20;
+
+/// How a content is to be changed. To view it is to read the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ContentEdit {
+    /// Gives a content to what has none.
+    Create {
+        /// The content.
+        content: String,
+        /// Its kind.
+        #[serde(default)]
+        format: Option<String>,
+    },
+    /// Makes the content exactly these bytes.
+    #[serde(skip)]
+    Write {
+        /// The content.
+        content: Vec<u8>,
+        /// Its kind; the one it has, if it has one.
+        format: Option<String>,
+    },
+    /// Replaces a text that is in it exactly once.
+    #[serde(rename = "str_replace", alias = "replace")]
+    Replace {
+        /// The text that is there.
+        old_str: String,
+        /// The text to be there instead.
+        new_str: String,
+    },
+    /// Inserts text before a line.
+    Insert {
+        /// The line, from 1.
+        insert_line: usize,
+        /// The text.
+        new_str: String,
+    },
+    /// Takes the content away; the node stays.
+    Delete,
+    /// Says that the content is of another kind, and names its file accordingly.
+    Rename {
+        /// The kind.
+        format: String,
+    },
+}
+
+impl ContentEdit {
+    /// The operation's name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ContentEdit::Create { .. } => "create",
+            ContentEdit::Write { .. } => "write",
+            ContentEdit::Replace { .. } => "str_replace",
+            ContentEdit::Insert { .. } => "insert",
+            ContentEdit::Delete => "delete",
+            ContentEdit::Rename { .. } => "rename",
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Changes the content of a node or connection, and gives back its entry.
+    pub(in crate::shapes::graph) fn edit(
+        &mut self,
+        thing: Thing,
+        id: &str,
+        edit: ContentEdit,
+        expect: Option<&str>,
+    ) -> Result<Entry> {
+        self.mind(thing, id, expect)?;
+        let entry = self.entry(thing, id)?;
+        let old = match thing {
+            Thing::Node => entry.node()?.storage,
+            Thing::Connection => entry.connection()?.storage,
+        };
+        let own = old.as_ref().map(|old| old.path.clone());
+        let own = own.as_deref();
+        let new = match edit {
+            ContentEdit::Create { content, format } => {
+                if let Some(old) = &old
+                    && self.content(old)?.is_some()
+                {
+                    return Err(Error::new(
+                        Kind::Exists,
+                        format!("the {} `{id}` has content already", thing.noun()),
+                    )
+                    .code(code::FILE_EXISTS)
+                    .hint("replace text in it, or write all of it anew"));
+                }
+                Some(self.store_content(thing, id, format.as_deref(), content.into_bytes(), own)?)
+            }
+            ContentEdit::Write { content, format } => {
+                Some(self.rewrite(thing, id, old.as_ref(), format, content)?)
+            }
+            ContentEdit::Replace { old_str, new_str } => {
+                let (old, text) = self.text(thing, id, old)?;
+                let spliced =
+                    files::replaced(&self.desk.layout.content(&old.path)?, &text, &old_str, &new_str)?;
+                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes)?)
+            }
+            ContentEdit::Insert { insert_line, new_str } => {
+                let (old, text) = self.text(thing, id, old)?;
+                let spliced =
+                    files::inserted(&self.desk.layout.content(&old.path)?, &text, insert_line, &new_str)?;
+                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes)?)
+            }
+            ContentEdit::Delete => {
+                self.present(thing, id, old.as_ref())?;
+                self.drop_content(old.as_ref())?;
+                None
+            }
+            ContentEdit::Rename { format } => {
+                let old = self.present(thing, id, old.as_ref())?;
+                let bytes = self.content(&old)?.unwrap_or_default().to_vec();
+                Some(self.rewrite(thing, id, Some(&old), Some(format), bytes)?)
+            }
+        };
+        let storage = new.map(|new| serde_json::to_string(&new).expect("a storage is plain data"));
+        let changed = entry.with(&[("storage", storage)]);
+        self.keep(thing, id, &entry, changed)
+    }
+
+    /// Writes a content, in another file if its kind is another.
+    fn rewrite(
+        &mut self,
+        thing: Thing,
+        id: &str,
+        old: Option<&Storage>,
+        format: Option<String>,
+        content: Vec<u8>,
+    ) -> Result<Storage> {
+        match (old, format) {
+            (Some(old), None) => {
+                check_size(thing, id, &content)?;
+                let at = self.desk.layout.content(&old.path)?;
+                let (size, hash) = (content.len() as u64, crate::backend::Version::of(&content));
+                self.put(&at, Some(content))?;
+                Ok(Storage { size, hash: hash.as_str().to_owned(), ..old.clone() })
+            }
+            (old, format) => {
+                let format = format.as_deref();
+                if let (Some(old), Some(format)) = (old, format)
+                    && content_key(thing, id, format)? != old.path
+                {
+                    self.drop_content(Some(old))?;
+                }
+                self.store_content(thing, id, format, content, old.map(|old| old.path.as_str()))
+            }
+        }
+    }
+
+    fn content(&mut self, storage: &Storage) -> Result<Option<&[u8]>> {
+        let at = self.desk.layout.content(&storage.path)?;
+        self.bytes(&at)
+    }
+
+    /// The storage of a content that is there.
+    fn present(&mut self, thing: Thing, id: &str, storage: Option<&Storage>) -> Result<Storage> {
+        if let Some(storage) = storage
+            && self.content(storage)?.is_some()
+        {
+            return Ok(storage.clone());
+        }
+        Err(Error::new(Kind::NotFound, format!("the {} `{id}` has no content", thing.noun()))
+            .code(code::FILE_NOT_FOUND)
+            .hint("give it one with the operation `create`"))
+    }
+
+    fn text(&mut self, thing: Thing, id: &str, storage: Option<Storage>) -> Result<(Storage, String)> {
+        let storage = self.present(thing, id, storage.as_ref())?;
+        let at = self.desk.layout.content(&storage.path)?;
+        let bytes = self.bytes(&at)?.unwrap_or_default().to_vec();
+        Ok((storage, store::text(&at, bytes)?))
+    }
+
+    /// Removes a content's file, if it is there.
+    pub(super) fn drop_content(&mut self, storage: Option<&Storage>) -> Result<()> {
+        let Some(storage) = storage else { return Ok(()) };
+        let at = self.desk.layout.content(&storage.path)?;
+        if self.bytes(&at)?.is_some() {
+            self.put(&at, None)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check_size(thing: Thing, id: &str, content: &[u8]) -> Result<()> {
+    if content.len() <= CONTENT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the content of the {} `{id}` would have {} bytes, and has at most {CONTENT_BYTES_MAX}",
+        thing.noun(),
+        content.len()
+    );
+    Err(Error::new(Kind::Invalid, message).code(code::TOO_LARGE).hint("split it into several nodes"))
+}

@@ -1,0 +1,215 @@
+//! Making nodes, and changing what is known of nodes and connections.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Draft;
+use crate::error::{Error, Kind, Result, code};
+use crate::shapes::graph::entry::{Entry, Node, Properties, Storage};
+use crate::shapes::graph::id;
+use crate::shapes::graph::place::{Thing, content_key};
+
+const KIND_BYTES_MAX: usize = 200;
+
+/// A node that is to be made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NewNode {
+    /// Its id; `None` for the next free one.
+    pub id: Option<String>,
+    /// What kind of thing it is.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What is known of it.
+    pub properties: Properties,
+    /// The kind of its content; `None` for markdown, or binary where the content is not text.
+    pub format: Option<String>,
+    /// Its content.
+    #[serde(skip)]
+    pub content: Option<Vec<u8>>,
+}
+
+/// How a node or connection is to be changed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Update {
+    /// Another type.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Properties to set.
+    pub set: Properties,
+    /// Properties to remove.
+    pub unset: Vec<String>,
+}
+
+impl Draft<'_> {
+    /// Makes a node.
+    pub(in crate::shapes::graph) fn create(&mut self, new: NewNode) -> Result<Node> {
+        check_kind(Thing::Node, &new.kind)?;
+        let mut properties = new.properties;
+        let mut prefix = None;
+        if let Some(ontology) = &self.ontology {
+            ontology.complete_node(&new.kind, &mut properties);
+            ontology.check_node(&new.kind, &properties)?;
+            prefix = ontology.prefix(&new.kind).map(str::to_owned);
+        }
+        let id = match new.id {
+            Some(id) => self.chosen_id(Thing::Node, id)?,
+            None => self.fresh_id(&id::node_prefix(prefix.as_deref(), &new.kind))?,
+        };
+        let storage = match new.content {
+            Some(content) => {
+                Some(self.store_content(Thing::Node, &id, new.format.as_deref(), content, None)?)
+            }
+            None => None,
+        };
+        let now = self.desk.now.clone();
+        let node = Node { id, kind: new.kind, properties, storage, created: now.clone(), updated: now };
+        self.say(Thing::Node, &node.id, &Entry::new(&node))?;
+        Ok(node)
+    }
+
+    /// An id that someone has chosen.
+    pub(super) fn chosen_id(&mut self, thing: Thing, id: String) -> Result<String> {
+        id::check(&id)?;
+        if self.is_there(thing, &id)? {
+            return Err(Error::new(Kind::Exists, format!("there is a {} `{id}` already", thing.noun()))
+                .code(code::NODE_EXISTS)
+                .hint("choose another id, or none: then the next free one is taken"));
+        }
+        Ok(id)
+    }
+
+    /// The next id of a prefix. Whoever was not fast enough looks a little further on, so that
+    /// those who race do not meet again.
+    pub(super) fn fresh_id(&mut self, prefix: &str) -> Result<String> {
+        let desk = &mut self.desk;
+        let again = desk.attempt > 0 && self.lines.is_empty();
+        let random = desk.ids.random();
+        let replicated = desk.store.capabilities().sync.then_some(random);
+        let numbers = desk.shelf.numbers(desk.store, desk.layout, again)?;
+        let reach = if again { 8_u64 << desk.attempt.min(16) } else { 1 };
+        let step = u64::from(u32::from_le_bytes([random[12], random[13], random[14], random[15]])) % reach;
+        let id = id::spelled(prefix, numbers.next(prefix) + step, replicated);
+        numbers.note(&id);
+        Ok(id)
+    }
+
+    /// Puts a content where its file is to be, and says what it is. A file that is there and is not
+    /// the thing's `own` is somebody's, and stays.
+    pub(super) fn store_content(
+        &mut self,
+        thing: Thing,
+        id: &str,
+        format: Option<&str>,
+        content: Vec<u8>,
+        own: Option<&str>,
+    ) -> Result<Storage> {
+        super::content::check_size(thing, id, &content)?;
+        let format = match format {
+            Some(format) => format.to_ascii_lowercase(),
+            None if std::str::from_utf8(&content).is_ok() => "markdown".to_owned(),
+            None => "binary".to_owned(),
+        };
+        let path = content_key(thing, id, &format)?;
+        let at = self.desk.layout.content(&path)?;
+        if own != Some(path.as_str()) && self.bytes(&at)?.is_some() {
+            return Err(Error::new(
+                Kind::Exists,
+                format!("`{at}` is there, and no {} says so", thing.noun()),
+            )
+            .code(code::FILE_EXISTS)
+            .hint("`memgrove graph check --rebuild` makes a node of it"));
+        }
+        let storage = Storage {
+            path,
+            format,
+            size: content.len() as u64,
+            hash: crate::backend::Version::of(&content).as_str().to_owned(),
+        };
+        self.put(&at, Some(content))?;
+        Ok(storage)
+    }
+
+    /// Changes what is known of a node.
+    pub(in crate::shapes::graph) fn update_node(
+        &mut self,
+        id: &str,
+        update: &Update,
+        expect: Option<&str>,
+    ) -> Result<Node> {
+        self.mind(Thing::Node, id, expect)?;
+        let entry = self.entry(Thing::Node, id)?;
+        let changed = self.updated(Thing::Node, &entry, update)?;
+        if let Some(ontology) = &self.ontology {
+            let (old, new) = (entry.node()?, changed.node()?);
+            let broken = ontology.node_breaks(&old.kind, &old.properties);
+            ontology.refuse(ontology.node_breaks(&new.kind, &new.properties), &broken)?;
+        }
+        self.keep(Thing::Node, id, &entry, changed)?.node()
+    }
+
+    /// Changes what is known of a connection.
+    pub(in crate::shapes::graph) fn update_connection(
+        &mut self,
+        id: &str,
+        update: &Update,
+        expect: Option<&str>,
+    ) -> Result<super::Connection> {
+        self.mind(Thing::Connection, id, expect)?;
+        let entry = self.entry(Thing::Connection, id)?;
+        let changed = self.updated(Thing::Connection, &entry, update)?;
+        if self.ontology.is_some() {
+            let (old, new) = (entry.connection()?, changed.connection()?);
+            let (from, to) = (self.hold(&new.from)?, self.hold(&new.to)?);
+            let ontology = self.ontology.as_ref().expect("it was just seen");
+            let broken = ontology.connection_breaks(&old.kind, &from.kind, &to.kind, &old.properties);
+            let breaks = ontology.connection_breaks(&new.kind, &from.kind, &to.kind, &new.properties);
+            ontology.refuse(breaks, &broken)?;
+            if new.kind != old.kind {
+                self.check_cardinality(&new.kind, &new.from, &new.to)?;
+            }
+        }
+        self.keep(Thing::Connection, id, &entry, changed)?.connection()
+    }
+
+    fn updated(&self, thing: Thing, entry: &Entry, update: &Update) -> Result<Entry> {
+        let mut changed = entry.clone();
+        if let Some(kind) = &update.kind {
+            check_kind(thing, kind)?;
+            changed = changed.with(&[("type", Some(Value::from(kind.as_str()).to_string()))]);
+        }
+        if !update.set.is_empty() || !update.unset.is_empty() {
+            changed = changed.with_properties(&update.set, &update.unset);
+        }
+        Ok(changed)
+    }
+
+    /// Writes an entry that is not as it was.
+    pub(super) fn keep(&mut self, thing: Thing, id: &str, old: &Entry, new: Entry) -> Result<Entry> {
+        if new == *old {
+            return Ok(new);
+        }
+        let now = Value::from(self.desk.now.as_str()).to_string();
+        let dated = new.with(&[("updated", Some(now))]);
+        self.say(thing, id, &dated)?;
+        Ok(dated)
+    }
+}
+
+pub(super) fn check_kind(thing: Thing, kind: &str) -> Result<()> {
+    let noun = thing.noun();
+    if kind.trim().is_empty() {
+        return Err(Error::new(Kind::Invalid, format!("the {noun} has no type"))
+            .hint("say what kind of thing it is, such as project"));
+    }
+    if kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {
+        let shown: String = kind.chars().take(40).collect();
+        return Err(Error::new(
+            Kind::Invalid,
+            format!("`{}` cannot be the type of a {noun}", shown.escape_debug()),
+        )
+        .hint("a type is at most 200 bytes, without control characters"));
+    }
+    Ok(())
+}

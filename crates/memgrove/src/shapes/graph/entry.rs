@@ -1,0 +1,236 @@
+//! What is said of a node or a connection: one JSON object, beside its content and in the registry.
+//!
+//! The text is the truth: what a change does not touch stays as it is written, fields that nobody
+//! here knows and numbers that no machine word holds included.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::place::Thing;
+use crate::error::{Error, Kind, Result};
+use crate::text::jsonl::{members, spliced};
+
+/// Properties by name.
+pub type Properties = Map<String, Value>;
+
+/// A node: something that has a type, properties, and perhaps a content.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Node {
+    /// What it is called.
+    #[serde(default)]
+    pub id: String,
+    /// What kind of thing it is.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What is known of it.
+    #[serde(default)]
+    pub properties: Properties,
+    /// Where its content is, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
+    /// When it was made.
+    #[serde(default)]
+    pub created: String,
+    /// When it was last changed.
+    #[serde(default)]
+    pub updated: String,
+}
+
+/// A connection from one node to another.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Connection {
+    /// What it is called.
+    #[serde(default)]
+    pub id: String,
+    /// In which way the nodes are connected.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The node where it starts.
+    pub from: String,
+    /// The node where it ends.
+    pub to: String,
+    /// What is known of it.
+    #[serde(default)]
+    pub properties: Properties,
+    /// Where its content is, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
+    /// When it was made.
+    #[serde(default)]
+    pub created: String,
+    /// When it was last changed.
+    #[serde(default)]
+    pub updated: String,
+}
+
+/// Where a content is, and what it was when it was last written here.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Storage {
+    /// The file, from the graph's root.
+    pub path: String,
+    /// What kind of content: `markdown`, `json`, `pdf`, or another extension.
+    #[serde(default)]
+    pub format: String,
+    /// Its bytes.
+    #[serde(default)]
+    pub size: u64,
+    /// 128 bits of BLAKE3 over its bytes, in hexadecimal.
+    #[serde(default)]
+    pub hash: String,
+}
+
+/// The object of a node or connection, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry(String);
+
+impl Entry {
+    /// The entry of something new.
+    pub(super) fn new(thing: &impl Serialize) -> Self {
+        let mut text = serde_json::to_string_pretty(thing).expect("entries are plain data with text keys");
+        text.push('\n');
+        Entry(text)
+    }
+
+    /// The entry that a file holds.
+    ///
+    /// # Errors
+    /// `Corrupt` for bytes that are no entry of such a thing.
+    pub(super) fn read(thing: Thing, id: &str, bytes: Vec<u8>) -> Result<Self> {
+        let wrong = |why: String| {
+            Error::new(
+                Kind::Corrupt,
+                format!("what is said of the {} `{id}` cannot be read: {why}", thing.noun()),
+            )
+            .hint("mend its `.meta.json`, or `memgrove graph check --rebuild` takes what the registry knows")
+        };
+        let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
+        let read = match thing {
+            Thing::Node => serde_json::from_str::<Node>(&text).map(drop),
+            Thing::Connection => serde_json::from_str::<Connection>(&text).map(drop),
+        };
+        read.map_err(|error| wrong(error.to_string()))?;
+        Ok(Entry(text))
+    }
+
+    /// The entry as the registry knows it. Registries of others do not say the id twice.
+    pub(super) fn known(id: &str, text: &str) -> Self {
+        Entry(named(id, text).into_owned() + "\n")
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The node that it says.
+    pub(super) fn node(&self) -> Result<Node> {
+        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Node, &error))
+    }
+
+    /// The connection that it says.
+    pub(super) fn connection(&self) -> Result<Connection> {
+        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Connection, &error))
+    }
+
+    /// The same with members set (as JSON) or removed; all other bytes stay.
+    #[must_use]
+    pub(super) fn with(&self, changes: &[(&str, Option<String>)]) -> Self {
+        Entry(spliced(&self.0, changes))
+    }
+
+    /// The same with properties set or removed; all other properties stay as they are written.
+    #[must_use]
+    pub(super) fn with_properties(&self, set: &Properties, unset: &[String]) -> Self {
+        let there = members(&self.0).into_iter().rfind(|member| member.key == "properties");
+        let old = there.map_or("{}", |member| &self.0[member.value]);
+        let old = if old.starts_with('{') { old } else { "{}" };
+        let changes: Vec<(&str, Option<String>)> = (unset.iter().map(|name| (name.as_str(), None)))
+            .chain(set.iter().map(|(name, value)| (name.as_str(), Some(value.to_string()))))
+            .collect();
+        self.with(&[("properties", Some(spliced(old, &changes)))])
+    }
+
+    /// The object on one line, for the registry and its tail.
+    pub(super) fn compact(&self) -> String {
+        compacted(&self.0)
+    }
+}
+
+/// The node that an object of the registry says.
+pub(super) fn read_node(id: &str, text: &str) -> Result<Node> {
+    let node: Node = serde_json::from_str(text).map_err(|error| unreadable(Thing::Node, &error))?;
+    Ok(Node { id: id.to_owned(), ..node })
+}
+
+/// The connection that an object of the registry says.
+pub(super) fn read_connection(id: &str, text: &str) -> Result<Connection> {
+    let one: Connection =
+        serde_json::from_str(text).map_err(|error| unreadable(Thing::Connection, &error))?;
+    Ok(Connection { id: id.to_owned(), ..one })
+}
+
+fn unreadable(thing: Thing, error: &serde_json::Error) -> Error {
+    Error::new(Kind::Corrupt, format!("what is said of a {} cannot be read: {error}", thing.noun()))
+        .hint("`memgrove graph check` says which")
+}
+
+/// Whether an entry says its own id: those that are made here do.
+pub(super) fn is_named(text: &str) -> bool {
+    members(text).iter().any(|member| member.key == "id")
+}
+
+fn named<'a>(id: &str, text: &'a str) -> Cow<'a, str> {
+    match is_named(text) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(spliced(text, &[("id", Some(Value::from(id).to_string()))])),
+    }
+}
+
+/// JSON without the blanks between its tokens.
+pub(super) fn compacted(json: &str) -> String {
+    let mut compact = Vec::with_capacity(json.len());
+    let (mut inside, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        if !inside && byte.is_ascii_whitespace() {
+            continue;
+        }
+        compact.push(byte);
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            _ => {}
+        }
+    }
+    String::from_utf8(compact).expect("only blanks were taken out of text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_go_only_between_tokens() {
+        let check = |json: &str, expected: &str| assert_eq!(compacted(json), expected);
+        check(
+            "{\n  \"a b\": [1, 2],\r\n\t\"c\\\" \\\\\": \" x \\\\\" }\n",
+            "{\"a b\":[1,2],\"c\\\" \\\\\":\" x \\\\\"}",
+        );
+        check("{\"é \u{2028}\": 1e400}", "{\"é \u{2028}\":1e400}");
+    }
+
+    #[test]
+    fn what_a_change_does_not_touch_stays() {
+        let text = "{ \"id\":\"mem_a_001\",\"type\":\"a\",\n\"mine\": [1,  2],\"properties\":{\"big\": 12345678901234567890123,\"x\":1} }";
+        let entry = Entry::read(Thing::Node, "mem_a_001", text.into()).expect("an entry");
+        let set: Properties = serde_json::from_str("{\"x\":\"two\",\"y\":null}").expect("properties");
+        let changed = entry.with_properties(&set, &[]).with(&[("updated", Some("\"now\"".into()))]);
+        assert_eq!(
+            changed.text(),
+            "{ \"id\":\"mem_a_001\",\"type\":\"a\",\n\"mine\": [1,  2],\"properties\":{\"big\": 12345678901234567890123,\"x\":\"two\",\"y\":null},\"updated\":\"now\" }"
+        );
+        let without = changed.with_properties(&Properties::new(), &["x".into(), "none".into()]);
+        assert!(without.text().contains("{\"big\": 12345678901234567890123,\"y\":null}"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Folding the tail into the registry, so that a reader who knows only `registry.json` is never far
+//! behind, and the cost of a change does not grow with the graph.
+//!
+//! First the tail is put aside under another name, at once and whatever is being added to it: who
+//! adds next begins a new one. Then what was put aside becomes part of the registry, in one change
+//! with its removal. Whoever dies in between leaves a file that the next fold takes in.
+
+use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL, UNREAD};
+use super::registry;
+use super::shelf::{Glance, Shelf};
+use crate::backend::{Edit, Expect};
+use crate::error::Result;
+use crate::memory::Plan;
+use crate::store::Store;
+
+/// A tail is not folded before it has so many bytes.
+const TAIL_BYTES_MIN: u64 = 16 * 1024;
+/// Nor before it has this part of the registry's bytes: so folding costs a bounded part of writing.
+const TAIL_SHARE: u64 = 8;
+
+/// Whether the tail has grown enough to be folded, or a fold was left unfinished.
+pub(super) fn is_due(seen: &Glance) -> bool {
+    seen.has(FOLDING) || seen.size(TAIL) >= TAIL_BYTES_MIN.max(seen.size(REGISTRY) / TAIL_SHARE)
+}
+
+/// Puts the tail aside.
+pub(super) fn freeze(store: &Store, layout: &Layout) -> Result<Plan<()>> {
+    let seen = Glance::of(store, layout)?;
+    let mut edits = Vec::new();
+    if seen.has(TAIL) && !seen.has(FOLDING) {
+        edits.push(Edit::Rename {
+            from: layout.system(TAIL)?,
+            to: layout.system(FOLDING)?,
+            expect: Expect::Any,
+        });
+    }
+    Ok(Plan { edits, outcome: () })
+}
+
+/// Takes what was put aside into the registry.
+pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<Plan<()>> {
+    // What was read may be of another time: only what the registry is now may be replaced.
+    shelf.forget();
+    shelf.refresh(store, layout)?;
+    let Some(folding) = shelf.folding_version.clone().filter(|_| shelf.loss.is_none()) else {
+        return Ok(Plan { edits: Vec::new(), outcome: () });
+    };
+    let mut numbers = shelf.catalog.numbers.clone();
+    if let Some(hint) = store.read_optional(&layout.system(NUMBERS)?)?
+        && let Ok(known) = serde_json::from_slice(&hint.bytes)
+    {
+        numbers.join(&known);
+    }
+    let numbers = serde_json::to_string(&numbers).expect("numbers are plain data");
+    let expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
+    let bytes = registry::print(&shelf.catalog).into_bytes();
+    let mut edits = vec![
+        Edit::Write { at: layout.system(REGISTRY)?, bytes, expect },
+        Edit::Write {
+            at: layout.system(NUMBERS)?,
+            bytes: (numbers + "\n").into_bytes(),
+            expect: Expect::Any,
+        },
+        Edit::Delete { at: layout.system(FOLDING)?, expect: Expect::At(folding) },
+    ];
+    if !shelf.unread.is_empty() {
+        let bytes = (shelf.unread.join("\n") + "\n").into_bytes();
+        edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes, expect: Expect::Any });
+    }
+    Ok(Plan { edits, outcome: () })
+}

@@ -1,0 +1,165 @@
+//! What nodes and connections are called: readable, and never the same twice.
+//!
+//! An id is a prefix and a number: `mem_proj_001`. The number is one more than the highest that is
+//! known; that it is free is proved by the file it names, which must be absent when it is made, so
+//! of two who choose the same number one chooses again, a little further on. A number is not used
+//! again after its node is deleted. In a store that something else replicates nobody can prove an
+//! absence: there an id ends in six random letters and digits too.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Kind, Result, code};
+
+/// What every id of a node begins with.
+const MEM: &str = "mem";
+/// What every id of a connection begins with.
+pub(super) const CONN: &str = "conn";
+const PREFIX_CHARS_MAX: usize = 24;
+const ID_CHARS_MAX: usize = 120;
+/// The highest number that is believed: more digits are somebody's joke.
+const NUMBER_MAX: u64 = 999_999_999_999;
+const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// What the ids of nodes of a type begin with: `mem_`, and the ontology's prefix or the type's
+/// name reduced to letters and digits.
+pub(super) fn node_prefix(prefix: Option<&str>, kind: &str) -> String {
+    format!("{MEM}_{}", reduced(prefix.unwrap_or(kind)))
+}
+
+fn reduced(name: &str) -> String {
+    let mut reduced = String::new();
+    for c in name.chars().take(PREFIX_CHARS_MAX) {
+        match c {
+            c if c.is_ascii_alphanumeric() => reduced.push(c.to_ascii_lowercase()),
+            _ if reduced.ends_with('_') => {}
+            _ => reduced.push('_'),
+        }
+    }
+    let trimmed = reduced.trim_matches('_');
+    if trimmed.is_empty() { "node".to_owned() } else { trimmed.to_owned() }
+}
+
+/// Refuses what cannot be an id.
+///
+/// # Errors
+/// `Invalid`, naming what an id is made of.
+pub(super) fn check(id: &str) -> Result<()> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !id.is_empty() && id.len() <= ID_CHARS_MAX && id.bytes().all(fits) && !id.starts_with('-') {
+        return Ok(());
+    }
+    let shown: String = id.chars().take(40).collect();
+    Err(Error::new(Kind::Invalid, format!("`{}` cannot be an id", shown.escape_debug()))
+        .code(code::INVALID_PATH)
+        .hint("an id has letters, digits, `_` and `-`, at most 120 of them, such as mem_proj_001"))
+}
+
+/// An id.
+pub(super) fn spelled(prefix: &str, number: u64, random: Option<[u8; 16]>) -> String {
+    let mut id = format!("{prefix}_{number:03}");
+    if let Some(random) = random {
+        id.push('_');
+        id.extend(random.iter().take(6).map(|byte| char::from(LETTERS[usize::from(byte % 32)])));
+    }
+    id
+}
+
+/// The prefix and the number of an id that has them.
+fn parts(id: &str) -> Option<(&str, u64)> {
+    let numbered = |id: &'_ str| -> Option<usize> {
+        let (prefix, digits) = id.rsplit_once('_')?;
+        (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(prefix.len())
+    };
+    let (end, head) = match numbered(id) {
+        Some(end) => (end, id),
+        None => {
+            let (head, _) = id.rsplit_once('_')?;
+            (numbered(head)?, head)
+        }
+    };
+    let number = head[end + 1..].parse().ok().filter(|number| *number <= NUMBER_MAX)?;
+    Some((&id[..end], number))
+}
+
+/// The highest number of each prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub(super) struct Numbers(BTreeMap<String, u64>);
+
+impl Numbers {
+    /// Learns of an id.
+    pub(super) fn note(&mut self, id: &str) {
+        let Some((prefix, number)) = parts(id) else { return };
+        match self.0.get_mut(prefix) {
+            Some(highest) => *highest = (*highest).max(number),
+            None => drop(self.0.insert(prefix.to_owned(), number)),
+        }
+    }
+
+    /// Learns of all that others know.
+    pub(super) fn join(&mut self, others: &Numbers) {
+        for (prefix, number) in &others.0 {
+            let highest = self.0.entry(prefix.clone()).or_default();
+            *highest = (*highest).max(*number);
+        }
+    }
+
+    /// The number after the highest.
+    pub(super) fn next(&self, prefix: &str) -> u64 {
+        self.0.get(prefix).copied().unwrap_or(0).min(NUMBER_MAX) + 1
+    }
+
+    /// Learns of the ids in the lines of a tail, without parsing them.
+    pub(super) fn scan(&mut self, lines: &[u8]) {
+        for key in [&b"\"id\":\""[..], b"\"deleted_node\":\"", b"\"deleted_connection\":\""] {
+            for start in memchr::memmem::find_iter(lines, key) {
+                let rest = &lines[start + key.len()..];
+                let end = rest.iter().take(ID_CHARS_MAX + 1).position(|byte| *byte == b'"').unwrap_or(0);
+                if let Ok(id) = std::str::from_utf8(&rest[..end]) {
+                    self.note(id);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_plain() {
+        let check = |kind: &str, expected: &str| assert_eq!(node_prefix(None, kind), expected, "{kind:?}");
+        check("project", "mem_project");
+        check("Code Review!", "mem_code_review");
+        check("../../etc", "mem_etc");
+        check("人", "mem_node");
+        check("", "mem_node");
+        assert_eq!(node_prefix(Some("proj"), "project"), "mem_proj");
+    }
+
+    #[test]
+    fn numbers_of_ids() {
+        let mut numbers = Numbers::default();
+        for id in
+            ["mem_proj_007", "mem_proj_3", "conn_12", "mem_proj_009_abcdef", "odd", "mem_proj_99999999999999"]
+        {
+            numbers.note(id);
+        }
+        assert_eq!((numbers.next("mem_proj"), numbers.next("conn"), numbers.next("new")), (10, 13, 1));
+        numbers.scan(
+            b"{\"node\":{\"id\":\"mem_proj_041\"}}\n{\"deleted_connection\":\"conn_050\"}\n{\"id\":\"mem_pr",
+        );
+        assert_eq!((numbers.next("mem_proj"), numbers.next("conn")), (42, 51));
+    }
+
+    #[test]
+    fn ids_that_are_refused() {
+        for bad in ["", "a b", "a/b", "a.b", "..", "é", "-a", &"x".repeat(121)] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert!(check("mem_proj_001").is_ok() && check("A-1").is_ok());
+        assert_eq!(spelled("conn", 7, None), "conn_007");
+        assert_eq!(spelled("conn", 1234, Some([0; 16])), "conn_1234_aaaaaa");
+    }
+}

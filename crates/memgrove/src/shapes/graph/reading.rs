@@ -1,0 +1,281 @@
+//! Reading: a node with its content, lists, and ways through the graph.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::catalog::Catalog;
+use super::draft::{Desk, Draft};
+use super::entry::{Connection, Node, Storage, read_connection, read_node};
+use super::export::{Held, Snapshot};
+use super::ontology::Ontology;
+use super::place::Thing;
+use super::query::Query;
+use super::shelf::Glance;
+use super::walk::{self, Part, Step, Ways};
+use super::{Graph, wrapped};
+use crate::backend::{Content, Version};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+
+/// A node or connection that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Got<T> {
+    /// What is said of it.
+    pub it: T,
+    /// The version of what is said of it; `None` if only the registry says it.
+    pub version: Option<Version>,
+    /// Whether its content was changed by hand since it was last written here.
+    pub edited: bool,
+}
+
+/// What a list found.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Found<T> {
+    /// Those that were asked for.
+    pub found: Vec<T>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Graph {
+    /// Brings the catalog up to date and looks at it. A registry that is lost or damaged is made
+    /// anew from content first; what came of it is told by [`Graph::take_report`].
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Catalog) -> Result<T>) -> Result<T> {
+        let mut shelf = self.shelf();
+        shelf.refresh(self.store(), &self.layout).map_err(|error| wrapped(error, "reading the registry"))?;
+        if shelf.loss.is_some() {
+            drop(shelf);
+            let done =
+                self.rebuild(crate::backend::Note { verb: "graph_rebuild".into(), ..Default::default() })?;
+            *self.report.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done.outcome);
+            shelf = self.shelf();
+            shelf.refresh(self.store(), &self.layout)?;
+        }
+        look(&shelf.catalog)
+    }
+
+    /// The ontology; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` (`ONTOLOGY_RULE`) for one that cannot be read.
+    pub fn ontology(&self) -> Result<Option<Arc<Ontology>>> {
+        let seen = Glance::of(self.store(), &self.layout)?;
+        self.shelf().ontology(self.store(), &self.layout, &seen)
+    }
+
+    fn draft<T>(&self, read: impl FnOnce(&mut Draft<'_>) -> Result<T>) -> Result<T> {
+        let mut shelf = self.shelf();
+        let (store, ids, now) = (self.store(), &*self.ids, String::new());
+        let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt: 0 };
+        read(&mut Draft::reading(desk))
+    }
+
+    /// A node.
+    ///
+    /// # Errors
+    /// `NotFound` (`NODE_NOT_FOUND`); `Corrupt` for one whose file cannot be read.
+    pub fn node(&self, id: &str) -> Result<Got<Node>> {
+        let doing = format!("reading the node `{id}`");
+        let (it, version) =
+            self.draft(|draft| draft.got(Thing::Node, id)).map_err(|error| wrapped(error, &doing))?;
+        let it = it.node()?;
+        Ok(Got { version, edited: self.is_edited(it.storage.as_ref())?, it })
+    }
+
+    /// A connection.
+    ///
+    /// # Errors
+    /// `NotFound` (`CONNECTION_NOT_FOUND`); `Corrupt` for one whose file cannot be read.
+    pub fn connection(&self, id: &str) -> Result<Got<Connection>> {
+        let (it, version) = self.draft(|draft| draft.got(Thing::Connection, id))?;
+        let it = it.connection()?;
+        Ok(Got { version, edited: self.is_edited(it.storage.as_ref())?, it })
+    }
+
+    /// Whether a content is not what it was when it was last written here.
+    fn is_edited(&self, storage: Option<&Storage>) -> Result<bool> {
+        let Some(storage) = storage.filter(|storage| !storage.hash.is_empty()) else { return Ok(false) };
+        let info = self.store().info_optional(&self.layout.content(&storage.path)?)?;
+        Ok(info.is_none_or(|info| {
+            let by_content =
+                info.version.as_ref().is_some_and(|version| version.as_str().len() == storage.hash.len());
+            let other = info.version.is_none_or(|version| version.as_str() != storage.hash);
+            info.size != storage.size || (by_content && other)
+        }))
+    }
+
+    /// The file of a node's content, or of what is said of it where it has none.
+    ///
+    /// # Errors
+    /// As [`Graph::node`].
+    pub fn locate(&self, id: &str) -> Result<Locator> {
+        match self.node(id)?.it.storage {
+            Some(storage) => self.layout.content(&storage.path),
+            None => self.layout.meta(Thing::Node, id),
+        }
+    }
+
+    /// The content that a storage names.
+    ///
+    /// # Errors
+    /// `NotFound` (`FILE_NOT_FOUND`) where it is missing.
+    pub fn content(&self, id: &str, storage: &Storage) -> Result<Content> {
+        let at = self.layout.content(&storage.path)?;
+        self.store().read_bytes(&at).map_err(|error| match error.kind() {
+            Kind::NotFound => Error::new(Kind::NotFound, format!("the content of `{id}` is gone: `{at}`"))
+                .code(code::FILE_NOT_FOUND)
+                .hint("`memgrove history` shows who removed it; give it another with the operation `write`"),
+            _ => wrapped(error, &format!("reading the content of `{id}`")),
+        })
+    }
+
+    /// The nodes that fit.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn list(&self, query: &Query) -> Result<Found<Node>> {
+        let ontology = self.ontology()?;
+        self.look(|catalog| {
+            let mut found = Found { found: Vec::new(), total: 0 };
+            for (id, kind, text) in catalog.nodes() {
+                if !is_kind(ontology.as_deref(), query.kind.as_deref(), kind) {
+                    continue;
+                }
+                let wanted = |total: usize| {
+                    total > query.skip && (query.limit == 0 || total <= query.skip + query.limit)
+                };
+                if query.filters.is_empty() {
+                    found.total += 1;
+                    if wanted(found.total) {
+                        found.found.push(read_node(id, text)?);
+                    }
+                    continue;
+                }
+                let node = read_node(id, text)?;
+                if query.filters.iter().all(|filter| filter.fits(&node.properties)) {
+                    found.total += 1;
+                    found.found.extend(wanted(found.total).then_some(node));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The connections that fit.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn connections(&self, query: &Query) -> Result<Found<Connection>> {
+        self.look(|catalog| {
+            let mut found = Found { found: Vec::new(), total: 0 };
+            for (row, text) in catalog.connections() {
+                let end = |wanted: &Option<String>, there: u32| {
+                    wanted.as_ref().is_none_or(|wanted| catalog.node_id(there) == wanted)
+                };
+                let kind = query.kind.as_ref().is_none_or(|kind| kind == catalog.connection_kind(row));
+                if !kind || !end(&query.from, row.from) || !end(&query.to, row.to) {
+                    continue;
+                }
+                let connection = read_connection(&row.id, text)?;
+                if query.filters.iter().all(|filter| filter.fits(&connection.properties)) {
+                    found.total += 1;
+                    let wanted = query.limit == 0 || found.total <= query.skip + query.limit;
+                    found.found.extend((found.total > query.skip && wanted).then_some(connection));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// How many nodes and connections there are.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn counts(&self) -> Result<(usize, usize)> {
+        self.look(|catalog| Ok(catalog.counts()))
+    }
+
+    /// The connections that lead to nodes at most so far away, nearest first.
+    ///
+    /// # Errors
+    /// `NotFound` (`NODE_NOT_FOUND`).
+    pub fn neighbours(&self, from: &str, depth: usize, ways: &Ways) -> Result<Vec<Step>> {
+        let ways = ways.resolved(self.ontology()?.as_deref());
+        self.look(|catalog| walk::neighbours(catalog, from, depth, &ways))
+    }
+
+    /// A shortest way from one node to another, of at most so many steps; `None` if there is none.
+    ///
+    /// # Errors
+    /// `NotFound` (`NODE_NOT_FOUND`).
+    pub fn route(&self, from: &str, to: &str, depth: usize, ways: &Ways) -> Result<Option<Vec<Step>>> {
+        let ways = ways.resolved(self.ontology()?.as_deref());
+        self.look(|catalog| walk::route(catalog, from, to, depth, &ways))
+    }
+
+    /// The nodes at most so far from any of these, and the connections between them.
+    ///
+    /// # Errors
+    /// `NotFound` (`NODE_NOT_FOUND`).
+    pub fn part(&self, from: &[String], depth: usize, ways: &Ways) -> Result<Part> {
+        let ways = ways.resolved(self.ontology()?.as_deref());
+        self.look(|catalog| walk::part(catalog, from, depth, &ways))
+    }
+
+    /// The whole graph, or a part of it, as it can be exported. Contents only if they are asked for.
+    ///
+    /// # Errors
+    /// As the store says. A content that is missing is left out.
+    pub fn snapshot(&self, part: Option<&Part>, contents: bool) -> Result<Snapshot> {
+        let (nodes, connections) = self.look(|catalog| selected(catalog, part))?;
+        let nodes = nodes.into_iter().map(|node| {
+            let content = self.exported(node.storage.as_ref(), contents)?;
+            Ok(Held { it: node, content: content.0, content_base64: content.1 })
+        });
+        let connections = connections.into_iter().map(|one| {
+            let content = self.exported(one.storage.as_ref(), contents)?;
+            Ok(Held { it: one, content: content.0, content_base64: content.1 })
+        });
+        Ok(Snapshot {
+            nodes: nodes.collect::<Result<_>>()?,
+            connections: connections.collect::<Result<_>>()?,
+        })
+    }
+
+    fn exported(
+        &self,
+        storage: Option<&Storage>,
+        contents: bool,
+    ) -> Result<(Option<String>, Option<String>)> {
+        use base64::Engine;
+        let Some(storage) = storage.filter(|_| contents) else { return Ok((None, None)) };
+        let Some(content) = self.store().read_optional(&self.layout.content(&storage.path)?)? else {
+            return Ok((None, None));
+        };
+        Ok(match String::from_utf8(content.bytes) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
+        })
+    }
+}
+
+fn selected(catalog: &Catalog, part: Option<&Part>) -> Result<(Vec<Node>, Vec<Connection>)> {
+    match part {
+        None => {
+            let nodes = catalog.nodes().map(|(id, _, text)| read_node(id, text));
+            let connections = catalog.connections().map(|(row, text)| read_connection(&row.id, text));
+            Ok((nodes.collect::<Result<_>>()?, connections.collect::<Result<_>>()?))
+        }
+        Some(part) => {
+            let node = |id: &String| Some(read_node(id, catalog.node_text(id)?));
+            let connection = |id: &String| Some(read_connection(id, catalog.connection_text(id)?));
+            let nodes = part.nodes.iter().filter_map(node).collect::<Result<_>>()?;
+            Ok((nodes, part.connections.iter().filter_map(connection).collect::<Result<_>>()?))
+        }
+    }
+}
+
+fn is_kind(ontology: Option<&Ontology>, wanted: Option<&str>, kind: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == kind || ontology.is_some_and(|ontology| ontology.is_a(kind, wanted)))
+}

@@ -1,0 +1,166 @@
+//! `registry.json`: every node and connection by id, an entry a line, readable by anyone.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::catalog::Catalog;
+use super::entry::compacted;
+
+/// The newest form of the registry that is known here.
+pub(super) const VERSION: u64 = 1;
+/// How it is said that a registry is of a newer form.
+pub(super) const NEWER: &str = "it is of the form";
+
+/// The text of an entry: a part of the registry that was read, or its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Text {
+    Part(usize, usize),
+    Own(Box<str>),
+}
+
+impl Text {
+    pub(super) fn get<'a>(&'a self, base: &'a str) -> &'a str {
+        match self {
+            Text::Part(start, end) => &base[*start..*end],
+            Text::Own(text) => text,
+        }
+    }
+}
+
+/// A registry's text, taken apart as far as ids.
+pub(super) struct Read {
+    pub(super) nodes: Vec<(String, Text)>,
+    pub(super) connections: Vec<(String, Text)>,
+    pub(super) strange: Vec<(String, Text)>,
+}
+
+impl Read {
+    /// # Errors
+    /// The parser's words for text that is no registry, or one of a newer form.
+    pub(super) fn of(base: &str) -> Result<Self, String> {
+        let file: File<'_> = serde_json::from_str(base).map_err(|error| error.to_string())?;
+        if file.version > VERSION {
+            return Err(format!("{NEWER} {}, and this program knows {VERSION}", file.version));
+        }
+        let start = base.as_ptr() as usize;
+        let part = |raw: &RawValue| {
+            let at = raw.get().as_ptr() as usize - start;
+            Text::Part(at, at + raw.get().len())
+        };
+        let parts = |rows: Vec<(Cow<'_, str>, &RawValue)>| {
+            rows.into_iter().map(|(id, raw)| (id.into_owned(), part(raw))).collect()
+        };
+        Ok(Read {
+            nodes: parts(file.nodes.0),
+            connections: parts(file.connections.0),
+            strange: parts(file.strange),
+        })
+    }
+}
+
+struct File<'a> {
+    version: u64,
+    nodes: Rows<'a>,
+    connections: Rows<'a>,
+    strange: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+#[derive(Default)]
+struct Rows<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Rows<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Rows<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of entries by id")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Rows<'de>, A::Error> {
+                let mut rows = Vec::new();
+                while let Some(Key(id)) = map.next_key()? {
+                    rows.push((id, map.next_value()?));
+                }
+                Ok(Rows(rows))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
+}
+
+impl<'de> Deserialize<'de> for File<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl<'de> Visitor<'de> for Whole {
+            type Value = File<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a registry: an object with nodes and connections")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File<'de>, A::Error> {
+                let (nodes, connections) = (Rows::default(), Rows::default());
+                let mut file = File { version: VERSION, nodes, connections, strange: Vec::new() };
+                while let Some(Key(key)) = map.next_key()? {
+                    match &*key {
+                        "version" => file.version = map.next_value()?,
+                        "nodes" => file.nodes = map.next_value()?,
+                        "connections" => file.connections = map.next_value()?,
+                        _ => file.strange.push((key, map.next_value()?)),
+                    }
+                }
+                Ok(file)
+            }
+        }
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+/// The registry of a graph: one entry a line, in the order in which they came.
+pub(super) fn print(catalog: &Catalog) -> String {
+    let mut text = format!("{{\n\"version\": {VERSION},\n");
+    for (key, value) in &catalog.strange {
+        text.push_str(&format!("{}: {},\n", quoted(key), compacted(catalog.entry(value))));
+    }
+    text.push_str("\"nodes\": {");
+    let nodes = catalog.nodes().map(|(id, _, entry)| (id, entry));
+    let unread = catalog.unread_nodes.iter().map(|(id, entry)| (id.as_str(), catalog.entry(entry)));
+    rows(&mut text, nodes.chain(unread));
+    text.push_str("},\n\"connections\": {");
+    let connections = catalog.connections().map(|(row, entry)| (&*row.id, entry));
+    let unread = catalog.unread_connections.iter().map(|(id, entry)| (id.as_str(), catalog.entry(entry)));
+    rows(&mut text, connections.chain(unread));
+    text.push_str("}\n}\n");
+    text
+}
+
+fn rows<'a>(text: &mut String, rows: impl Iterator<Item = (&'a str, &'a str)>) {
+    let mut first = true;
+    for (id, entry) in rows {
+        text.push_str(if first { "\n" } else { ",\n" });
+        first = false;
+        text.push_str(&quoted(id));
+        text.push_str(": ");
+        // An entry that a person has laid out over several lines becomes one again.
+        match entry.contains('\n') {
+            true => text.push_str(&compacted(entry)),
+            false => text.push_str(entry),
+        }
+    }
+    if !first {
+        text.push('\n');
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is JSON")
+}

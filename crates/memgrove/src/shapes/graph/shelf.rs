@@ -1,0 +1,226 @@
+//! What was read of the graph's own files, kept as long as they stay what they were.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::catalog::Catalog;
+use super::id::Numbers;
+use super::ontology::Ontology;
+use super::place::{FOLDING, Layout, NUMBERS, ONTOLOGY, REGISTRY, TAIL, Thing};
+use super::registry::NEWER;
+use crate::backend::{Depth, Version};
+use crate::error::{Error, Kind, Result};
+use crate::store::Store;
+use crate::text::jsonl;
+
+/// How often a graph is read anew because a fold came between.
+const READ_ATTEMPTS: usize = 64;
+
+/// The graph's own files at a glance: a token for each, and its size.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Glance(BTreeMap<String, (u64, u64)>);
+
+impl Glance {
+    pub(super) fn of(store: &Store, layout: &Layout) -> Result<Self> {
+        let listed = store.backend().list(&layout.system_folder()?, Depth::Children)?;
+        Ok(Glance(
+            listed
+                .into_iter()
+                .map(|info| (info.locator.name().to_owned(), (info.stamp, info.size)))
+                .collect(),
+        ))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The bytes of a file; 0 where there is none.
+    pub(super) fn size(&self, name: &str) -> u64 {
+        self.0.get(name).map_or(0, |(_, size)| *size)
+    }
+
+    fn same(&self, other: &Glance, name: &str) -> bool {
+        self.0.get(name) == other.0.get(name)
+    }
+
+    /// Whether nothing was folded between two glances.
+    fn is_unfolded(&self, other: &Glance) -> bool {
+        self.same(other, REGISTRY) && self.same(other, FOLDING)
+    }
+}
+
+/// A registry that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// It is gone, though there is content.
+    Lost,
+    /// It is no registry; in the parser's words.
+    Damaged(String),
+}
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Shelf {
+    seen: Option<Glance>,
+    pub(super) catalog: Catalog,
+    /// The tail as far as it has been followed.
+    tail: Vec<u8>,
+    pub(super) tail_version: Option<Version>,
+    pub(super) registry_version: Option<Version>,
+    pub(super) folding_version: Option<Version>,
+    /// Lines of the tail, and of the one on its way, that nobody can read.
+    pub(super) unread: Vec<String>,
+    pub(super) loss: Option<Loss>,
+    ontology: Option<(Glance, Arc<Ontology>)>,
+    /// The highest numbers that are known without reading the registry.
+    numbers: Option<Numbers>,
+}
+
+impl Shelf {
+    /// Brings the catalog up to date.
+    ///
+    /// # Errors
+    /// As the store says; `Unsupported` for a registry of a newer form.
+    pub(super) fn refresh(&mut self, store: &Store, layout: &Layout) -> Result<()> {
+        for _ in 0..READ_ATTEMPTS {
+            let before = Glance::of(store, layout)?;
+            if self.seen.as_ref() == Some(&before) {
+                return Ok(());
+            }
+            let only_tail = self.seen.as_ref().is_some_and(|seen| seen.is_unfolded(&before));
+            if !(only_tail && self.follow(store, layout)?) {
+                self.load(store, layout)?;
+            }
+            if Glance::of(store, layout)?.is_unfolded(&before) {
+                self.seen = Some(before);
+                return Ok(());
+            }
+            self.seen = None;
+        }
+        Err(Error::new(Kind::Busy, "the registry changes faster than it can be read").hint("try again"))
+    }
+
+    /// Forgets what was read, so that all of it is read again.
+    pub(super) fn forget(&mut self) {
+        *self = Shelf { ontology: self.ontology.take(), ..Shelf::default() };
+    }
+
+    /// Takes in what was added to the tail; `false` if something else happened to it.
+    fn follow(&mut self, store: &Store, layout: &Layout) -> Result<bool> {
+        let Some(content) = store.read_optional(&layout.system(TAIL)?)? else {
+            return Ok(self.tail.is_empty());
+        };
+        let whole = self.tail.is_empty() || self.tail.ends_with(b"\n");
+        if !whole || !content.bytes.starts_with(&self.tail) {
+            return Ok(false);
+        }
+        let from = self.tail.len();
+        self.take_lines(&content.bytes, from);
+        (self.tail, self.tail_version) = (content.bytes, Some(content.version));
+        Ok(true)
+    }
+
+    fn take_lines(&mut self, bytes: &[u8], from: usize) {
+        for line in jsonl::lines_from(bytes, from, 1) {
+            let body = &bytes[line.body];
+            let read = std::str::from_utf8(body)
+                .is_ok_and(|text| text.trim().is_empty() || self.catalog.follow(text));
+            if !read {
+                self.unread.push(String::from_utf8_lossy(body).into_owned());
+            }
+        }
+    }
+
+    fn load(&mut self, store: &Store, layout: &Layout) -> Result<()> {
+        self.forget();
+        let registry = store.read_optional(&layout.system(REGISTRY)?)?;
+        let absent = registry.is_none();
+        if let Some(content) = registry {
+            self.registry_version = Some(content.version);
+            match read(content.bytes) {
+                Ok(catalog) => self.catalog = catalog,
+                Err(why) if why.starts_with(NEWER) => {
+                    return Err(Error::new(Kind::Unsupported, format!("the registry cannot be read: {why}"))
+                        .hint("use the memgrove that wrote it, or a newer one"));
+                }
+                Err(why) => self.loss = Some(Loss::Damaged(why)),
+            }
+        }
+        if let Some(content) = store.read_optional(&layout.system(FOLDING)?)? {
+            self.take_lines(&content.bytes, 0);
+            self.folding_version = Some(content.version);
+        }
+        if let Some(content) = store.read_optional(&layout.system(TAIL)?)? {
+            self.take_lines(&content.bytes, 0);
+            (self.tail, self.tail_version) = (content.bytes, Some(content.version));
+        }
+        // A graph that nobody has written to yet has lost nothing.
+        if absent && !is_fresh(store, layout, &Glance::of(store, layout)?)? {
+            self.loss = Some(Loss::Lost);
+        }
+        Ok(())
+    }
+
+    /// The ontology; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` (`ONTOLOGY_RULE`) for one that cannot be read.
+    pub(super) fn ontology(
+        &mut self,
+        store: &Store,
+        layout: &Layout,
+        seen: &Glance,
+    ) -> Result<Option<Arc<Ontology>>> {
+        if !seen.has(ONTOLOGY) {
+            return Ok(None);
+        }
+        if let Some((glance, ontology)) = &self.ontology
+            && glance.same(seen, ONTOLOGY)
+        {
+            return Ok(Some(Arc::clone(ontology)));
+        }
+        let at = layout.system(ONTOLOGY)?;
+        let Some(content) = store.read_optional(&at)? else { return Ok(None) };
+        let ontology = Arc::new(Ontology::read(&at, content.bytes)?);
+        self.ontology = Some((seen.clone(), Arc::clone(&ontology)));
+        Ok(Some(ontology))
+    }
+
+    /// The highest numbers of ids, without reading the registry: from its last fold, and from what
+    /// came since. With `again`, others may have taken some.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(super) fn numbers(&mut self, store: &Store, layout: &Layout, again: bool) -> Result<&mut Numbers> {
+        if self.numbers.is_none() || again {
+            let hint = store.read_optional(&layout.system(NUMBERS)?)?;
+            let hint = hint.and_then(|content| serde_json::from_slice::<Numbers>(&content.bytes).ok());
+            let mut numbers = match hint {
+                Some(numbers) => numbers,
+                None => {
+                    self.refresh(store, layout)?;
+                    self.catalog.numbers.clone()
+                }
+            };
+            for name in [FOLDING, TAIL] {
+                if let Some(content) = store.read_optional(&layout.system(name)?)? {
+                    numbers.scan(&content.bytes);
+                }
+            }
+            self.numbers.get_or_insert_default().join(&numbers);
+        }
+        Ok(self.numbers.get_or_insert_default())
+    }
+}
+
+/// Whether nothing was ever written to a graph.
+pub(super) fn is_fresh(store: &Store, layout: &Layout, seen: &Glance) -> Result<bool> {
+    let begun = [REGISTRY, FOLDING, TAIL].iter().any(|name| seen.has(name));
+    Ok(!begun && store.list(&layout.folder(Thing::Node)?)?.is_empty())
+}
+
+fn read(bytes: Vec<u8>) -> Result<Catalog, String> {
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    Catalog::read(text)
+}

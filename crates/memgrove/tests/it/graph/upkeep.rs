@@ -1,0 +1,228 @@
+//! Registries that are lost or damaged, contents that people edit, and errors of the storage.
+
+use std::sync::Arc;
+
+use memgrove::backend::{
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info,
+    Level, Moment, Past,
+};
+use memgrove::backends::Ram;
+use memgrove::shapes::graph::{NewNode, Query};
+use memgrove::{Error, Kind, Locator, Result, Store};
+use serde_json::json;
+
+use super::{Fixture, at, graph_over, link, note};
+
+fn filled() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.node("project", json!({"title": "a"}));
+    fixture.node_with("project", "content\n");
+    fixture.connect("mem_project_001", "before", "mem_project_002");
+    fixture
+}
+
+#[test]
+fn a_lost_registry_is_rebuilt_with_a_report() {
+    for folded in [false, true] {
+        let fixture = filled();
+        if folded {
+            fixture.graph.fold().unwrap();
+        }
+        fixture.node("idea", json!({"n": 1}));
+        let before = fixture.graph.snapshot(None, true).unwrap();
+        fixture.remove("graph/_system/registry.json");
+        let fresh = fixture.beside();
+        let mut after = fresh.snapshot(None, true).unwrap();
+        after.nodes.sort_by(|a, b| a.it.created.cmp(&b.it.created));
+        assert_eq!(after, before, "{folded}");
+        let report = fresh.take_report().expect("it says so");
+        assert_eq!(
+            (report.nodes, report.connections, report.registry.as_deref()),
+            (3, 1, Some("it was lost"))
+        );
+        assert_eq!(fresh.take_report(), None);
+        assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+    }
+}
+
+#[test]
+fn a_registry_and_its_tail_can_both_be_lost() {
+    let fixture = filled();
+    let before = fixture.graph.snapshot(None, true).unwrap();
+    for name in ["registry.json", "registry.tail.jsonl"] {
+        fixture.remove(&format!("graph/_system/{name}"));
+    }
+    assert_eq!(fixture.beside().snapshot(None, true).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_registry_is_put_aside_and_rebuilt() {
+    for damage in ["", "{\"nodes\": {\"a\"", "[]", "{\"nodes\": 5}", "\0\0\0\0"] {
+        let fixture = filled();
+        fixture.graph.fold().unwrap();
+        let before = fixture.graph.snapshot(None, true).unwrap();
+        fixture.drop_in("graph/_system/registry.json", damage);
+        let fresh = fixture.beside();
+        assert_eq!(fresh.snapshot(None, true).unwrap(), before, "{damage:?}");
+        assert!(fresh.take_report().unwrap().registry.unwrap().starts_with("it was damaged"));
+        let kept = fixture.store().list(&at("graph/_system")).unwrap();
+        let kept = kept.iter().find(|at| at.name().starts_with("registry.damaged-")).expect("it is kept");
+        assert_eq!(fixture.text(kept.key()), damage);
+    }
+}
+
+#[test]
+fn a_registry_of_a_newer_form_is_left_alone() {
+    let fixture = filled();
+    fixture.drop_in("graph/_system/registry.json", "{\"version\": 9, \"nodes\": {}}");
+    let error = fixture.beside().counts().unwrap_err();
+    assert_eq!(error.kind(), Kind::Unsupported, "{error}");
+    assert_eq!(fixture.text("graph/_system/registry.json"), "{\"version\": 9, \"nodes\": {}}");
+}
+
+#[test]
+fn what_people_do_by_hand_is_seen() {
+    let fixture = filled();
+    assert!(!fixture.graph.node("mem_project_002").unwrap().edited);
+    assert_eq!(fixture.graph.check().unwrap(), []);
+    fixture.drop_in("graph/_content/nodes/mem_project_002.md", "edited by hand\n");
+    let got = fixture.graph.node("mem_project_002").unwrap();
+    assert!(got.edited);
+    let content = fixture.graph.content("mem_project_002", &got.it.storage.unwrap()).unwrap();
+    assert_eq!(content.bytes, b"edited by hand\n");
+    fixture.drop_in("graph/_content/nodes/plan.pdf", b"%PDF".to_vec());
+    fixture.drop_in("graph/_content/nodes/mem_project_001.meta.json", "{broken");
+    let said: Vec<String> = fixture.graph.check().unwrap().into_iter().map(|finding| finding.what).collect();
+    assert_eq!(
+        said,
+        [
+            "1 contents were changed by hand: mem_project_002",
+            "1 files with content belong to no node: plan",
+            "1 files cannot be read: graph/_content/nodes/mem_project_001.meta.json",
+        ]
+    );
+    let report = fixture.graph.rebuild(note()).unwrap().outcome;
+    assert_eq!((report.edited.len(), report.adopted, report.damaged.len()), (1, vec!["plan".to_owned()], 1));
+    assert!(!fixture.graph.node("mem_project_002").unwrap().edited);
+    assert_eq!(fixture.graph.node("plan").unwrap().it.kind, "unknown");
+    assert_eq!(fixture.text("graph/_content/nodes/mem_project_001.meta.json"), "{broken", "damage is kept");
+    assert_eq!(
+        fixture.graph.counts().unwrap(),
+        (3, 1),
+        "the registry still knows what the damaged file said"
+    );
+    assert_eq!(fixture.graph.node("mem_project_001").unwrap_err().kind(), Kind::Corrupt);
+    let levels: Vec<Level> = fixture.graph.check().unwrap().iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Error]);
+}
+
+#[test]
+fn lines_that_nobody_can_read_are_kept() {
+    let fixture = filled();
+    let tail = fixture.text("graph/_system/registry.tail.jsonl");
+    fixture.drop_in("graph/_system/registry.tail.jsonl", format!("{tail}{{\"torn\n{{\"else\":1}}\n"));
+    fixture.node("project", json!({}));
+    assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+    fixture.graph.fold().unwrap();
+    assert_eq!(fixture.text("graph/_system/registry.unread.jsonl"), "{\"torn\n{\"else\":1}\n");
+    assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+}
+
+#[test]
+fn a_fold_that_was_cut_off_is_finished() {
+    let fixture = filled();
+    let tail = fixture.text("graph/_system/registry.tail.jsonl");
+    fixture.remove("graph/_system/registry.tail.jsonl");
+    fixture.drop_in("graph/_system/registry.folding.jsonl", tail);
+    assert_eq!(fixture.beside().counts().unwrap(), (2, 1));
+    fixture.node("project", json!({}));
+    assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+    fixture.graph.settle().unwrap();
+    assert!(!fixture.store().exists(&at("graph/_system/registry.folding.jsonl")).unwrap());
+    assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+    assert_eq!(fixture.beside().list(&Query::default()).unwrap().total, 3);
+}
+
+#[test]
+fn a_tail_is_folded_when_it_has_grown() {
+    let fixture = Fixture::new();
+    let text = "x".repeat(2000);
+    for _ in 0..20 {
+        fixture.node("a", json!({"text": text}));
+        fixture.graph.settle().unwrap();
+    }
+    let registry = fixture.text("graph/_system/registry.json");
+    assert!(registry.matches("\"type\"").count() >= 8, "it is never far behind");
+    assert_eq!(fixture.beside().counts().unwrap(), (20, 0));
+}
+
+/// A storage on which some calls fail.
+struct Failing {
+    inner: Ram,
+}
+
+impl Backend for Failing {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sync: true, ..self.inner.capabilities() }
+    }
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner.conflict_strategy()
+    }
+    fn read(&self, at: &Locator) -> Result<Content> {
+        match at.name() {
+            "mem_bad_001.meta.json" => Err(Error::new(Kind::Io, "the disk is on fire")),
+            _ => self.inner.read(at),
+        }
+    }
+    fn info(&self, at: &Locator) -> Result<Info> {
+        self.inner.info(at)
+    }
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        self.inner.list(under, depth)
+    }
+    fn mkdir(&self, at: &Locator) -> Result<()> {
+        self.inner.mkdir(at)
+    }
+    fn apply(&self, change: &Change) -> Result<Applied> {
+        match change.note.verb.as_str() {
+            "full" => Err(Error::new(Kind::Full, "the disk is full").hint("free some space")),
+            _ => self.inner.apply(change),
+        }
+    }
+    fn applied(&self, key: &str) -> Result<Option<Applied>> {
+        self.inner.applied(key)
+    }
+    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.inner.history(query)
+    }
+    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+        self.inner.read_past(at, moment)
+    }
+    fn check(&self) -> Result<Vec<Finding>> {
+        self.inner.check()
+    }
+}
+
+#[test]
+fn errors_of_the_storage_say_what_was_being_done() {
+    let graph = graph_over(Store::shared(Arc::new(Failing { inner: Ram::default() })), 3);
+    let new = NewNode { kind: "project".into(), ..NewNode::default() };
+    let full = memgrove::backend::Note { verb: "full".into(), ..note() };
+    let error = graph.create(full, new.clone()).unwrap_err();
+    assert_eq!(error.message(), "creating a node of the type `project`: the disk is full");
+    assert_eq!((error.kind(), error.hint_text()), (Kind::Full, Some("free some space")));
+    let error = graph.node("mem_bad_001").unwrap_err();
+    assert_eq!(error.message(), "reading the node `mem_bad_001`: the disk is on fire");
+    let error = graph.connect(note(), &link("mem_bad_001", "x", "y")).unwrap_err();
+    assert_eq!(error.message(), "connecting `mem_bad_001` to `y`: the disk is on fire");
+}
+
+#[test]
+fn in_a_replicated_store_ids_are_told_apart_by_chance_too() {
+    let graph = graph_over(Store::shared(Arc::new(Failing { inner: Ram::default() })), 3);
+    let new = NewNode { kind: "project".into(), ..NewNode::default() };
+    let id = graph.create(note(), new.clone()).unwrap().outcome.id;
+    let (number, chance) = id.strip_prefix("mem_project_").unwrap().split_once('_').unwrap();
+    assert_eq!((number, chance.len()), ("001", 6));
+    assert!(graph.create(note(), new).unwrap().outcome.id.starts_with("mem_project_002_"));
+}
