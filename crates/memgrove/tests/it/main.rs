@@ -12,6 +12,7 @@ mod local;
 mod memory_tool;
 mod model;
 mod names;
+mod notes;
 mod past;
 mod processes;
 mod records;
