@@ -139,6 +139,7 @@ fn spelled(verb: &'static str) -> &'static str {
         "add_many" => "add-many",
         "mcp_memory" => "mcp-memory",
         "restore_backup" => "restore-backup",
+        "silica_v1" => "silica-v1",
         verb => verb,
     }
 }
@@ -148,6 +149,7 @@ fn group_of(group: &'static str) -> Command {
         "file" => "Work on files, which agents know as /memories",
         "record" => "Keep records: core memories, learnings and tasks, one line each",
         "entity" => "Work on entities: people, projects, lessons, and how they are related",
+        "note" => "Keep notes: one memory that grows into many, linked and searchable",
         "import" => "Take over memories from elsewhere",
         "export" => "Hand memories on to something else",
         _ => "",

@@ -5,6 +5,7 @@ pub(crate) mod entity;
 pub(crate) mod file;
 pub(crate) mod memory;
 pub(crate) mod migrate;
+pub(crate) mod note;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -62,7 +63,16 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
+    entry::<note::NoteRead>(),
+    entry::<note::NoteWrite>(),
+    entry::<note::NoteSearch>(),
+    entry::<note::NoteList>(),
+    entry::<note::NoteGraph>(),
+    entry::<note::NoteSplit>(),
+    entry::<note::NoteMerge>(),
+    entry::<note::NoteLog>(),
     entry::<migrate::ImportMcpMemory>(),
+    entry::<migrate::ImportSilicaV1>(),
     entry::<migrate::ExportMcpMemory>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
@@ -73,6 +83,8 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
     /// The name on the wire; on the command line its words are separate: `file_view` is
     /// `memgrove file view`.
     const NAME: &'static str;
+    /// The name of the MCP tool, where it is another.
+    const TOOL: &'static str = Self::NAME;
     /// The name that people see in a client.
     const TITLE: &'static str;
     /// What it does to the store.
@@ -120,6 +132,8 @@ pub(crate) enum On {
     Records,
     /// The MCP tools for agents that keep entities and relations.
     Entities,
+    /// The MCP tools for agents that keep notes.
+    Notes,
     /// Every MCP tool.
     All,
 }
@@ -128,6 +142,8 @@ pub(crate) enum On {
 pub(crate) struct Entry {
     /// As [`Verb::NAME`].
     pub(crate) name: &'static str,
+    /// As [`Verb::TOOL`].
+    pub(crate) tool: &'static str,
     /// As [`Verb::TITLE`].
     pub(crate) title: &'static str,
     /// As [`Verb::EFFECT`].
@@ -196,6 +212,7 @@ where
 {
     Entry {
         name: V::NAME,
+        tool: V::TOOL,
         title: V::TITLE,
         effect: V::EFFECT,
         on: V::ON,

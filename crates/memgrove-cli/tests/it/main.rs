@@ -13,6 +13,7 @@ mod hostile;
 mod json;
 mod mcp;
 mod memory_tool;
+mod notes;
 mod past;
 mod records;
 mod transcripts;
