@@ -177,15 +177,16 @@ impl Notes {
             Error::new(Kind::NotFound, format!("there is no note `{path}`")).code(code::FILE_NOT_FOUND);
         let near = paths::resolved(path, &paths).map(str::to_owned);
         let near = near.or_else(|| {
-            let alike = |other: &&String| other.contains(path) || path.contains(other.as_str());
-            paths.iter().find(alike).cloned()
+            let shared =
+                |other: &String| other.chars().zip(path.chars()).take_while(|(one, two)| one == two).count();
+            paths.iter().max_by_key(|other| shared(other)).filter(|other| shared(other) > 2).cloned()
         });
         Ok(match near {
             Some(near) => error.hint(format!("there is `{near}`")),
             None if paths.is_empty() => {
-                error.hint("nothing was written yet: write_memory begins the first note")
+                error.hint("nothing was written yet: `memgrove note write` begins the first note")
             }
-            None => error.hint("list_memory_files names all notes"),
+            None => error.hint("`memgrove note list` names all notes"),
         })
     }
 

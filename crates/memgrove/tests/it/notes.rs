@@ -13,7 +13,7 @@ use std::sync::Arc;
 use memgrove::backend::Note;
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
-use memgrove::shapes::notes::{Guarded, MergeSize, Mode, Notes, Search, WriteResult};
+use memgrove::shapes::notes::{Accelerator, Guarded, MergeSize, Mode, Notes, Search, WriteResult};
 use memgrove::{Kind, Locator, Memory, Store};
 
 fn at(key: &str) -> Locator {
@@ -184,6 +184,39 @@ fn search_follows_links_and_says_which_way_it_went() {
     assert_eq!(notes.search(&Search::new("  ")).unwrap_err().kind(), Kind::Invalid);
     let bounded = Search { notes_max: 2, ..Search::new("Silica") };
     assert!(notes.search(&bounded).unwrap().bounded);
+}
+
+/// Knows which notes hold a word by reading them all: slow, but what an index would say.
+struct Reader(Notes);
+
+impl Accelerator for Reader {
+    fn holders(&self, query: &str) -> memgrove::Result<Option<Vec<String>>> {
+        let asked = memgrove::text::words::asked(query);
+        let list = self.0.list()?.into_iter().map(|info| info.path);
+        let holds = |path: &String| {
+            memgrove::text::words::overlap(&asked, &format!("{path} {}", read(&self.0, path))) > 0
+        };
+        Ok(Some(list.filter(holds).collect()))
+    }
+}
+
+#[test]
+fn whatever_speeds_a_search_up_changes_no_answer() {
+    let notes = notes().with_bytes_max(2_048);
+    write(&notes, "", &three_projects(), Mode::Replace);
+    let questions =
+        ["watering tomatoes", "Silica note 7", "ruff", "zeppelin", "deployment of static pages", "Garden"];
+    let plain: Vec<_> = questions.map(|question| notes.search(&Search::new(question)).unwrap()).to_vec();
+    notes.keep_graph().unwrap();
+    let known: Vec<_> = questions.map(|question| notes.search(&Search::new(question)).unwrap()).to_vec();
+    let indexed = notes.clone().with_accelerator(Arc::new(Reader(notes.clone())));
+    for ((question, plain), known) in questions.iter().zip(&plain).zip(&known) {
+        let indexed = indexed.search(&Search::new(*question)).unwrap();
+        assert_eq!(plain.results, known.results, "{question}");
+        assert_eq!(plain.results, indexed.results, "{question}");
+        assert!(indexed.bytes_read <= known.bytes_read && known.bytes_read <= plain.bytes_read, "{question}");
+    }
+    assert!(known[3].bytes_read < plain[3].bytes_read / 4, "what is nowhere is not looked for everywhere");
 }
 
 #[test]

@@ -327,13 +327,18 @@ impl Page {
             text: piece.text.clone(),
         };
         let own = self.pieces.iter().enumerate().filter(|(_, piece)| piece.role == Role::Body);
-        let line = |(number, path, description)| LinkLine { number, path, description };
         NoteView {
             path: path.to_owned(),
             title: self.title(path),
             blocks: own.map(block).collect(),
-            links: self.links().into_iter().map(line).collect(),
+            links: self.link_lines(),
         }
+    }
+
+    /// The list of links as an agent sees it.
+    pub(super) fn link_lines(&self) -> Vec<LinkLine> {
+        let line = |(number, path, description)| LinkLine { number, path, description };
+        self.links().into_iter().map(line).collect()
     }
 
     /// Whether the text reads back as what was meant: the same links and the same metadata.

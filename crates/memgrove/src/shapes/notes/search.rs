@@ -10,7 +10,7 @@ use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, note_at, resolved};
 use super::survey::Known;
 use crate::agent::rules::Rules;
-use crate::agent::{Agent, Follow, FollowAsk, SUPERSEDED};
+use crate::agent::{Agent, Follow, FollowAsk, NoteView, SUPERSEDED};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::store::Store;
@@ -213,8 +213,15 @@ impl<'a> Walk<'a> {
 
     fn visit(&mut self, lead: Lead) -> Result<()> {
         // A note without any word of the question is passed through unread: where it leads is known.
-        let empty = self.foreseen(&lead.path) == Some(0) && self.agent.name() == Rules.name();
-        if empty && let Some(links) = self.known_notes.links(&lead.path) {
+        let empty = match &self.holders {
+            Some(holders) => !holders.contains(&lead.path),
+            None => self.foreseen(&lead.path) == Some(0),
+        };
+        let asked = self.agent.name() != Rules.name();
+        if empty
+            && !asked
+            && let Some(links) = self.known_notes.links(&lead.path)
+        {
             let trail: Vec<String> = lead.trail.into_iter().chain([lead.path]).collect();
             links.iter().for_each(|target| self.lead(target, 0, &trail));
             return Ok(());
@@ -237,10 +244,7 @@ impl<'a> Walk<'a> {
         let mut trail = lead.trail;
         trail.push(lead.path.clone());
         let follow = self.decide(&page, &lead.path)?;
-        let holds = self.holders.as_ref().is_none_or(|holders| holders.contains(&lead.path));
-        if holds {
-            self.excerpts(&page, &lead.path, &trail, &follow);
-        }
+        self.excerpts(&page, &lead.path, &trail, &follow);
         let links: HashMap<usize, String> =
             page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
         for promise in &follow.links {
@@ -260,8 +264,8 @@ impl<'a> Walk<'a> {
         let ask = || FollowAsk { query: self.search.query.clone(), note: page.view(path) };
         let rules = Rules;
         if self.agent.name() == rules.name() || self.searched.visited > ASKED_MAX {
-            let links_only = crate::agent::NoteView { blocks: Vec::new(), ..page.view(path) };
-            return Ok(rules.follow(&FollowAsk { query: self.search.query.clone(), note: links_only })?.plan);
+            let note = NoteView { links: page.link_lines(), ..NoteView::default() };
+            return Ok(rules.follow(&FollowAsk { query: self.search.query.clone(), note })?.plan);
         }
         match self.agent.follow(&ask()) {
             Ok(advice) => Ok(advice.plan),
@@ -274,37 +278,35 @@ impl<'a> Walk<'a> {
         let around = format!("{path} {title}");
         let mut headings: Vec<(u8, &str)> = Vec::new();
         for (number, piece) in page.pieces.iter().enumerate() {
-            if let (Some(level), Some(words)) = (piece.kind.level(), piece.heading()) {
-                headings.retain(|(above, _)| *above < level);
-                headings.push((level, words));
-            }
-            if !matches!(piece.role, Role::Body | Role::Title | Role::Aside) || piece.kind.level().is_some() {
+            if !matches!(piece.role, Role::Body | Role::Title | Role::Aside) {
                 continue;
             }
-            let told: Vec<&str> = headings.iter().map(|(_, words)| *words).collect();
-            let met = self.met(&piece.text, &format!("{around} {}", told.join(" ")));
-            let cited = follow.excerpts.contains(&number) && self.agent.name() != Rules.name();
-            let itself = words::overlap(&self.asked, &piece.text) > 0;
-            if itself || cited {
-                let under: Vec<&str> = told.into_iter().filter(|words| *words != title).collect();
-                self.found.push(found(piece, path, trail, &under, met, cited));
+            let heading = piece.kind.level().zip(piece.heading());
+            if let Some((level, _)) = heading {
+                headings.retain(|(above, _)| *above < level);
             }
+            let cited = follow.excerpts.contains(&number) && self.agent.name() != Rules.name();
+            let mut met = vec![0.0; self.asked.len()];
+            self.meet(&piece.text, 1.0, &mut met);
+            if cited || met.iter().any(|met| *met > 0.0) {
+                let told: Vec<&str> = headings.iter().map(|(_, words)| *words).collect();
+                self.meet(&format!("{around} {}", told.join(" ")), CONTEXT_WEIGHT, &mut met);
+                let under: Vec<&str> = told.into_iter().filter(|words| *words != title).collect();
+                let next =
+                    page.pieces.get(number + 1).filter(|next| heading.is_some() && next.role == Role::Body);
+                self.found.push(found(piece, next, path, trail, &under, met, cited));
+            }
+            headings.extend(heading);
         }
     }
 
-    /// How much of each word a block has: all of it, or some if only its surroundings name it.
-    fn met(&self, text: &str, around: &str) -> Vec<f64> {
-        let mut met = vec![0.0; self.asked.len()];
-        let mut count = |text: &str, weight: f64| {
-            words::each_word(text, |word| {
-                if let Some(at) = self.asked.iter().position(|asked| asked == word) {
-                    met[at] = f64::max(met[at], weight);
-                }
-            });
-        };
-        count(around, CONTEXT_WEIGHT);
-        count(text, 1.0);
-        met
+    /// Notes how much of each word a text has: all of it, or some if it only surrounds a block.
+    fn meet(&self, text: &str, weight: f64, met: &mut [f64]) {
+        words::each_word(text, |word| {
+            if let Some(at) = self.asked.iter().position(|asked| asked == word) {
+                met[at] = f64::max(met[at], weight);
+            }
+        });
     }
 
     /// The best results. A word that few blocks have counts more; what is not visited is not counted,
@@ -312,8 +314,7 @@ impl<'a> Walk<'a> {
     fn ranked(self) -> Searched {
         let Walk { found, asked, search, mut searched, .. } = self;
         let holders = |at: usize| found.iter().filter(|found| found.met[at] >= 1.0).count();
-        let weights: Vec<f64> =
-            (0..asked.len()).map(|at| 1.0 / (1.0 + (holders(at) as f64).sqrt().ln_1p())).collect();
+        let weights: Vec<f64> = (0..asked.len()).map(|at| 1.0 / (1.0 + holders(at) as f64).sqrt()).collect();
         let whole: f64 = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let score = |found: &Found| {
             let met: f64 = found.met.iter().zip(&weights).map(|(met, weight)| met * weight).sum();
@@ -345,10 +346,20 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn found(piece: &Piece, path: &str, trail: &[String], under: &[&str], met: Vec<f64>, cited: bool) -> Found {
-    let excerpt = match piece.text.char_indices().nth(EXCERPT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &piece.text[..end]),
-        None => piece.text.clone(),
+/// A piece that answers; a heading with what follows it.
+fn found(
+    piece: &Piece,
+    next: Option<&Piece>,
+    path: &str,
+    trail: &[String],
+    under: &[&str],
+    met: Vec<f64>,
+    cited: bool,
+) -> Found {
+    let text = next.map_or_else(|| piece.text.clone(), |next| format!("{}\n{}", piece.text, next.text));
+    let excerpt = match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     };
     let way = trail.join(" > ");
     let context = match under.is_empty() {
