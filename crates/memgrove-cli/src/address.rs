@@ -40,6 +40,9 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     if let Some(id) = address.strip_prefix("node:") {
         return cx.reading_graph()?.locate(id);
     }
+    if let Some(path) = address.strip_prefix("note:") {
+        return cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?);
+    }
     match address.split_once(':') {
         Some((kind, _)) if !kind.contains(['/', '.']) && !address.starts_with('/') => Err(wrong(
             format!("`{}` is not a kind of memory", kind.escape_default()),
@@ -77,9 +80,10 @@ pub(crate) fn path_of(cx: &Context, at: &Locator) -> String {
 
 /// The address of a memory.
 pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
+    let note = || cx.reading_notes().ok().and_then(|notes| notes.path_of(at));
     match at.is_within(&cx.files()) {
         true => format!("file:{}", path_of(cx, at)),
-        false => at.key().to_owned(),
+        false => note().map_or_else(|| at.key().to_owned(), |path| format!("note:{path}")),
     }
 }
 

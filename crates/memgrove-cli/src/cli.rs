@@ -140,6 +140,7 @@ fn spelled(verb: &'static str) -> &'static str {
         "add_many" => "add-many",
         "mcp_memory" => "mcp-memory",
         "restore_backup" => "restore-backup",
+        "silica_v1" => "silica-v1",
         verb => verb,
     }
 }
@@ -152,6 +153,7 @@ fn group_of(group: &'static str) -> Command {
         "node" => "Work on the nodes of the graph",
         "connection" => "Work on the connections of the graph",
         "graph" => "Go through the graph, hand it on, and keep it in order",
+        "note" => "Keep notes: one memory that grows into many, linked and searchable",
         "import" => "Take over memories from elsewhere",
         "export" => "Hand memories on to something else",
         _ => "",

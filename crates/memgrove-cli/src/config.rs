@@ -26,6 +26,8 @@ pub(crate) struct Environment {
     pub(crate) state_home: Option<PathBuf>,
     /// `MEMORY_FILE_PATH`: the file of an MCP memory server, to be used in place.
     pub(crate) memory_file: Option<PathBuf>,
+    /// Who tends the notes: `MEMGROVE_AGENT…`.
+    pub(crate) agent: AgentVariables,
     /// The folder for temporary files.
     pub(crate) temporary: PathBuf,
 }
@@ -42,6 +44,7 @@ impl Environment {
             session: named("MEMGROVE_SESSION").and_then(|value| value.into_string().ok()),
             state_home: named("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
             memory_file: named("MEMORY_FILE_PATH").map(PathBuf::from),
+            agent: AgentVariables::read(|name| named(name).and_then(|value| value.into_string().ok())),
             temporary: std::env::temp_dir(),
         }
     }
@@ -82,6 +85,61 @@ impl Environment {
             (_, Some(root)) => Ok(Place { root, how: How::Home }),
             (_, None) => Err(homeless()),
         }
+    }
+}
+
+/// Which agent tends the notes, and how its model is reached. Only the environment says so: a store
+/// may be somebody else's.
+#[derive(Clone, Default)]
+pub(crate) struct AgentVariables {
+    /// `MEMGROVE_AGENT`: rules, anthropic or openai.
+    pub(crate) name: Option<String>,
+    /// `MEMGROVE_AGENT_MODEL`.
+    pub(crate) model: Option<String>,
+    /// `MEMGROVE_AGENT_ENDPOINT`.
+    pub(crate) endpoint: Option<String>,
+    /// `MEMGROVE_AGENT_TIMEOUT`, in seconds.
+    pub(crate) timeout: Option<String>,
+    /// `MEMGROVE_AGENT_PRICE`: dollars for a million tokens in and out.
+    pub(crate) price: Option<String>,
+    /// `MEMGROVE_AGENT_STREAM`: whether answers come as a stream.
+    pub(crate) stream: bool,
+    /// `MEMGROVE_AGENT_KEY`, `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.
+    keys: [Option<String>; 3],
+}
+
+impl AgentVariables {
+    fn read(named: impl Fn(&str) -> Option<String>) -> Self {
+        let own = |name: &str| named(&format!("MEMGROVE_AGENT{name}"));
+        AgentVariables {
+            name: own(""),
+            model: own("_MODEL"),
+            endpoint: own("_ENDPOINT"),
+            timeout: own("_TIMEOUT"),
+            price: own("_PRICE"),
+            stream: own("_STREAM").is_some(),
+            keys: [own("_KEY"), named("ANTHROPIC_API_KEY"), named("OPENAI_API_KEY")],
+        }
+    }
+
+    /// The key for an agent. A key that is meant for one vendor goes to no other endpoint.
+    pub(crate) fn key(&self, agent: &str) -> Option<String> {
+        let [own, anthropic, openai] = &self.keys;
+        let usual = match (agent, &self.endpoint) {
+            ("anthropic", None) => anthropic.clone(),
+            ("openai", None) => openai.clone(),
+            _ => None,
+        };
+        own.clone().or(usual)
+    }
+}
+
+impl std::fmt::Debug for AgentVariables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentVariables")
+            .field("name", &self.name)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 

@@ -10,14 +10,15 @@ use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::Graph;
+use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{Environment, How, Place, STORE_FOLDER};
-use crate::mounts;
 use crate::settings::{self, Made, Settings};
+use crate::{agents, mounts};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 const FILES: &str = "files";
@@ -25,6 +26,8 @@ const FILES: &str = "files";
 const KNOWLEDGE: &str = "knowledge";
 /// The folder of a store that holds the graph.
 const GRAPH: &str = "graph";
+/// The folder of a store that holds notes.
+const NOTES: &str = "notes";
 /// The fewest characters of a version that stand for it.
 const VERSION_PREFIX_MIN: usize = 8;
 /// The largest text that is taken from standard input or a file.
@@ -50,6 +53,7 @@ struct Shared {
     records: OnceLock<Arc<Records>>,
     knowledge: OnceLock<Knowledge>,
     graph: OnceLock<Graph>,
+    notes: OnceLock<Notes>,
 }
 
 impl Shared {
@@ -62,6 +66,7 @@ impl Shared {
             records: OnceLock::new(),
             knowledge: OnceLock::new(),
             graph: OnceLock::new(),
+            notes: OnceLock::new(),
         }
     }
 }
@@ -316,6 +321,33 @@ impl Context {
         }
     }
 
+    /// The notes, to read.
+    pub(crate) fn reading_notes(&self) -> Result<Notes> {
+        self.notes_over(self.reading()?)
+    }
+
+    /// The notes, to change.
+    pub(crate) fn notes(&self) -> Result<Notes> {
+        self.notes_over(self.writing()?)
+    }
+
+    fn notes_over(&self, memory: Memory) -> Result<Notes> {
+        if let Some(notes) = self.shared.notes.get() {
+            return Ok(notes.clone());
+        }
+        let settings = self.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+        let mut notes = Notes::new(memory, Locator::new(NOTES)?)
+            .with_agent(agents::chosen(&self.shared.environment.agent)?);
+        if let Some(bytes_max) = settings.and_then(|settings| settings.notes.bytes_max) {
+            notes = notes.with_bytes_max(bytes_max);
+        }
+        match self.shared.opened.get() {
+            Some(_) => Ok(self.shared.notes.get_or_init(|| notes).clone()),
+            // A store that is not made yet is another one when it is.
+            None => Ok(notes),
+        }
+    }
+
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
     pub(crate) fn settle(&self) {
         self.settle_graph();
@@ -325,6 +357,11 @@ impl Context {
             crate::notice(&format!(
                 "the indexes of entities are not up to date ({error}): run `memgrove doctor`"
             ));
+        }
+        if let Some(notes) = self.shared.notes.get()
+            && let Err(error) = notes.settle()
+        {
+            crate::notice(&format!("the graph of notes is not up to date ({error}); the next look mends it"));
         }
     }
 

@@ -5,6 +5,7 @@ mod settings;
 mod status;
 
 mod address;
+mod agents;
 mod context;
 mod modes;
 mod mounts;

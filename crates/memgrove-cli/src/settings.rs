@@ -31,6 +31,9 @@ pub(crate) struct Settings {
     /// What the records may hold.
     #[serde(default)]
     pub(crate) records: RecordSettings,
+    /// How large notes may be.
+    #[serde(default)]
+    pub(crate) notes: NoteSettings,
     /// Folders elsewhere that are used in place.
     #[serde(default)]
     pub(crate) mounts: Mounts,
@@ -61,6 +64,14 @@ impl TryFrom<toml::Table> for RecordSettings {
         let limits = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
         Ok(RecordSettings { limits, lock })
     }
+}
+
+/// `[notes]`: the size that no note should pass.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NoteSettings {
+    /// In bytes.
+    pub(crate) bytes_max: Option<usize>,
 }
 
 /// `[mounts]`: folders elsewhere that are used in place.

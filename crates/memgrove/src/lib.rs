@@ -24,6 +24,8 @@ pub mod conformance;
 
 pub mod text;
 
+pub mod agent;
+
 pub mod shapes;
 
 pub mod memory;

@@ -23,6 +23,8 @@ pub(crate) enum Profile {
     Entities,
     /// For agents that keep a graph of nodes and connections
     Graph,
+    /// For agents that keep notes: one memory that grows
+    Notes,
     /// The tools of the MCP memory server, on this store or on the file at MEMORY_FILE_PATH
     Kg,
     /// Every tool
@@ -37,10 +39,12 @@ impl Profile {
             Profile::Records => entry.is_on(On::Records),
             Profile::Entities => entry.is_on(On::Entities),
             Profile::Graph => entry.is_on(On::Graph),
+            Profile::Notes => entry.is_on(On::Notes),
             // These have words of their own.
             Profile::Kg => false,
             Profile::All => {
-                let offered = [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::All];
+                let offered =
+                    [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::Notes, On::All];
                 offered.iter().any(|on| entry.is_on(*on))
             }
         }
@@ -69,8 +73,8 @@ impl Toolbox {
     /// # Errors
     /// `Invalid` for a tool that is not offered and for arguments it does not take; else the verb's.
     pub(crate) fn call(&self, name: &str, arguments: Value, cx: &Context) -> Result<Box<dyn Reply>> {
-        let Some((entry, tool)) = self.offered.iter().find(|(entry, _)| entry.name == name) else {
-            let names: Vec<&str> = self.offered.iter().map(|(entry, _)| entry.name).collect();
+        let Some((entry, tool)) = self.offered.iter().find(|(entry, _)| entry.tool == name) else {
+            let names: Vec<&str> = self.offered.iter().map(|(entry, _)| entry.tool).collect();
             return Err(Error::new(Kind::Invalid, format!("there is no tool `{}`", name.escape_default()))
                 .hint(format!("choose from: {}", names.join(", "))));
         };
@@ -125,7 +129,7 @@ fn tool(entry: &Entry) -> Tool {
     let mut input = (entry.input)().to_value();
     let description = input.as_object_mut().and_then(|schema| schema.remove("description"));
     let description = description.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let mut tool = Tool::new(entry.name, first_line(description).to_owned(), trimmed(input, Words::First))
+    let mut tool = Tool::new(entry.tool, first_line(description).to_owned(), trimmed(input, Words::First))
         .with_title(entry.title)
         .with_raw_output_schema(trimmed((entry.output)().to_value(), Words::None));
     let annotations = ToolAnnotations::new()
@@ -217,7 +221,8 @@ mod tests {
             (Profile::Records, 2_600, 1_300),
             (Profile::Entities, 1_400, 700),
             (Profile::Graph, 2_400, 1_750),
-            (Profile::All, 10_300, 6_300),
+            (Profile::Notes, 1_700, 800),
+            (Profile::All, 12_000, 7_100),
         ] {
             let tools = Toolbox::new(profile).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));
@@ -235,7 +240,7 @@ mod tests {
             assert!(tool.title.is_some_and(|title| !title.is_empty()), "{name} has no title");
             assert!(tool.description.is_some_and(|text| !text.is_empty()), "{name} has no description");
             assert_eq!(tool.input_schema.get("type"), Some(&"object".into()), "{name}");
-            let text_only = TABLE.iter().any(|entry| entry.name == name && entry.text_only);
+            let text_only = TABLE.iter().any(|entry| entry.tool == name && entry.text_only);
             assert_eq!(tool.output_schema.is_none(), text_only, "{name}");
             if let Some(output) = tool.output_schema {
                 assert_eq!(output.get("type"), Some(&"object".into()), "{name}");

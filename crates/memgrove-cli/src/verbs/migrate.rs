@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::backend::{Actor, Origin};
+use memgrove::shapes::notes::{Imported, Source, Structure};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
+use crate::rehearsal::rehearsed;
 
 /// Take over the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -74,6 +76,97 @@ impl Verb for ImportMcpMemory {
     fn failed(answer: &ImportAnswer) -> Option<Kind> {
         (!answer.errors.is_empty()).then_some(Kind::Corrupt)
     }
+}
+
+/// Take over a folder of text files as notes, such as the memory of Silica V1
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ImportSilicaV1 {
+    /// The folder
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    /// Put everything into the root, which splits again as it needs to
+    #[arg(long)]
+    #[serde(default)]
+    flatten: bool,
+    /// Say what would go where, and change nothing
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What went where.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ImportNotesAnswer {
+    #[serde(flatten)]
+    #[schemars(with = "serde_json::Value")]
+    imported: Imported,
+    dry_run: bool,
+}
+
+impl Verb for ImportSilicaV1 {
+    const NAME: &'static str = "import_silica_v1";
+    const TITLE: &'static str = "Import a folder of text files";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli];
+    type Answer = ImportNotesAnswer;
+
+    fn run(self, cx: &Context) -> Result<ImportNotesAnswer> {
+        let folder = cx.environment().absolute(&self.from)?;
+        let mut sources = Vec::new();
+        gather(&folder, "", &mut sources)?;
+        let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
+        let mut notes = cx.notes()?;
+        if self.dry_run {
+            notes = notes.over(rehearsed(notes.memory()));
+        }
+        let structure = if self.flatten { Structure::Flatten } else { Structure::Preserve };
+        let done = notes.import(cx.note(Self::NAME, &Guard::default()), &sources, structure)?;
+        Ok(ImportNotesAnswer { imported: done.outcome, dry_run: self.dry_run })
+    }
+
+    fn show(answer: &ImportNotesAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let imported = &answer.imported;
+        for moved in &imported.moved {
+            let to: Vec<String> = moved.to.iter().map(|path| format!("note:{path}")).collect();
+            let noun = if moved.blocks == 1 { "block" } else { "blocks" };
+            page.line(&format!("{} -> {} ({} {noun})", moved.from, to.join(", "), moved.blocks))?;
+        }
+        for skipped in &imported.skipped {
+            page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
+        }
+        let done = if answer.dry_run { "would import" } else { "imported" };
+        let (files, notes) = (imported.moved.len(), imported.new_files.len());
+        page.line(&format!(
+            "{done} {files} files: all {} blocks are in the result, {notes} new notes",
+            imported.blocks
+        ))
+    }
+}
+
+/// Reads every file beneath a folder. Links are not followed, and what is hidden is left alone.
+fn gather(folder: &std::path::Path, under: &str, sources: &mut Vec<Source>) -> Result<()> {
+    let wrong = |error: io::Error| Error::from_io(error, folder.display());
+    let mut entries: Vec<_> = std::fs::read_dir(folder).and_then(Iterator::collect).map_err(wrong)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            let message = format!("`{}` has a name that is not UTF-8", entry.path().display());
+            return Err(Error::new(Kind::Invalid, message).hint("rename it first"));
+        };
+        let kind = entry.file_type().map_err(wrong)?;
+        let path = if under.is_empty() { name.clone() } else { format!("{under}/{name}") };
+        if name.starts_with('.') {
+            continue;
+        }
+        if kind.is_dir() {
+            gather(&entry.path(), &path, sources)?;
+        } else if kind.is_file() {
+            let bytes =
+                std::fs::read(entry.path()).map_err(|error| Error::from_io(error, entry.path().display()))?;
+            sources.push(Source { path, bytes });
+        }
+    }
+    Ok(())
 }
 
 /// Write all entities as the file of an MCP memory server

@@ -9,6 +9,7 @@ pub(crate) mod graph;
 pub(crate) mod memory;
 pub(crate) mod migrate;
 pub(crate) mod node;
+pub(crate) mod note;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -85,7 +86,16 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
+    entry::<note::NoteRead>(),
+    entry::<note::NoteWrite>(),
+    entry::<note::NoteSearch>(),
+    entry::<note::NoteList>(),
+    entry::<note::NoteGraph>(),
+    entry::<note::NoteSplit>(),
+    entry::<note::NoteMerge>(),
+    entry::<note::NoteLog>(),
     entry::<migrate::ImportMcpMemory>(),
+    entry::<migrate::ImportSilicaV1>(),
     entry::<migrate::ExportMcpMemory>(),
     entry::<copy::Copy>(),
     entry::<store::Doctor>(),
@@ -97,6 +107,8 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
     /// The name on the wire; on the command line its words are separate: `file_view` is
     /// `memgrove file view`.
     const NAME: &'static str;
+    /// The name of the MCP tool, where it is another.
+    const TOOL: &'static str = Self::NAME;
     /// The name that people see in a client.
     const TITLE: &'static str;
     /// What it does to the store.
@@ -146,6 +158,8 @@ pub(crate) enum On {
     Entities,
     /// The MCP tools for agents that keep a graph.
     Graph,
+    /// The MCP tools for agents that keep notes.
+    Notes,
     /// Every MCP tool.
     All,
     /// The HTTP API, beside every verb that is an MCP tool.
@@ -156,6 +170,8 @@ pub(crate) enum On {
 pub(crate) struct Entry {
     /// As [`Verb::NAME`].
     pub(crate) name: &'static str,
+    /// As [`Verb::TOOL`].
+    pub(crate) tool: &'static str,
     /// As [`Verb::TITLE`].
     pub(crate) title: &'static str,
     /// As [`Verb::EFFECT`].
@@ -224,6 +240,7 @@ where
 {
     Entry {
         name: V::NAME,
+        tool: V::TOOL,
         title: V::TITLE,
         effect: V::EFFECT,
         on: V::ON,

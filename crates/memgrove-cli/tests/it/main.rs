@@ -14,6 +14,7 @@ mod hostile;
 mod json;
 mod mcp;
 mod memory_tool;
+mod notes;
 mod past;
 mod records;
 mod serve;

@@ -5,4 +5,5 @@ pub mod entities;
 pub mod files;
 pub mod graph;
 pub mod memory_tool;
+pub mod notes;
 pub mod records;

@@ -1,3 +1,6 @@
 //! Codecs that shapes share: pure functions between bytes and what they say.
 
+pub mod blocks;
 pub mod jsonl;
+pub mod links;
+pub mod words;

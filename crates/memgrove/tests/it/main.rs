@@ -13,6 +13,7 @@ mod local;
 mod memory_tool;
 mod model;
 mod names;
+mod notes;
 mod past;
 mod processes;
 mod records;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Entity;
 use super::catalog::{Card, Shelf};
-use super::words::{Index, asked, overlap};
+use super::words::Index;
 use crate::locator::Locator;
+use crate::text::words::{asked, overlap};
 
 /// How many entities a plain search gives.
 pub const SEARCH_HITS_MAX: usize = 30;

@@ -12,6 +12,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/serve.md",
     "docs/memory-stores.md",
     "docs/format-graph.md",
+    "docs/format-notes.md",
 ];
 
 /// What stands in backticks, code blocks aside.

@@ -15,9 +15,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("backends", &["error", "clock", "locator", "backend", "registry", "vfs"]),
     ("conformance", &["error", "clock", "locator", "backend", "store"]),
     ("text", &["error"]),
+    ("agent", &["error", "text"]),
     ("memory", &["error", "clock", "locator", "backend", "store"]),
     ("copy", &["error", "locator", "backend", "store", "memory"]),
-    ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "memory", "vfs"]),
+    ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs"]),
 ];
 
 /// What a module uses of the crate, tests aside.

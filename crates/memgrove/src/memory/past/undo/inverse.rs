@@ -67,14 +67,17 @@ impl<'a> Inverse<'a> {
     pub(super) fn take_back(&mut self, past: &Past) -> Result<()> {
         let before = Moment::Before(past.change.clone());
         let steps = self.replay(past, &before)?;
-        self.check_untouched_since(past, &steps)?;
+        let mut tails = self.check_untouched_since(past, &steps)?;
         for step in steps.iter().rev() {
             self.take_back_step(step, &before)?;
         }
         // The edits' own content may have been replaced within the change: what counts is the
-        // content before all of it.
+        // content before all of it, and what others have appended behind it.
         for name in steps.iter().filter_map(|step| step.before.as_ref()) {
-            let wanted = self.past(name, &before)?;
+            let mut wanted = self.past(name, &before)?;
+            if let (Some(bytes), Some(tail)) = (&mut wanted, tails.remove(name)) {
+                bytes.extend(tail);
+            }
             let there = self.layer.get(name)?;
             match wanted {
                 Some(bytes) if there.as_ref() != Some(&bytes) => self.write(name, bytes)?,
@@ -82,6 +85,10 @@ impl<'a> Inverse<'a> {
                 _ => {}
             }
             self.places.insert(name.clone());
+        }
+        // A file that the change began, and that others have appended to.
+        for (name, tail) in tails {
+            self.write(&name, tail)?;
         }
         Ok(())
     }
@@ -119,8 +126,14 @@ impl<'a> Inverse<'a> {
         Ok(steps)
     }
 
-    /// Refuses if a file is not as the change left it.
-    fn check_untouched_since(&mut self, past: &Past, steps: &[Step<'_>]) -> Result<()> {
+    /// Refuses if a file is not as the change left it. A file that the change only appended to may
+    /// have grown since: gives back what came behind.
+    fn check_untouched_since(
+        &mut self,
+        past: &Past,
+        steps: &[Step<'_>],
+    ) -> Result<HashMap<Locator, Vec<u8>>> {
+        let mut tails = HashMap::new();
         let after = Moment::After(past.change.clone());
         let mut names: BTreeSet<Locator> = steps.iter().filter_map(|step| step.before.clone()).collect();
         for (index, step) in steps.iter().enumerate() {
@@ -129,11 +142,20 @@ impl<'a> Inverse<'a> {
             names.extend(to.chain([name_after(&step.edit.at, later())]));
         }
         for name in names {
-            if self.layer.get(&name)? != self.past(&name, &after)? {
-                return Err(self.changed_since(&name, past)?);
+            let (there, left) = (self.layer.get(&name)?, self.past(&name, &after)?);
+            if there == left {
+                continue;
+            }
+            let grown = |step: &Step<'_>| step.edit.op == Op::Append;
+            let only_grown = steps.iter().filter(|step| step.edit.at == name).all(grown);
+            match (there, left) {
+                (Some(there), Some(left)) if only_grown && there.starts_with(&left) => {
+                    tails.insert(name, there[left.len()..].to_vec());
+                }
+                _ => return Err(self.changed_since(&name, past)?),
             }
         }
-        Ok(())
+        Ok(tails)
     }
 
     fn take_back_step(&mut self, step: &Step<'_>, before: &Moment) -> Result<()> {

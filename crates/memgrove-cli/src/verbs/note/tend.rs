@@ -1,0 +1,152 @@
+//! Taking notes apart and putting them together.
+
+use std::io;
+
+use memgrove::Result;
+use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cost;
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+use crate::rehearsal::rehearsed;
+use crate::verbs::{Effect, On, Verb};
+
+/// Split a note into linked notes; every block is kept
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NoteSplit {
+    /// The note; the root memory by default
+    path: Option<String>,
+    /// Show the plan, and change nothing
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    #[command(flatten)]
+    #[serde(skip)]
+    guard: Guard,
+}
+
+/// What came of a split.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SplitAnswer {
+    #[serde(flatten)]
+    #[schemars(with = "Divided")]
+    result: SplitResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+/// The part of a result that has a schema.
+#[derive(JsonSchema)]
+#[allow(dead_code)] // Its schema is all that is wanted.
+struct Divided {
+    path: String,
+    new_files: Vec<String>,
+    size_bytes: usize,
+    reasons: Vec<String>,
+}
+
+impl Verb for NoteSplit {
+    const NAME: &'static str = "note_split";
+    const TOOL: &'static str = "split_memory";
+    const TITLE: &'static str = "Split a note";
+    const EFFECT: Effect = Effect::Add;
+    const ON: &'static [On] = &[On::Cli, On::Notes];
+    type Answer = SplitAnswer;
+
+    fn run(self, cx: &Context) -> Result<SplitAnswer> {
+        let mut notes = cx.notes()?;
+        if self.dry_run {
+            notes = notes.over(rehearsed(notes.memory()));
+        }
+        let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref())?;
+        let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
+        Ok(SplitAnswer { result: done.outcome, change, dry_run: self.dry_run })
+    }
+
+    fn show(answer: &SplitAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let result = &answer.result;
+        page.put(if answer.dry_run { "would split " } else { "split " })?;
+        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Dim, &format!(" ({} bytes now){}\n", result.size_bytes, cost(&result.spent)))?;
+        result.reasons.iter().try_for_each(|reason| page.ink(Ink::Dim, &format!("{reason}\n")))?;
+        result.new_files.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
+        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+    }
+}
+
+/// Merge notes back into the one they were split from
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NoteMerge {
+    /// The note that takes them in; the root memory by default
+    path: Option<String>,
+    /// Which of its notes; all by default
+    #[arg(long = "child", value_name = "PATH")]
+    #[serde(default)]
+    children: Vec<String>,
+    /// Also if the note becomes too large
+    #[arg(long)]
+    #[serde(default)]
+    any_size: bool,
+    /// Say what would come of it, and change nothing
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    #[command(flatten)]
+    #[serde(skip)]
+    guard: Guard,
+}
+
+/// What came of a merge.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MergeAnswer {
+    #[serde(flatten)]
+    #[schemars(with = "Merged")]
+    result: MergeResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+/// The part of a result that has a schema.
+#[derive(JsonSchema)]
+#[allow(dead_code)] // Its schema is all that is wanted.
+struct Merged {
+    path: String,
+    merged: Vec<String>,
+    size_bytes: usize,
+}
+
+impl Verb for NoteMerge {
+    const NAME: &'static str = "note_merge";
+    const TOOL: &'static str = "merge_memory";
+    const TITLE: &'static str = "Merge notes";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Notes];
+    type Answer = MergeAnswer;
+
+    fn run(self, cx: &Context) -> Result<MergeAnswer> {
+        let mut notes = cx.notes()?;
+        if self.dry_run {
+            notes = notes.over(rehearsed(notes.memory()));
+        }
+        let size = if self.any_size { MergeSize::Any } else { MergeSize::Fitting };
+        let note = cx.note(Self::NAME, &self.guard);
+        let done = notes.merge(note, self.path.as_deref(), &self.children, size)?;
+        let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
+        Ok(MergeAnswer { result: done.outcome, change, dry_run: self.dry_run })
+    }
+
+    fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let result = &answer.result;
+        page.put(if answer.dry_run { "would merge into " } else { "merged into " })?;
+        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
+        result.merged.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
+        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+    }
+}

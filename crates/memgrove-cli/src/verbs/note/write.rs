@@ -1,0 +1,139 @@
+//! Writing notes.
+
+use std::io;
+use std::path::PathBuf;
+
+use memgrove::error::code;
+use memgrove::shapes::notes::{Guarded, Mode, WriteResult};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cost;
+use crate::context::{Context, Guard};
+use crate::page::{Ink, Page};
+use crate::rehearsal::rehearsed;
+use crate::verbs::{Effect, On, Verb};
+
+/// Remember something; it finds its place, and notes that grow too large are split
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NoteWrite {
+    /// What to remember [default: standard input]
+    #[schemars(required)]
+    content: Option<String>,
+    /// The note; the root memory by default
+    #[arg(long)]
+    #[serde(default)]
+    path: Option<String>,
+    /// update (default), append or replace
+    #[arg(long, value_enum, default_value_t, hide_default_value = true, hide_possible_values = true)]
+    #[serde(default)]
+    mode: WriteMode,
+    /// A file with the content
+    #[arg(long, value_name = "FILE", conflicts_with = "content")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    /// Say what would come of it, and change nothing
+    #[arg(long)]
+    #[serde(skip)]
+    dry_run: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WriteMode {
+    #[default]
+    Update,
+    Append,
+    Replace,
+}
+
+impl From<WriteMode> for Mode {
+    fn from(mode: WriteMode) -> Self {
+        match mode {
+            WriteMode::Update => Mode::Update,
+            WriteMode::Append => Mode::Append,
+            WriteMode::Replace => Mode::Replace,
+        }
+    }
+}
+
+/// What came of a write.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WriteAnswer {
+    #[serde(flatten)]
+    #[schemars(with = "Written")]
+    result: WriteResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+/// The part of a result that has a schema.
+#[derive(JsonSchema)]
+#[allow(dead_code)] // Its schema is all that is wanted.
+struct Written {
+    success: bool,
+    path: String,
+    size_bytes: usize,
+    split_triggered: bool,
+    new_files: Vec<String>,
+}
+
+impl Verb for NoteWrite {
+    const NAME: &'static str = "note_write";
+    const TOOL: &'static str = "write_memory";
+    const TITLE: &'static str = "Write memory";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::Notes];
+    type Answer = WriteAnswer;
+
+    fn run(self, cx: &Context) -> Result<WriteAnswer> {
+        let bytes = cx.text(self.content, self.from.as_deref())?;
+        let content = String::from_utf8(bytes)
+            .map_err(|_| Error::new(Kind::Invalid, "the content is not UTF-8 text").code(code::NOT_TEXT))?;
+        let mut notes = cx.notes()?;
+        let at = notes.locate(&memgrove::shapes::notes::normal_path(self.path.as_deref())?)?;
+        let guarded = Guarded { expect: self.guard.expected(notes.memory().store(), &at)? };
+        if self.dry_run {
+            notes = notes.over(rehearsed(notes.memory()));
+        }
+        let note = cx.note(Self::NAME, &self.guard);
+        let done = notes.write(note, self.path.as_deref(), &content, self.mode.into(), &guarded)?;
+        let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
+        Ok(WriteAnswer { result: done.outcome, change, replayed: done.replayed, dry_run: self.dry_run })
+    }
+
+    fn show(answer: &WriteAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        let result = &answer.result;
+        let done = match (answer.change.is_some(), answer.dry_run) {
+            (_, true) => "would write ",
+            (true, _) => "wrote ",
+            (false, _) => "known already in ",
+        };
+        page.put(done)?;
+        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
+        if !result.reason.is_empty() {
+            page.ink(Ink::Dim, &format!("{}: {}{}\n", result.agent, result.reason, cost(&result.spent)))?;
+        }
+        if result.superseded > 0 {
+            let noun = if result.superseded == 1 { "fact" } else { "facts" };
+            page.line(&format!("{} older {noun} marked as superseded", result.superseded))?;
+        }
+        if result.split_triggered {
+            page.line(&format!("split into: {}", result.new_files.join(", ")))?;
+        }
+        match (&answer.change, answer.replayed) {
+            (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
+            (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),
+            (None, _) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The words of a note: how often each stands in how many places, and which of them are names.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::text::words;
+
+/// How long a description may be.
+const DESCRIPTION_BYTES_MAX: usize = 160;
+
+/// What is known of one word.
+#[derive(Debug, Default, Clone)]
+struct Word {
+    places: usize,
+    capital: usize,
+    small: usize,
+    surface: String,
+}
+
+/// The words of several texts.
+#[derive(Debug, Default)]
+pub(super) struct Lexicon {
+    words: HashMap<String, Word>,
+    texts: usize,
+}
+
+/// The words of one text, in the order in which they first stand in it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bag {
+    /// Stems, each once.
+    pub(super) stems: Vec<String>,
+    counts: HashMap<String, usize>,
+}
+
+impl Bag {
+    /// The words of a text, without those that say nothing.
+    pub(super) fn of(text: &str) -> Self {
+        let mut bag = Bag::default();
+        words::each_raw_word(text, |raw, stem| {
+            if words::is_plain(raw) || is_number(raw) {
+                return;
+            }
+            let count = bag.counts.entry(stem.to_owned()).or_default();
+            *count += 1;
+            if *count == 1 {
+                bag.stems.push(stem.to_owned());
+            }
+        });
+        bag
+    }
+
+    /// Whether a word is in it.
+    pub(super) fn has(&self, stem: &str) -> bool {
+        self.counts.contains_key(stem)
+    }
+}
+
+impl Lexicon {
+    /// The words of texts, with the bag of each.
+    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, Vec<Bag>) {
+        let mut lexicon = Lexicon::default();
+        let bags = texts.map(|text| lexicon.add(text)).collect();
+        (lexicon, bags)
+    }
+
+    fn add(&mut self, text: &str) -> Bag {
+        self.texts += 1;
+        let bag = Bag::of(text);
+        for stem in &bag.stems {
+            self.words.entry(stem.clone()).or_default().places += 1;
+        }
+        for token in text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()) {
+            let capital = token.starts_with(char::is_uppercase);
+            words::each_raw_word(token, |_, stem| {
+                let Some(word) = self.words.get_mut(stem) else { return };
+                *(if capital { &mut word.capital } else { &mut word.small }) += 1;
+                if word.surface.is_empty() || (!capital && word.small == 1) {
+                    word.surface = token.to_owned();
+                }
+            });
+        }
+        bag
+    }
+
+    /// In how many texts a word is.
+    pub(super) fn places(&self, stem: &str) -> usize {
+        self.words.get(stem).map_or(0, |word| word.places)
+    }
+
+    /// Whether a word is always written as a name.
+    pub(super) fn is_name(&self, stem: &str) -> bool {
+        self.words.get(stem).is_some_and(|word| word.capital > 0 && word.small == 0)
+            && stem.chars().count() > 1
+    }
+
+    /// A word as it is written.
+    pub(super) fn surface<'a>(&'a self, stem: &'a str) -> &'a str {
+        self.words.get(stem).map_or(stem, |word| word.surface.as_str())
+    }
+
+    /// How rare a word is among the texts.
+    pub(super) fn rarity(&self, stem: &str) -> f64 {
+        (1.0 + self.texts as f64 / self.places(stem).max(1) as f64).ln()
+    }
+
+    /// The words that set some of the texts apart from the others, most telling first.
+    pub(super) fn telling<'b>(&self, bags: impl Iterator<Item = &'b Bag>) -> Vec<String> {
+        let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
+        for bag in bags {
+            for (stem, count) in &bag.counts {
+                *counts.entry(stem).or_default() += 1.0 + (*count as f64).ln();
+            }
+        }
+        let weight = |stem: &str, count: f64| {
+            let named = if self.is_name(stem) { 1.6 } else { 1.0 };
+            // A word of nearly every block tells nothing apart.
+            let common = self.texts >= 6 && self.places(stem) * 10 > self.texts * 6;
+            let named = if common { named * 0.1 } else { named };
+            // Two thirds for how common it is here: a word of many blocks is likelier to be asked for.
+            count.powf(0.7) * self.rarity(stem) * named
+        };
+        let mut ranked: Vec<(f64, &str)> = counts
+            .into_iter()
+            .filter(|(stem, _)| stem.chars().count() > 2 || self.is_name(stem) || !stem.is_ascii())
+            .map(|(stem, count)| (weight(stem, count), stem))
+            .collect();
+        ranked.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(two.1)));
+        ranked.into_iter().map(|(_, stem)| stem.to_owned()).collect()
+    }
+
+    /// What some of the texts are about, for the link that leads to them.
+    pub(super) fn description<'b>(&self, bags: impl Iterator<Item = &'b Bag>, without: &str) -> String {
+        let known = Bag::of(without);
+        let mut told = String::new();
+        for stem in self.telling(bags).iter().filter(|stem| !known.has(stem)) {
+            let surface = self.surface(stem);
+            if told.len() + surface.len() + 2 > DESCRIPTION_BYTES_MAX {
+                break;
+            }
+            if !told.is_empty() {
+                told.push_str(", ");
+            }
+            told.push_str(surface);
+        }
+        told
+    }
+}
+
+fn is_number(raw: &str) -> bool {
+    raw.bytes().all(|byte| byte.is_ascii_digit())
+}

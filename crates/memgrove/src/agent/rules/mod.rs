@@ -1,0 +1,70 @@
+//! The built-in agent: deterministic, offline, and always there. It reads headings, lists, dates,
+//! names and the words that set blocks apart.
+
+mod groups;
+mod lexicon;
+mod migrate;
+mod names;
+mod place;
+mod same;
+mod split;
+mod units;
+
+pub use names::{slug, title_of};
+
+use super::{
+    Advice, Agent, Follow, FollowAsk, MigrateAsk, MigrationPlan, PlaceAsk, Placement, Promise, SplitAsk,
+    SplitPlan,
+};
+use crate::error::Result;
+use crate::text::words;
+
+/// The built-in agent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules;
+
+impl Agent for Rules {
+    fn name(&self) -> &str {
+        "rules"
+    }
+
+    fn place(&self, ask: &PlaceAsk) -> Result<Advice<Vec<Placement>>> {
+        Ok(place::place(ask))
+    }
+
+    fn split(&self, ask: &SplitAsk) -> Result<Advice<SplitPlan>> {
+        Ok(split::split(ask))
+    }
+
+    fn follow(&self, ask: &FollowAsk) -> Result<Advice<Follow>> {
+        Ok(follow(ask))
+    }
+
+    fn migrate(&self, ask: &MigrateAsk) -> Result<Advice<MigrationPlan>> {
+        Ok(migrate::migrate(ask))
+    }
+}
+
+/// What a text is about, for the link that leads to it.
+pub fn describe(text: &str) -> String {
+    let blocks = crate::text::blocks::blocks(text);
+    let (lexicon, bags) = lexicon::Lexicon::of(blocks.into_iter().map(|block| &text[block.body]));
+    lexicon.description(bags.iter(), "")
+}
+
+/// Blocks with words of the question, and links by how many of its words they mention.
+fn follow(ask: &FollowAsk) -> Advice<Follow> {
+    let asked = words::asked(&ask.query);
+    let share = |text: &str| {
+        let met = words::overlap(&asked, text) * 100 / asked.len().max(1);
+        u8::try_from(met.min(100)).unwrap_or(100)
+    };
+    let blocks = ask.note.blocks.iter();
+    let excerpts = blocks.filter(|block| share(&block.text) > 0).map(|block| block.number).collect();
+    let promise = |text: &str, number| Promise { link: number, percent: share(text) };
+    let lines = ask.note.links.iter();
+    let mut links: Vec<Promise> =
+        lines.map(|line| promise(&format!("{} {}", line.path, line.description), line.number)).collect();
+    links.sort_by_key(|promise| (std::cmp::Reverse(promise.percent), promise.link));
+    Advice::free(Follow { excerpts, links }, "by the words of the question")
+}

@@ -1,0 +1,135 @@
+//! Where a new fact belongs: into a child, under a heading, or in place of what it replaces.
+
+use std::collections::HashMap;
+
+use super::groups::periods;
+use super::lexicon::Bag;
+use super::same::{plain_words, replaces, says};
+use super::units::heading_words;
+use crate::agent::{Action, Advice, NoteView, PlaceAsk, Placement};
+use crate::text::blocks::leading_date;
+
+/// What speaks for a place before it is chosen.
+const SCORE_MIN: f64 = 1.5;
+const NAME_WEIGHT: f64 = 3.0;
+const PERIOD_WEIGHT: f64 = 6.0;
+
+/// Places each fact by itself.
+pub(super) fn place(ask: &PlaceAsk) -> Advice<Vec<Placement>> {
+    let places = Places::of(&ask.note);
+    let decided: Vec<(Placement, String)> = ask.facts.iter().map(|fact| places.decide(fact)).collect();
+    let reasons: Vec<&str> = decided.iter().map(|(_, reason)| reason.as_str()).collect();
+    let reason = match reasons.as_slice() {
+        [only] => (*only).to_owned(),
+        _ => format!("{} facts: {}", reasons.len(), reasons.join("; ")),
+    };
+    Advice::free(decided.into_iter().map(|(placement, _)| placement).collect(), reason)
+}
+
+/// A place that facts can go to, by the words that name it and those that are found there.
+struct Place {
+    number: usize,
+    shown: String,
+    names: Bag,
+    words: Bag,
+}
+
+struct Places<'a> {
+    note: &'a NoteView,
+    children: Vec<Place>,
+    sections: Vec<Place>,
+}
+
+impl<'a> Places<'a> {
+    fn of(note: &'a NoteView) -> Self {
+        let child = |line: &crate::agent::LinkLine| Place {
+            number: line.number,
+            shown: line.path.clone(),
+            names: Bag::of(line.path.rsplit('/').next().unwrap_or("")),
+            words: Bag::of(&format!("{} {}", line.path, line.description)),
+        };
+        let mut sections = Vec::new();
+        for (index, block) in note.blocks.iter().enumerate().filter(|(_, block)| block.level > 0) {
+            let below = note.blocks[index + 1..].iter().take_while(|other| other.level == 0);
+            let text: Vec<&str> = below.map(|other| other.text.as_str()).collect();
+            let shown = heading_words(block).to_owned();
+            let names = Bag::of(&shown);
+            sections.push(Place { number: block.number, shown, names, words: Bag::of(&text.join(" ")) });
+        }
+        Places { note, children: note.links.iter().map(child).collect(), sections }
+    }
+
+    fn decide(&self, fact: &str) -> (Placement, String) {
+        let words = plain_words(fact);
+        let plain = self.note.blocks.iter().filter(|block| block.level == 0);
+        if let Some(block) = plain.clone().find(|block| says(&block.text, &words)) {
+            return (placed(Action::Known, Some(block.number)), "it is there already".to_owned());
+        }
+        let old: Vec<usize> =
+            plain.filter(|block| replaces(&block.text, fact, &words)).map(|block| block.number).collect();
+        if let Some(last) = old.last() {
+            let placement = Placement { action: Action::After, at: Some(*last), supersedes: old };
+            return (placement, "it replaces an older fact, which is kept and marked".to_owned());
+        }
+        let bag = Bag::of(fact);
+        let child = best(&self.children, &bag, fact);
+        let section = best(&self.sections, &bag, fact);
+        match (child, section) {
+            (Some((score, child)), section) if section.is_none_or(|(other, _)| score > other) => (
+                placed(Action::Child, Some(child.number)),
+                format!("it shares words with [[{}]]", child.shown),
+            ),
+            (_, Some((_, section))) => {
+                let reason = format!("it shares words with the section “{}”", section.shown);
+                (placed(Action::Under, Some(section.number)), reason)
+            }
+            _ => (placed(Action::Top, None), "nothing here is closer to it than the note itself".to_owned()),
+        }
+    }
+}
+
+fn placed(action: Action, at: Option<usize>) -> Placement {
+    Placement { action, at, supersedes: Vec::new() }
+}
+
+/// The place that most of the fact's words speak for. A word that names several places counts less.
+fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(f64, &'p Place)> {
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    let mut found: HashMap<&str, usize> = HashMap::new();
+    for stem in &fact.stems {
+        named.insert(stem, places.iter().filter(|place| place.names.has(stem)).count());
+        found.insert(stem, places.iter().filter(|place| place.words.has(stem)).count());
+    }
+    let when = leading_date(text).map(periods);
+    let mut best: Option<(f64, &Place)> = None;
+    let name = |place: &Place| place.shown.rsplit('/').next().unwrap_or("").to_owned();
+    let dated = when.is_some() && places.iter().any(|place| is_period(&name(place)));
+    for place in places {
+        let mut score = 0.0;
+        // Among notes that are told apart by their dates, the date decides.
+        let stems = if dated { &[][..] } else { &fact.stems[..] };
+        for stem in stems {
+            if place.names.has(stem) {
+                score += NAME_WEIGHT / named[stem.as_str()] as f64;
+            } else if place.words.has(stem) {
+                score += 1.0 / found[stem.as_str()] as f64;
+            }
+        }
+        if let Some(when) = &when {
+            let name = name(place);
+            score += if when.contains(&name) { PERIOD_WEIGHT } else { 0.0 };
+        }
+        if score >= SCORE_MIN && best.is_none_or(|(other, _)| score > other) {
+            best = Some((score, place));
+        }
+    }
+    best
+}
+
+/// Whether a name is a year, a quarter, a month or a day.
+fn is_period(name: &str) -> bool {
+    let year = name.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit()));
+    let rest = name.get(4..).unwrap_or("");
+    year && rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | 'q'))
+        && (rest.is_empty() || rest.starts_with('-'))
+}

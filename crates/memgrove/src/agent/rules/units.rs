@@ -1,0 +1,84 @@
+//! What moves together: a section with its heading, or a block by itself.
+
+use crate::agent::{NoteView, Numbered};
+use crate::text::blocks::{heading, leading_date};
+
+/// Blocks that move together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unit {
+    /// Their numbers.
+    pub(super) blocks: Vec<usize>,
+    /// What they say.
+    pub(super) text: String,
+    /// Their heading, if it moves with them.
+    pub(super) heading: Option<String>,
+}
+
+impl Unit {
+    fn of(block: &Numbered) -> Self {
+        Unit { blocks: vec![block.number], text: block.text.clone(), heading: None }
+    }
+
+    /// The date that it begins with.
+    pub(super) fn date(&self) -> Option<&str> {
+        let mut lines = self.text.lines();
+        lines.next().and_then(leading_date).or_else(|| {
+            // A heading may be followed by a dated line.
+            self.heading
+                .as_ref()
+                .and_then(|_| lines.find(|line| !line.trim().is_empty()).and_then(leading_date))
+        })
+    }
+
+    /// Its size in a file.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len() + 2
+    }
+}
+
+/// The words of a heading block.
+pub(super) fn heading_words(block: &Numbered) -> &str {
+    heading(&block.text).map_or("", |(_, words)| words)
+}
+
+/// The sections of a note at the level that divides it best, and the blocks outside of them.
+/// Without two headings of one level every block is a unit, and headings stay.
+pub(super) fn units(note: &NoteView) -> Vec<Unit> {
+    let mut counts = [0_usize; 7];
+    for block in &note.blocks {
+        counts[usize::from(block.level.min(6))] += 1;
+    }
+    let level = (1..7_u8).find(|level| counts[usize::from(*level)] >= 2);
+    let mut units: Vec<Unit> = Vec::new();
+    let mut inside = false;
+    for block in &note.blocks {
+        match (block.level, level) {
+            (0, _) if inside => {
+                if let Some(unit) = units.last_mut() {
+                    extend(unit, block);
+                }
+            }
+            (0, _) => units.push(Unit::of(block)),
+            (here, Some(level)) if here == level => {
+                inside = true;
+                let heading = Some(heading_words(block).to_owned());
+                units.push(Unit { heading, ..Unit::of(block) });
+            }
+            (here, Some(level)) if here > level && inside => {
+                if let Some(unit) = units.last_mut() {
+                    extend(unit, block);
+                }
+            }
+            // A heading above the level, or the only one of its kind: it stays.
+            (here, Some(level)) if here < level => inside = false,
+            _ => {}
+        }
+    }
+    units
+}
+
+fn extend(unit: &mut Unit, block: &Numbered) {
+    unit.blocks.push(block.number);
+    unit.text.push_str("\n\n");
+    unit.text.push_str(&block.text);
+}

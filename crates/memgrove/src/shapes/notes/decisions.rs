@@ -1,0 +1,60 @@
+//! What was decided, by whom and why: `.metadata/decisions.jsonl`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{Spent, Strategy};
+
+/// The file of the decisions, beside the notes.
+pub(super) const DECISIONS: &str = "decisions.jsonl";
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When.
+    pub time: String,
+    /// What: `place`, `split`, `merge` or `import`.
+    pub what: String,
+    /// The note that it was about.
+    pub path: String,
+    /// Who decided.
+    pub agent: String,
+    /// Why.
+    pub reason: String,
+    /// By what a note was split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// The notes that came of it, or that it was made of, with how many blocks of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Whose answer was refused before, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusal>,
+    /// What it cost to ask.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
+}
+
+/// A note and how many blocks it took or gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The note.
+    pub path: String,
+    /// The blocks.
+    pub blocks: usize,
+}
+
+/// An answer that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Whose.
+    pub agent: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Decision {
+    /// The decision as a line of the log.
+    pub(super) fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+}

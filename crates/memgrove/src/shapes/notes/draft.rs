@@ -1,0 +1,189 @@
+//! Notes in the making: what was read, what became of it, and the edits that come of that.
+
+use std::collections::BTreeMap;
+
+use super::decisions::{DECISIONS, Decision};
+use super::page::{Page, SPLIT_FROM};
+use super::paths::{METADATA, ROOT, note_at};
+use crate::agent::Spent;
+use crate::agent::rules::title_of;
+use crate::backend::{Edit, Expect, Version};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::{Locator, collision_key};
+use crate::memory::Plan;
+use crate::store::{Store, text};
+
+/// How far `split_from` is followed.
+const DEPTH_MAX: usize = 32;
+
+/// Notes of one change.
+pub(super) struct Draft<'a> {
+    store: &'a Store,
+    root: &'a Locator,
+    pub(super) now: Timestamp,
+    sheets: BTreeMap<String, Sheet>,
+    /// What was decided on the way.
+    pub(super) decisions: Vec<Decision>,
+}
+
+struct Sheet {
+    page: Option<Page>,
+    expect: Expect,
+    changed: bool,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(store: &'a Store, root: &'a Locator, now: Timestamp) -> Self {
+        Draft { store, root, now, sheets: BTreeMap::new(), decisions: Vec::new() }
+    }
+
+    fn sheet(&mut self, path: &str) -> Result<&mut Sheet> {
+        if !self.sheets.contains_key(path) {
+            let at = note_at(self.root, path)?;
+            let sheet = match self.store.read_optional(&at)? {
+                Some(content) => {
+                    let page = Page::parse(&text(&at, content.bytes)?);
+                    Sheet { page: Some(page), expect: Expect::At(content.version), changed: false }
+                }
+                None => Sheet { page: None, expect: Expect::Absent, changed: false },
+            };
+            self.sheets.insert(path.to_owned(), sheet);
+        }
+        Ok(self.sheets.get_mut(path).expect("it was just put there"))
+    }
+
+    /// A note, if there is one.
+    pub(super) fn page(&mut self, path: &str) -> Result<Option<&Page>> {
+        Ok(self.sheet(path)?.page.as_ref())
+    }
+
+    /// Checks that a note is at the version that was expected.
+    pub(super) fn check(&mut self, path: &str, expected: Option<&Version>) -> Result<()> {
+        let Some(version) = expected else { return Ok(()) };
+        let at = note_at(self.root, path)?;
+        let there = match &self.sheet(path)?.expect {
+            Expect::At(version) => Some(version.clone()),
+            _ => None,
+        };
+        Expect::At(version.clone()).check(&at, there.as_ref())
+    }
+
+    /// The notes that were read or made.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (&str, &Page)> {
+        self.sheets.iter().filter_map(|(path, sheet)| Some((path.as_str(), sheet.page.as_ref()?)))
+    }
+
+    /// Whether there is such a note.
+    pub(super) fn exists(&mut self, path: &str) -> Result<bool> {
+        Ok(self.page(path)?.is_some())
+    }
+
+    /// A note to change; a new one has nothing but its title.
+    pub(super) fn change(&mut self, path: &str) -> Result<&mut Page> {
+        let title = title_of(path);
+        let sheet = self.sheet(path)?;
+        sheet.changed = true;
+        Ok(sheet.page.get_or_insert_with(|| Page::titled(&title)))
+    }
+
+    /// Puts a page in the place of a note.
+    pub(super) fn put(&mut self, path: &str, page: Page) -> Result<()> {
+        let sheet = self.sheet(path)?;
+        (sheet.page, sheet.changed) = (Some(page), true);
+        Ok(())
+    }
+
+    /// Removes a note.
+    pub(super) fn delete(&mut self, path: &str) -> Result<()> {
+        let sheet = self.sheet(path)?;
+        (sheet.page, sheet.changed) = (None, true);
+        Ok(())
+    }
+
+    /// The size that a note will have.
+    pub(super) fn bytes(&mut self, path: &str) -> Result<usize> {
+        let now = self.now;
+        let sheet = self.sheet(path)?;
+        Ok(sheet.page.as_ref().map_or(0, |page| {
+            let mut page = page.clone();
+            page.stamp(now);
+            page.bytes()
+        }))
+    }
+
+    /// The path that a new note of this name gets: that of the one that is there, however it is
+    /// spelled.
+    pub(super) fn spelled(&mut self, path: &str) -> Result<String> {
+        if self.exists(path)? {
+            return Ok(path.to_owned());
+        }
+        let at = note_at(self.root, path)?;
+        let folder = at.parent().unwrap_or_default();
+        let wanted = collision_key(at.name());
+        let twin = self.store.list(&folder)?.into_iter().find(|other| collision_key(other.name()) == wanted);
+        let spelled = twin.and_then(|twin| super::paths::path_of(self.root, &twin));
+        Ok(spelled.unwrap_or_else(|| path.to_owned()))
+    }
+
+    /// How many splits a note is away from the root.
+    pub(super) fn depth(&mut self, path: &str) -> Result<usize> {
+        let (mut at, mut depth) = (path.to_owned(), 0);
+        while depth < DEPTH_MAX && at != ROOT {
+            depth += 1;
+            match self.page(&at)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned) {
+                Some(from) => at = from,
+                None => break,
+            }
+        }
+        Ok(depth)
+    }
+
+    /// Lists a note in the nearest note above it, so that it can be found from the root.
+    /// Gives back that note.
+    pub(super) fn link_from_above(&mut self, path: &str, description: &str) -> Result<String> {
+        let mut above = path;
+        let parent = loop {
+            match above.rsplit_once('/') {
+                Some((folder, _)) if self.exists(folder)? => break folder.to_owned(),
+                Some((folder, _)) => above = folder,
+                None => break ROOT.to_owned(),
+            }
+        };
+        let listed = |page: &Page| page.links().iter().any(|(_, own, _)| own == path);
+        if parent != path && !self.page(&parent)?.is_some_and(listed) {
+            self.change(&parent)?.list_link(path, description);
+        }
+        Ok(parent)
+    }
+
+    /// What the decisions cost.
+    pub(super) fn spent(&self) -> Spent {
+        let mut spent = Spent::default();
+        self.decisions.iter().for_each(|decision| spent.add(decision.spent));
+        spent
+    }
+
+    /// The change, with the decisions that led to it.
+    pub(super) fn into_plan<T>(self, outcome: T) -> Result<Plan<T>> {
+        let Draft { root, now, sheets, decisions, .. } = self;
+        let mut edits = Vec::new();
+        for (path, sheet) in sheets.into_iter().filter(|(_, sheet)| sheet.changed) {
+            let (at, expect) = (note_at(root, &path)?, sheet.expect);
+            match (sheet.page, expect) {
+                (Some(mut page), expect) => {
+                    page.stamp(now);
+                    edits.push(Edit::Write { at, bytes: page.render().into_bytes(), expect });
+                }
+                (None, Expect::Absent) => {}
+                (None, expect) => edits.push(Edit::Delete { at, expect }),
+            }
+        }
+        if !edits.is_empty() && !decisions.is_empty() {
+            let lines: String = decisions.iter().map(Decision::line).collect();
+            let at = root.child(METADATA)?.child(DECISIONS)?;
+            edits.push(Edit::Append { at, bytes: lines.into_bytes(), expect: Expect::Any });
+        }
+        Ok(Plan { edits, outcome })
+    }
+}

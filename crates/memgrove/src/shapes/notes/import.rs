@@ -1,0 +1,294 @@
+//! Taking over the text files of another system, with proof that nothing of them is lost.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::advice::Advisor;
+use super::decisions::{Decision, Part};
+use super::draft::Draft;
+use super::page::{Page, Piece, Role};
+use super::paths::{ROOT, normal_path};
+use super::split::{When, split};
+use crate::agent::rules::{describe, title_of};
+use crate::agent::{Advice, MigrateAsk, MigratedNote, MigrationPlan, SourceFile};
+use crate::error::{Error, Kind, Result};
+
+/// How much of a file an agent is shown.
+const HEAD_CHARS: usize = 200;
+/// What a file of text may end in.
+const EXTENSIONS: [&str; 4] = [".md", ".txt", ".markdown", ".text"];
+
+/// One file of another system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is there, `/` between its parts.
+    pub path: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// What becomes of the folders of another system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Structure {
+    /// They become notes.
+    #[default]
+    Preserve,
+    /// Everything goes into the root, which comes apart again as it needs to.
+    Flatten,
+}
+
+/// What came of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Imported {
+    /// What went where.
+    pub moved: Vec<Moved>,
+    /// What was left where it is, and why.
+    pub skipped: Vec<Skipped>,
+    /// The notes that are new.
+    pub new_files: Vec<String>,
+    /// How many blocks were found again in the result.
+    pub blocks: usize,
+    /// Who decided, and why.
+    pub reason: String,
+}
+
+/// A file that was taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// The file.
+    pub from: String,
+    /// The notes that hold its blocks.
+    pub to: Vec<String>,
+    /// How many blocks it has.
+    pub blocks: usize,
+}
+
+/// A file that was not taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A file that can be taken over.
+struct Taken<'a> {
+    from: &'a str,
+    /// Its path without an extension.
+    path: String,
+    page: Page,
+    bytes: usize,
+    head: String,
+}
+
+/// Plans an import.
+pub(super) fn import(
+    draft: &mut Draft<'_>,
+    advisor: &Advisor<'_>,
+    sources: &[Source],
+    structure: Structure,
+    bytes_max: usize,
+) -> Result<Imported> {
+    let (taken, skipped) = readable(sources);
+    let mut imported = Imported { skipped, ..Imported::default() };
+    if taken.is_empty() {
+        return Ok(imported);
+    }
+    let ask = MigrateAsk { files: taken.iter().enumerate().map(shown).collect(), bytes_max };
+    let decided = match structure {
+        Structure::Preserve => advisor.ask(|agent| agent.migrate(&ask), |plan| check(plan, taken.len()))?,
+        Structure::Flatten => advisor.ask(
+            |_| {
+                let files = (0..taken.len()).collect();
+                let notes = vec![MigratedNote { path: ROOT.to_owned(), files }];
+                Ok(Advice::free(MigrationPlan { notes }, "all of it goes into the root, as it was asked for"))
+            },
+            |_| Ok(()),
+        )?,
+    };
+    let mut notes = Vec::new();
+    for note in &decided.advice.plan.notes {
+        let path = draft.spelled(&normal_path(Some(&note.path))?)?;
+        let files: Vec<&Taken<'_>> = note.files.iter().map(|number| &taken[*number]).collect();
+        notes.push((path, files));
+    }
+    let touched = with_those_above(notes.iter().map(|(path, _)| path.as_str()));
+    let mut before = BTreeSet::new();
+    for path in &touched {
+        if draft.exists(path)? {
+            before.insert(path.clone());
+        }
+    }
+    let mut parts = Vec::new();
+    for (path, files) in notes {
+        let blocks = fill(draft, &path, &files)?;
+        parts.push(Part { path, blocks });
+    }
+    link(draft, &touched)?;
+    draft.decisions.push(Decision {
+        time: format!("{:.0}", draft.now),
+        what: "import".to_owned(),
+        path: ROOT.to_owned(),
+        agent: decided.agent,
+        reason: decided.advice.reason.clone(),
+        strategy: None,
+        parts,
+        refused: decided.refused,
+        spent: decided.advice.spent,
+    });
+    let mut new: BTreeSet<String> = touched.iter().filter(|path| !before.contains(*path)).cloned().collect();
+    for path in &touched {
+        new.extend(split(draft, advisor, path, bytes_max, When::TooLarge)?);
+    }
+    imported.new_files = new.into_iter().collect();
+    imported.reason = decided.advice.reason;
+    account(draft, &taken, &mut imported)?;
+    Ok(imported)
+}
+
+fn readable(sources: &[Source]) -> (Vec<Taken<'_>>, Vec<Skipped>) {
+    let (mut taken, mut skipped) = (Vec::new(), Vec::new());
+    for source in sources {
+        let why = match std::str::from_utf8(&source.bytes) {
+            Ok(text) if text.trim().is_empty() => "it is empty",
+            Ok(text) if text.contains('\0') => "it is not text",
+            Ok(text) => {
+                let bare = EXTENSIONS.iter().find_map(|extension| source.path.strip_suffix(extension));
+                let path = bare.unwrap_or(&source.path).to_owned();
+                let head = text.chars().take(HEAD_CHARS).collect();
+                let (page, bytes) = (Page::parse(text), text.len());
+                taken.push(Taken { from: &source.path, path, page, bytes, head });
+                continue;
+            }
+            Err(_) => "it is not UTF-8 text",
+        };
+        skipped.push(Skipped { path: source.path.clone(), why: why.to_owned() });
+    }
+    (taken, skipped)
+}
+
+fn shown((number, file): (usize, &Taken<'_>)) -> SourceFile {
+    SourceFile { number, path: file.path.clone(), bytes: file.bytes, head: file.head.clone() }
+}
+
+/// Checks a plan: every file in exactly one note, and every note with a path that notes can have.
+fn check(plan: &MigrationPlan, files: usize) -> Result<()> {
+    let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
+    let mut seen = BTreeSet::new();
+    for note in &plan.notes {
+        normal_path(Some(&note.path))?;
+        for number in &note.files {
+            if *number >= files || !seen.insert(*number) {
+                return refused(format!("the plan takes file {number} twice, or it does not exist"));
+            }
+        }
+    }
+    if seen.len() < files {
+        refused(format!("the plan forgets {} files", files - seen.len()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Puts files into a note, each under a heading of its name unless it has one.
+fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>]) -> Result<usize> {
+    let mut blocks = 0;
+    for file in files {
+        let own: Vec<&Piece> = file.page.pieces.iter().filter(|piece| is_own(piece)).collect();
+        let there = draft.page(path)?.is_some_and(|page| {
+            let texts: BTreeSet<&str> = page.pieces.iter().map(|piece| piece.text.as_str()).collect();
+            own.iter().all(|piece| texts.contains(piece.text.as_str()))
+        });
+        if there {
+            continue;
+        }
+        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+        let headed = own.first().is_some_and(|piece| piece.kind.level().is_some());
+        let alone = files.len() == 1 && headed && !draft.exists(path)?;
+        if alone {
+            draft.put(path, Page::parse("\n"))?;
+        }
+        let same = path.rsplit('/').next() == Some(&crate::agent::rules::slug(name));
+        let page = draft.change(path)?;
+        if !headed && !same {
+            let end = page.body_end();
+            page.insert(end, Piece::added(format!("## {}", title_of(name)), Role::Body));
+        }
+        for piece in own {
+            blocks += 1;
+            if piece.role == Role::Link {
+                page.add_link(piece.clone());
+                continue;
+            }
+            let end = page.body_end();
+            page.insert(end, Piece { role: Role::Body, ..piece.clone() });
+        }
+    }
+    Ok(blocks)
+}
+
+/// Whether a piece is the file's own, and not what memgrove itself would have written.
+fn is_own(piece: &Piece) -> bool {
+    !matches!(piece.role, Role::LinksHead | Role::MetaHead | Role::Meta)
+}
+
+/// Some paths, those of the notes between them and the root, and the root.
+fn with_those_above<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut all: BTreeSet<String> = BTreeSet::from([ROOT.to_owned()]);
+    for path in paths {
+        all.insert(path.to_owned());
+        all.extend(path.match_indices('/').map(|(at, _)| path[..at].to_owned()));
+    }
+    all
+}
+
+/// Makes the notes that are missing, and lists each in the one above it.
+fn link(draft: &mut Draft<'_>, paths: &BTreeSet<String>) -> Result<()> {
+    let mut by_depth: Vec<&String> = paths.iter().collect();
+    by_depth.sort_by_key(|path| (path.matches('/').count(), (*path).clone()));
+    for path in &by_depth {
+        if !draft.exists(path)? {
+            draft.change(path)?;
+        }
+    }
+    for path in by_depth.into_iter().filter(|path| *path != ROOT) {
+        let own = draft.page(path)?.map(Page::own_text).unwrap_or_default();
+        draft.link_from_above(path, &describe(&own))?;
+    }
+    Ok(())
+}
+
+/// Finds every block of every file again in the notes, by its hash, and says where.
+fn account(draft: &Draft<'_>, taken: &[Taken<'_>], imported: &mut Imported) -> Result<()> {
+    let mut places: HashMap<blake3::Hash, &str> = HashMap::new();
+    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    for (path, page) in draft.pages() {
+        texts.insert(path, page.render());
+        for piece in &page.pieces {
+            places.entry(blake3::hash(piece.text.as_bytes())).or_insert(path);
+        }
+    }
+    for file in taken {
+        let mut to: Vec<String> = Vec::new();
+        let mut blocks = 0;
+        for piece in file.page.pieces.iter().filter(|piece| is_own(piece)) {
+            let place = places.get(&blake3::hash(piece.text.as_bytes())).copied();
+            let place = place.filter(|path| texts[path].contains(&piece.text));
+            let Some(place) = place else {
+                let message =
+                    format!("a block of `{}` is not in the result, so nothing was changed", file.from);
+                return Err(Error::new(Kind::Corrupt, message)
+                    .hint("please report this: it is a mistake in memgrove"));
+            };
+            blocks += 1;
+            if !to.iter().any(|path| path == place) {
+                to.push(place.to_owned());
+            }
+        }
+        imported.blocks += blocks;
+        imported.moved.push(Moved { from: file.from.to_owned(), to, blocks });
+    }
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! A note as a row of pieces, which can be changed without touching a byte of the others.
+//!
+//! `## Links` and `## Metadata` are known; everything else is the note's own. A page that is not
+//! changed is rendered exactly as it was read.
+
+use crate::agent::rules::title_of;
+use crate::agent::{LinkLine, NoteView, Numbered};
+use crate::clock::Timestamp;
+use crate::text::blocks::{self, BlockKind};
+use crate::text::links::{links_in, listed, listing};
+
+/// The metadata that memgrove keeps.
+pub(super) const LAST_UPDATED: &str = "last_updated";
+pub(super) const SIZE_BYTES: &str = "size_bytes";
+pub(super) const SPLIT_FROM: &str = "split_from";
+/// The title that a split gave the note, so that a merge may take it away again.
+pub(super) const TITLE_ADDED: &str = "title_added";
+
+/// What a piece is to the note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The head of the file.
+    Front,
+    /// The first heading, if it is of the first level.
+    Title,
+    /// The note's own content.
+    Body,
+    /// `## Links`.
+    LinksHead,
+    /// A line of the list of links.
+    Link,
+    /// Something else under `## Links`.
+    Aside,
+    /// `## Metadata`.
+    MetaHead,
+    /// The lines of the metadata.
+    Meta,
+}
+
+/// One block of a note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) kind: BlockKind,
+    pub(super) role: Role,
+    /// What stood before it, if what stands before it is still the same.
+    pub(super) gap: Option<String>,
+    /// Whether memgrove wrote it, not the user.
+    pub(super) added: bool,
+}
+
+impl Piece {
+    /// A piece that is new to a page.
+    pub(super) fn new(text: impl Into<String>, role: Role) -> Self {
+        let text = text.into();
+        let kind = blocks::blocks(&text).first().map_or(BlockKind::Paragraph, |block| block.kind);
+        Piece { text, kind, role, gap: None, added: false }
+    }
+
+    /// A piece that memgrove writes.
+    pub(super) fn added(text: impl Into<String>, role: Role) -> Self {
+        Piece { added: true, ..Piece::new(text, role) }
+    }
+
+    /// The words of a heading.
+    pub(super) fn heading(&self) -> Option<&str> {
+        self.kind.level().and_then(|_| blocks::heading(&self.text)).map(|(_, words)| words)
+    }
+}
+
+/// A note.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Page {
+    pub(super) pieces: Vec<Piece>,
+    tail: String,
+}
+
+impl Page {
+    /// Reads a note. Any text is one.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut end = 0;
+        for block in blocks::blocks(text) {
+            let gap = Some(text[end..block.body.start].to_owned());
+            end = block.body.end;
+            let role = if block.kind == BlockKind::Front { Role::Front } else { Role::Body };
+            pieces.push(Piece {
+                text: text[block.body].to_owned(),
+                kind: block.kind,
+                role,
+                gap,
+                added: false,
+            });
+        }
+        let mut page = Page { pieces, tail: text[end..].to_owned() };
+        page.find_roles();
+        page
+    }
+
+    /// A new note with a title.
+    pub(super) fn titled(title: &str) -> Self {
+        Page { pieces: vec![Piece::added(format!("# {title}"), Role::Title)], tail: "\n".to_owned() }
+    }
+
+    fn find_roles(&mut self) {
+        if let Some(first) = self.pieces.iter().position(|piece| piece.role != Role::Front)
+            && self.pieces[first].kind == BlockKind::Heading(1)
+        {
+            self.pieces[first].role = Role::Title;
+        }
+        let head = |piece: &Piece, words: &str| {
+            piece.kind == BlockKind::Heading(2)
+                && piece.heading().is_some_and(|own| own.eq_ignore_ascii_case(words))
+        };
+        if let Some(at) = self.pieces.iter().rposition(|piece| head(piece, "Links")) {
+            self.pieces[at].role = Role::LinksHead;
+            for piece in self.pieces[at + 1..].iter_mut().take_while(|piece| piece.kind.level().is_none()) {
+                piece.role = if listed(&piece.text).is_some() { Role::Link } else { Role::Aside };
+            }
+        }
+        if let Some(at) = self.pieces.iter().rposition(|piece| head(piece, "Metadata")) {
+            match self.pieces.get(at + 1) {
+                Some(next) if next.kind.level().is_none() && !is_metadata(&next.text) => {}
+                Some(next) if next.kind.level().is_none() => {
+                    self.pieces[at].role = Role::MetaHead;
+                    self.pieces[at + 1].role = Role::Meta;
+                }
+                _ => self.pieces[at].role = Role::MetaHead,
+            }
+        }
+    }
+
+    /// The note as text.
+    pub(super) fn render(&self) -> String {
+        let mut text = String::new();
+        let mut before: Option<BlockKind> = None;
+        for piece in &self.pieces {
+            match (&piece.gap, before) {
+                (Some(gap), _) => text.push_str(gap),
+                (None, Some(before)) => text.push_str(blocks::gap(before, piece.kind)),
+                (None, None) => {}
+            }
+            text.push_str(&piece.text);
+            before = Some(piece.kind);
+        }
+        text.push_str(&self.tail);
+        text
+    }
+
+    /// How many bytes it is.
+    pub(super) fn bytes(&self) -> usize {
+        self.render().len()
+    }
+
+    /// Puts a piece before the one at an index.
+    pub(super) fn insert(&mut self, at: usize, mut piece: Piece) {
+        piece.gap = None;
+        if let Some(next) = self.pieces.get_mut(at) {
+            next.gap = None;
+        } else if self.tail.trim_matches(['\n', '\r']).is_empty() {
+            self.tail = "\n".to_owned();
+        }
+        self.pieces.insert(at, piece);
+    }
+
+    /// Takes a piece out.
+    pub(super) fn remove(&mut self, at: usize) -> Piece {
+        if let Some(next) = self.pieces.get_mut(at + 1) {
+            next.gap = None;
+        }
+        self.pieces.remove(at)
+    }
+
+    /// The title: the first heading, or the last name of the path.
+    pub(super) fn title(&self, path: &str) -> String {
+        let own = self.pieces.iter().filter(|piece| matches!(piece.role, Role::Title | Role::Body));
+        let first = own.take(1).find_map(Piece::heading).filter(|words| !words.is_empty());
+        first.map_or_else(|| title_of(path), str::to_owned)
+    }
+
+    /// All of the note's own content.
+    pub(super) fn own_text(&self) -> String {
+        let own = self.pieces.iter().filter(|piece| matches!(piece.role, Role::Title | Role::Body));
+        own.map(|piece| piece.text.as_str()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Where new content goes: behind all that is the note's own.
+    pub(super) fn body_end(&self) -> usize {
+        let own = |piece: &Piece| matches!(piece.role, Role::Front | Role::Title | Role::Body);
+        self.pieces.iter().rposition(own).map_or(0, |at| at + 1)
+    }
+
+    /// Where what belongs to no section goes: before the first heading of the content.
+    pub(super) fn top_end(&self) -> usize {
+        let heads = |piece: &Piece| {
+            let own = piece.role == Role::Body && piece.kind.level().is_some();
+            own || matches!(piece.role, Role::LinksHead | Role::MetaHead)
+        };
+        let start = usize::from(self.begins_with_heading());
+        let first = self.pieces.iter().skip(start).position(heads).map(|at| at + start);
+        first.unwrap_or_else(|| self.body_end())
+    }
+
+    /// Whether its first piece is a heading of the content, which serves as its title.
+    fn begins_with_heading(&self) -> bool {
+        self.pieces.first().is_some_and(|first| first.role == Role::Body && first.kind.level().is_some())
+    }
+
+    /// Behind the last piece of the section whose heading is at an index, subsections aside.
+    pub(super) fn section_end(&self, heading: usize) -> usize {
+        let outside = |piece: &Piece| piece.role != Role::Body || piece.kind.level().is_some();
+        let rest = self.pieces[heading + 1..].iter().position(outside);
+        rest.map_or(self.pieces.len(), |count| heading + 1 + count)
+    }
+
+    /// The lines of its list of links: piece, path, description.
+    pub(super) fn links(&self) -> Vec<(usize, String, String)> {
+        let of = |(at, piece): (usize, &Piece)| {
+            let (link, told) = listed(&piece.text).filter(|_| piece.role == Role::Link)?;
+            Some((at, link.target.to_owned(), told.to_owned()))
+        };
+        self.pieces.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Every link of the note with a label: the description of a listed one, the alias of another.
+    pub(super) fn edges(&self) -> Vec<(String, String)> {
+        let mut edges = Vec::new();
+        for piece in self.pieces.iter().filter(|piece| piece.kind != BlockKind::Code) {
+            let told = listed(&piece.text).filter(|_| piece.role == Role::Link);
+            if let Some((link, told)) = told {
+                edges.push((link.target.to_owned(), told.to_owned()));
+                continue;
+            }
+            let inside = links_in(&piece.text).into_iter().filter(|link| !link.target.is_empty());
+            edges.extend(inside.map(|link| (link.target.to_owned(), link.alias.unwrap_or("").to_owned())));
+        }
+        edges
+    }
+
+    /// Lists a note, or describes it anew.
+    pub(super) fn list_link(&mut self, path: &str, description: &str) {
+        let line = listing(path, description);
+        if let Some((at, ..)) = self.links().into_iter().find(|(_, own, _)| own == path) {
+            if !description.is_empty() {
+                self.pieces[at].text = line;
+            }
+            return;
+        }
+        self.add_link(Piece::added(line, Role::Link));
+    }
+
+    /// Puts a line at the end of the list of links, which is made if it is missing.
+    pub(super) fn add_link(&mut self, piece: Piece) {
+        let listed = |piece: &Piece| matches!(piece.role, Role::LinksHead | Role::Link);
+        let at = match self.pieces.iter().rposition(listed) {
+            Some(last) => last + 1,
+            None => {
+                let meta = self.pieces.iter().position(|piece| piece.role == Role::MetaHead);
+                let at = meta.unwrap_or(self.pieces.len());
+                self.insert(at, Piece::added("## Links", Role::LinksHead));
+                at + 1
+            }
+        };
+        self.insert(at, piece);
+    }
+
+    /// Takes `## Links` away once nothing is under it.
+    pub(super) fn drop_empty_links(&mut self) {
+        let listed = |piece: &Piece| matches!(piece.role, Role::Link | Role::Aside);
+        if !self.pieces.iter().any(listed)
+            && let Some(at) = self.pieces.iter().position(|piece| piece.role == Role::LinksHead)
+        {
+            self.remove(at);
+        }
+    }
+
+    /// A line of the metadata.
+    pub(super) fn meta(&self, key: &str) -> Option<&str> {
+        let lines = self.pieces.iter().find(|piece| piece.role == Role::Meta)?.text.lines();
+        lines
+            .filter_map(|line| line.split_once(':'))
+            .find(|(own, _)| own.trim() == key)
+            .map(|(_, value)| value.trim())
+    }
+
+    /// Sets a line of the metadata; the other lines stay as they are.
+    pub(super) fn set_meta(&mut self, key: &str, value: &str) {
+        let line = format!("{key}: {value}");
+        if let Some(meta) = self.pieces.iter_mut().find(|piece| piece.role == Role::Meta) {
+            let mut lines: Vec<&str> = meta.text.split('\n').collect();
+            let own =
+                lines.iter().position(|old| old.split_once(':').is_some_and(|(own, _)| own.trim() == key));
+            match own {
+                Some(at) => lines[at] = &line,
+                None => lines.push(&line),
+            }
+            meta.text = lines.join("\n");
+            return;
+        }
+        let head = self.pieces.iter().position(|piece| piece.role == Role::MetaHead);
+        let at = head.unwrap_or_else(|| {
+            self.insert(self.pieces.len(), Piece::added("## Metadata", Role::MetaHead));
+            self.pieces.len() - 1
+        });
+        self.insert(at + 1, Piece::added(line, Role::Meta));
+    }
+
+    /// Writes down when the note was changed, and how large it is.
+    pub(super) fn stamp(&mut self, now: Timestamp) {
+        self.set_meta(LAST_UPDATED, &format!("{now:.0}"));
+        self.set_meta(SIZE_BYTES, "0");
+        // The number is part of the size.
+        for _ in 0..4 {
+            let bytes = self.bytes().to_string();
+            if self.meta(SIZE_BYTES) == Some(bytes.as_str()) {
+                break;
+            }
+            self.set_meta(SIZE_BYTES, &bytes);
+        }
+    }
+
+    /// The note as an agent sees it: what may be moved, numbered.
+    pub(super) fn view(&self, path: &str) -> NoteView {
+        let block = |(number, piece): (usize, &Piece)| Numbered {
+            number,
+            level: piece.kind.level().unwrap_or(0),
+            text: piece.text.clone(),
+        };
+        let own = self.pieces.iter().enumerate().filter(|(_, piece)| piece.role == Role::Body);
+        NoteView {
+            path: path.to_owned(),
+            title: self.title(path),
+            blocks: own.map(block).collect(),
+            links: self.link_lines(),
+        }
+    }
+
+    /// The list of links as an agent sees it.
+    pub(super) fn link_lines(&self) -> Vec<LinkLine> {
+        let line = |(number, path, description)| LinkLine { number, path, description };
+        self.links().into_iter().map(line).collect()
+    }
+
+    /// Whether the text reads back as what was meant: the same links and the same metadata.
+    pub(super) fn reads_back(&self) -> bool {
+        let again = Page::parse(&self.render());
+        let meta =
+            |page: &Page| page.pieces.iter().find(|piece| piece.role == Role::Meta).map(|p| p.text.clone());
+        let paths =
+            |page: &Page| page.links().into_iter().map(|(_, path, told)| (path, told)).collect::<Vec<_>>();
+        paths(self) == paths(&again) && meta(self) == meta(&again)
+    }
+}
+
+/// Whether a block is lines of metadata, at least one of them ours.
+fn is_metadata(text: &str) -> bool {
+    let known = [LAST_UPDATED, SIZE_BYTES, SPLIT_FROM, TITLE_ADDED];
+    let mut keys = text.lines().filter_map(|line| line.split_once(':')).map(|(key, _)| key.trim());
+    keys.any(|key| known.contains(&key))
+}

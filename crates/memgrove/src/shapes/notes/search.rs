@@ -1,0 +1,371 @@
+//! Searching by walking from note to note, the most promising link first: excerpt here, follow
+//! links, or both. No note is visited twice, so circles are harmless.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::page::{Page, Piece, Role};
+use super::paths::{ROOT, note_at, resolved};
+use super::survey::Known;
+use crate::agent::rules::Rules;
+use crate::agent::{Agent, Follow, FollowAsk, NoteView, SUPERSEDED};
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::store::Store;
+use crate::text::words;
+
+/// The longest excerpt, in characters.
+const EXCERPT_CHARS_MAX: usize = 400;
+/// How many notes a search visits unless it is told otherwise.
+pub const NOTES_MAX: usize = 5_000;
+/// How many notes a model is asked about in one search.
+const ASKED_MAX: usize = 12;
+/// How much a heading, a title or a path that names a word counts, beside the block itself.
+const CONTEXT_WEIGHT: f64 = 0.4;
+/// What is left of the relevance of a fact that another has replaced.
+const SUPERSEDED_WEIGHT: f64 = 0.6;
+
+/// What a search gives back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchResult {
+    /// The note.
+    pub path: String,
+    /// The part of it that answers.
+    pub excerpt: String,
+    /// How well, from 0 to 1.
+    pub relevance_score: f64,
+    /// Where it is among the notes, and under which heading.
+    pub context: String,
+}
+
+/// How a search goes about.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// What is looked for.
+    pub query: String,
+    /// At most so many results.
+    pub max_results: usize,
+    /// Visits at most so many notes.
+    pub notes_max: usize,
+    /// Reads at most so many bytes.
+    pub bytes_max: Option<usize>,
+}
+
+impl Search {
+    /// A search for everything that answers, ten at most.
+    pub fn new(query: impl Into<String>) -> Self {
+        Search { query: query.into(), max_results: 10, notes_max: NOTES_MAX, bytes_max: None }
+    }
+}
+
+/// What a search found, and what it cost.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Searched {
+    /// The best first.
+    pub results: Vec<SearchResult>,
+    /// How many notes were visited.
+    pub visited: usize,
+    /// How many bytes were read.
+    pub bytes_read: usize,
+    /// Whether notes were left unread because a bound was reached.
+    pub bounded: bool,
+}
+
+/// Knows which notes hold a word of a query, so that a search need not visit the others. The
+/// answers are the same with and without: one that leaves out a note that holds a word is wrong.
+pub trait Accelerator: Send + Sync {
+    /// The paths of all notes that hold a word of the query in their path or text; `None` if that
+    /// is not known at present.
+    ///
+    /// # Errors
+    /// As the index says. The search then walks.
+    fn holders(&self, query: &str) -> Result<Option<Vec<String>>>;
+}
+
+/// A note that is to be visited.
+#[derive(Debug, PartialEq, Eq)]
+struct Lead {
+    promise: u32,
+    /// What was found first is visited first, among equals.
+    order: std::cmp::Reverse<usize>,
+    path: String,
+    trail: Vec<String>,
+}
+
+impl Ord for Lead {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.promise, self.order).cmp(&(other.promise, other.order))
+    }
+}
+
+impl PartialOrd for Lead {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A block with words of the query.
+struct Found {
+    path: String,
+    excerpt: String,
+    context: String,
+    /// How much of each word it has.
+    met: Vec<f64>,
+    cited: bool,
+    superseded: bool,
+}
+
+/// A search under way.
+pub(super) struct Walk<'a> {
+    store: &'a Store,
+    root: &'a Locator,
+    agent: &'a dyn Agent,
+    search: &'a Search,
+    asked: Vec<String>,
+    leads: BinaryHeap<Lead>,
+    known: HashSet<String>,
+    holders: Option<HashSet<String>>,
+    known_notes: Known,
+    /// How telling each word is.
+    rarity: Vec<f64>,
+    found: Vec<Found>,
+    searched: Searched,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        root: &'a Locator,
+        agent: &'a dyn Agent,
+        search: &'a Search,
+        holders: Option<Vec<String>>,
+        known_notes: Known,
+    ) -> Self {
+        let asked = words::asked(&search.query);
+        let rare = |stem: &String| {
+            let (holders, all) = known_notes.holders(stem);
+            (1.0 + (all + 1) as f64 / (holders + 1) as f64).ln()
+        };
+        let rarity = asked.iter().map(rare).collect();
+        let mut walk = Walk {
+            store,
+            root,
+            agent,
+            search,
+            asked,
+            leads: BinaryHeap::new(),
+            known: HashSet::new(),
+            holders: holders.map(|paths| paths.into_iter().collect()),
+            known_notes,
+            rarity,
+            found: Vec::new(),
+            searched: Searched::default(),
+        };
+        walk.lead(ROOT, 1_000, &[]);
+        walk
+    }
+
+    /// How promising a note is by what is known of its words: from 0 to 1000.
+    fn foreseen(&self, path: &str) -> Option<u32> {
+        let whole: f64 = self.rarity.iter().sum();
+        let mut met = 0.0;
+        for (stem, rare) in self.asked.iter().zip(&self.rarity) {
+            met += if self.known_notes.may_hold(path, stem)? { *rare } else { 0.0 };
+        }
+        Some((met / whole.max(f64::MIN_POSITIVE) * 1000.0) as u32)
+    }
+
+    fn lead(&mut self, target: &str, promise: u32, trail: &[String]) {
+        let Some(path) = resolved(target, &self.known_notes.paths).map(str::to_owned) else { return };
+        let path = path.as_str();
+        if self.known.insert(path.to_owned()) {
+            let promise = self.foreseen(path).unwrap_or(promise);
+            let order = std::cmp::Reverse(self.known.len());
+            self.leads.push(Lead { promise, order, path: path.to_owned(), trail: trail.to_vec() });
+        }
+    }
+
+    /// Walks until nothing is left to visit or a bound is reached. Notes that no link leads to come
+    /// last.
+    pub(super) fn run(mut self) -> Result<Searched> {
+        let mut others = Some(self.known_notes.paths.clone());
+        loop {
+            let Some(lead) = self.leads.pop() else {
+                let Some(rest) = others.take() else { break };
+                if self.searched.bounded {
+                    break;
+                }
+                for path in rest {
+                    self.lead(&path, 0, &["(no link leads here)".to_owned()]);
+                }
+                continue;
+            };
+            if self.searched.visited >= self.search.notes_max {
+                self.searched.bounded = true;
+                break;
+            }
+            self.visit(lead)?;
+        }
+        Ok(self.ranked())
+    }
+
+    fn visit(&mut self, lead: Lead) -> Result<()> {
+        // A note without any word of the question is passed through unread: where it leads is known.
+        let empty = match &self.holders {
+            Some(holders) => !holders.contains(&lead.path),
+            None => self.foreseen(&lead.path) == Some(0),
+        };
+        let asked = self.agent.name() != Rules.name();
+        if empty
+            && !asked
+            && let Some(links) = self.known_notes.links(&lead.path)
+        {
+            let trail: Vec<String> = lead.trail.into_iter().chain([lead.path]).collect();
+            links.iter().for_each(|target| self.lead(target, 0, &trail));
+            return Ok(());
+        }
+        let at = match note_at(self.root, &lead.path) {
+            Ok(at) => at,
+            Err(_) => return Ok(()),
+        };
+        if let Some(most) = self.search.bytes_max {
+            let size = self.store.info_optional(&at)?.map_or(0, |info| info.size as usize);
+            if self.searched.bytes_read + size > most && self.searched.visited > 0 {
+                self.searched.bounded = true;
+                return Ok(());
+            }
+        }
+        let Some(content) = self.store.read_optional(&at)? else { return Ok(()) };
+        self.searched.visited += 1;
+        self.searched.bytes_read += content.bytes.len();
+        let page = Page::parse(&String::from_utf8_lossy(&content.bytes));
+        let mut trail = lead.trail;
+        trail.push(lead.path.clone());
+        let follow = self.decide(&page, &lead.path)?;
+        self.excerpts(&page, &lead.path, &trail, &follow);
+        let links: HashMap<usize, String> =
+            page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
+        for promise in &follow.links {
+            if let Some(path) = links.get(&promise.link) {
+                self.lead(path, u32::from(promise.percent) * 10, &trail);
+            }
+        }
+        // What the agent does not name is followed last, and links in the text too.
+        for (target, _) in page.edges() {
+            self.lead(&target, 0, &trail);
+        }
+        Ok(())
+    }
+
+    /// Asks the agent about a note; the rules where it has no answer, and once it was asked enough.
+    fn decide(&self, page: &Page, path: &str) -> Result<Follow> {
+        let ask = || FollowAsk { query: self.search.query.clone(), note: page.view(path) };
+        let rules = Rules;
+        if self.agent.name() == rules.name() || self.searched.visited > ASKED_MAX {
+            let note = NoteView { links: page.link_lines(), ..NoteView::default() };
+            return Ok(rules.follow(&FollowAsk { query: self.search.query.clone(), note })?.plan);
+        }
+        match self.agent.follow(&ask()) {
+            Ok(advice) => Ok(advice.plan),
+            Err(_) => Ok(rules.follow(&ask())?.plan),
+        }
+    }
+
+    fn excerpts(&mut self, page: &Page, path: &str, trail: &[String], follow: &Follow) {
+        let title = page.title(path);
+        let around = format!("{path} {title}");
+        let mut headings: Vec<(u8, &str)> = Vec::new();
+        for (number, piece) in page.pieces.iter().enumerate() {
+            if !matches!(piece.role, Role::Body | Role::Title | Role::Aside) {
+                continue;
+            }
+            let heading = piece.kind.level().zip(piece.heading());
+            if let Some((level, _)) = heading {
+                headings.retain(|(above, _)| *above < level);
+            }
+            let cited = follow.excerpts.contains(&number) && self.agent.name() != Rules.name();
+            let mut met = vec![0.0; self.asked.len()];
+            self.meet(&piece.text, 1.0, &mut met);
+            if cited || met.iter().any(|met| *met > 0.0) {
+                let told: Vec<&str> = headings.iter().map(|(_, words)| *words).collect();
+                self.meet(&format!("{around} {}", told.join(" ")), CONTEXT_WEIGHT, &mut met);
+                let under: Vec<&str> = told.into_iter().filter(|words| *words != title).collect();
+                let next =
+                    page.pieces.get(number + 1).filter(|next| heading.is_some() && next.role == Role::Body);
+                self.found.push(found(piece, next, path, trail, &under, met, cited));
+            }
+            headings.extend(heading);
+        }
+    }
+
+    /// Notes how much of each word a text has: all of it, or some if it only surrounds a block.
+    fn meet(&self, text: &str, weight: f64, met: &mut [f64]) {
+        words::each_word(text, |word| {
+            if let Some(at) = self.asked.iter().position(|asked| asked == word) {
+                met[at] = f64::max(met[at], weight);
+            }
+        });
+    }
+
+    /// The best results. A word that few blocks have counts more; what is not visited is not counted,
+    /// so it makes no difference whether notes without any word of the query were.
+    fn ranked(self) -> Searched {
+        let Walk { found, asked, search, mut searched, .. } = self;
+        let holders = |at: usize| found.iter().filter(|found| found.met[at] >= 1.0).count();
+        let weights: Vec<f64> = (0..asked.len()).map(|at| 1.0 / (1.0 + holders(at) as f64).sqrt()).collect();
+        let whole: f64 = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let score = |found: &Found| {
+            let met: f64 = found.met.iter().zip(&weights).map(|(met, weight)| met * weight).sum();
+            let plain = met / whole;
+            let cited = if found.cited { plain.mul_add(0.5, 0.5) } else { plain };
+            let held = if found.superseded { SUPERSEDED_WEIGHT } else { 1.0 };
+            // A long block has more words of any query.
+            let long = 1.0 + (found.excerpt.len() as f64 / 600.0).min(1.0) * 0.1;
+            (cited * held / long).clamp(0.0, 1.0)
+        };
+        let mut scored: Vec<(f64, usize)> =
+            found.iter().enumerate().map(|(at, found)| (score(found), at)).collect();
+        scored.sort_by(|one, two| {
+            two.0
+                .total_cmp(&one.0)
+                .then_with(|| (&found[one.1].path, one.1).cmp(&(&found[two.1].path, two.1)))
+        });
+        scored.truncate(search.max_results);
+        searched.results = scored
+            .into_iter()
+            .map(|(score, at)| SearchResult {
+                path: found[at].path.clone(),
+                excerpt: found[at].excerpt.clone(),
+                relevance_score: (score * 1000.0).round() / 1000.0,
+                context: found[at].context.clone(),
+            })
+            .collect();
+        searched
+    }
+}
+
+/// A piece that answers; a heading with what follows it.
+fn found(
+    piece: &Piece,
+    next: Option<&Piece>,
+    path: &str,
+    trail: &[String],
+    under: &[&str],
+    met: Vec<f64>,
+    cited: bool,
+) -> Found {
+    let text = next.map_or_else(|| piece.text.clone(), |next| format!("{}\n{}", piece.text, next.text));
+    let excerpt = match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    let way = trail.join(" > ");
+    let context = match under.is_empty() {
+        true => way,
+        false => format!("{way}, under “{}”", under.join(" / ")),
+    };
+    let superseded = piece.text.contains(SUPERSEDED);
+    Found { path: path.to_owned(), excerpt, context, met, cited, superseded }
+}

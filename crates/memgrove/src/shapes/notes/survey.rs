@@ -1,0 +1,263 @@
+//! All notes at a glance: sizes, titles, and what leads where. Known again from
+//! `.metadata/graph.json` where nothing has changed since, so a look at a thousand notes reads few.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::page::{LAST_UPDATED, Page, SPLIT_FROM};
+use super::paths::{METADATA, ROOT, path_of, resolved};
+use super::signature::Signature;
+use crate::backend::{Edit, Expect, FileKind};
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::memory::Plan;
+use crate::store::Store;
+
+/// The file of the graph, beside the notes.
+const GRAPH: &str = "graph.json";
+
+/// One note, as the list of all notes shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteInfo {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// When it was last changed, by its own word or else by its file.
+    pub last_updated: String,
+    /// The notes that it leads to.
+    pub links_to: Vec<String>,
+    /// The notes that lead to it.
+    pub linked_from: Vec<String>,
+}
+
+/// The graph of all notes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Graph {
+    /// The notes.
+    pub nodes: Vec<Node>,
+    /// What leads where.
+    pub edges: Vec<Edge>,
+}
+
+/// A note in the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its path.
+    pub id: String,
+    /// Its size.
+    pub size: u64,
+    /// Its title.
+    pub label: String,
+}
+
+/// A link in the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Where it stands.
+    pub from: String,
+    /// Where it leads.
+    pub to: String,
+    /// What is said of it.
+    pub label: String,
+}
+
+/// A note whose split-off notes have stayed small.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The note.
+    pub path: String,
+    /// The notes that could be merged back into it.
+    pub children: Vec<String>,
+}
+
+/// What is kept of a note between two looks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Seen {
+    size: u64,
+    stamp: u64,
+    title: String,
+    updated: Option<String>,
+    split_from: Option<String>,
+    /// Targets as they are written, with their labels.
+    links: Vec<(String, String)>,
+    /// The words that may be in it.
+    #[serde(default)]
+    words: Signature,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Cache {
+    #[serde(flatten)]
+    graph: Graph,
+    /// What the graph was made of, so that only what has changed is read again.
+    #[serde(default)]
+    seen: BTreeMap<String, Seen>,
+}
+
+/// All notes at a glance.
+pub(super) struct Survey {
+    notes: BTreeMap<String, Seen>,
+    dates: HashMap<String, String>,
+}
+
+impl Survey {
+    /// Looks at all notes beneath a folder.
+    pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
+        let mut known = cached(store, root)?.seen;
+        let (mut notes, mut dates) = (BTreeMap::new(), HashMap::new());
+        for info in store.list_all(root)? {
+            let Some(path) = path_of(root, &info.locator).filter(|_| info.kind == FileKind::File) else {
+                continue;
+            };
+            dates.insert(path.clone(), format!("{:.0}", info.mtime));
+            let same = |seen: &Seen| seen.size == info.size && seen.stamp == info.stamp;
+            let seen = match known.remove(&path).filter(same) {
+                Some(seen) => seen,
+                None => {
+                    let Some(content) = store.read_optional(&info.locator)? else { continue };
+                    let text = String::from_utf8_lossy(&content.bytes);
+                    let page = Page::parse(&text);
+                    Seen {
+                        words: Signature::of(&format!("{path} {text}")),
+                        size: content.bytes.len() as u64,
+                        stamp: info.stamp,
+                        title: page.title(&path),
+                        updated: page.meta(LAST_UPDATED).map(str::to_owned),
+                        split_from: page.meta(SPLIT_FROM).map(str::to_owned),
+                        links: page.edges(),
+                    }
+                }
+            };
+            notes.insert(path, seen);
+        }
+        Ok(Survey { notes, dates })
+    }
+
+    /// The graph: every link that leads to a note, each once.
+    pub(super) fn graph(&self) -> Graph {
+        let paths: Vec<String> = self.notes.keys().cloned().collect();
+        let label =
+            |path: &str, seen: &Seen| if path == ROOT { "Root".to_owned() } else { seen.title.clone() };
+        let nodes = self.notes.iter().map(|(path, seen)| Node {
+            id: path.clone(),
+            size: seen.size,
+            label: label(path, seen),
+        });
+        let mut edges: Vec<Edge> = Vec::new();
+        for (path, seen) in &self.notes {
+            let first = edges.len();
+            for (target, label) in &seen.links {
+                let Some(to) = resolved(target, &paths).filter(|to| to != path) else { continue };
+                match edges[first..].iter_mut().find(|edge| edge.to == to) {
+                    Some(edge) if edge.label.is_empty() => edge.label.clone_from(label),
+                    Some(_) => {}
+                    None => edges.push(Edge { from: path.clone(), to: to.to_owned(), label: label.clone() }),
+                }
+            }
+        }
+        Graph { nodes: nodes.collect(), edges }
+    }
+
+    /// The list of all notes.
+    pub(super) fn list(&self) -> Vec<NoteInfo> {
+        let graph = self.graph();
+        let mut to: HashMap<&str, Vec<String>> = HashMap::new();
+        let mut from: HashMap<&str, Vec<String>> = HashMap::new();
+        for edge in &graph.edges {
+            to.entry(&edge.from).or_default().push(edge.to.clone());
+            from.entry(&edge.to).or_default().push(edge.from.clone());
+        }
+        let info = |(path, seen): (&String, &Seen)| NoteInfo {
+            path: path.clone(),
+            size_bytes: seen.size,
+            last_updated: seen.updated.clone().or_else(|| self.dates.get(path).cloned()).unwrap_or_default(),
+            links_to: to.get(path.as_str()).cloned().unwrap_or_default(),
+            linked_from: from.get(path.as_str()).cloned().unwrap_or_default(),
+        };
+        self.notes.iter().map(info).collect()
+    }
+
+    /// Notes whose split-off notes together with them would fill less than half of one.
+    pub(super) fn proposals(&self, bytes_max: usize) -> Vec<Proposal> {
+        let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (path, seen) in &self.notes {
+            if let Some(from) = seen.split_from.as_deref() {
+                children.entry(from).or_default().push(path);
+            }
+        }
+        let size = |path: &str| self.notes.get(path).map_or(0, |seen| seen.size as usize);
+        let mut found = Vec::new();
+        for (path, below) in &children {
+            let leaves = below.iter().all(|child| !children.contains_key(child));
+            let all = size(path) + below.iter().map(|child| size(child)).sum::<usize>();
+            if leaves && self.notes.contains_key(*path) && all * 2 <= bytes_max {
+                let children = below.iter().map(|child| (*child).to_owned()).collect();
+                found.push(Proposal { path: (*path).to_owned(), children });
+            }
+        }
+        found
+    }
+
+    /// The paths of all notes.
+    pub(super) fn paths(&self) -> Vec<String> {
+        self.notes.keys().cloned().collect()
+    }
+
+    /// The edit that brings `.metadata/graph.json` up to date, if it is not.
+    pub(super) fn kept(self, store: &Store, root: &Locator) -> Result<Plan<()>> {
+        let graph = self.graph();
+        if cached(store, root)?.graph == graph {
+            return Ok(Plan { edits: Vec::new(), outcome: () });
+        }
+        let cache = Cache { graph, seen: self.notes };
+        let text = serde_json::to_string(&cache).unwrap_or_default() + "\n";
+        let at = root.child(METADATA)?.child(GRAPH)?;
+        let edits = vec![Edit::Write { at, bytes: text.into_bytes(), expect: Expect::Any }];
+        Ok(Plan { edits, outcome: () })
+    }
+}
+
+/// What is known of notes without reading them: only of those that have not changed since.
+pub(super) struct Known {
+    /// The paths of all notes.
+    pub(super) paths: Vec<String>,
+    unchanged: BTreeMap<String, Seen>,
+}
+
+impl Known {
+    /// What `.metadata/graph.json` still knows.
+    pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
+        let mut unchanged = cached(store, root)?.seen;
+        let infos = store.list_all(root)?;
+        let files = infos.iter().filter(|info| info.kind == FileKind::File);
+        let there: BTreeMap<String, (u64, u64)> =
+            files.filter_map(|info| Some((path_of(root, &info.locator)?, (info.size, info.stamp)))).collect();
+        unchanged.retain(|path, seen| there.get(path) == Some(&(seen.size, seen.stamp)));
+        Ok(Known { paths: there.into_keys().collect(), unchanged })
+    }
+
+    /// Whether a word may be in a note; `None` if that is not known.
+    pub(super) fn may_hold(&self, path: &str, stem: &str) -> Option<bool> {
+        self.unchanged.get(path).map(|seen| seen.words.may_hold(stem))
+    }
+
+    /// Where a note leads; `None` if that is not known.
+    pub(super) fn links(&self, path: &str) -> Option<Vec<String>> {
+        self.unchanged.get(path).map(|seen| seen.links.iter().map(|(target, _)| target.clone()).collect())
+    }
+
+    /// In how many of the known notes a word may be, and how many there are.
+    pub(super) fn holders(&self, stem: &str) -> (usize, usize) {
+        let holders = self.unchanged.values().filter(|seen| seen.words.may_hold(stem)).count();
+        (holders, self.unchanged.len())
+    }
+}
+
+/// The graph as it was kept; empty if it is missing or damaged, for it is only derived.
+fn cached(store: &Store, root: &Locator) -> Result<Cache> {
+    let at = root.child(METADATA)?.child(GRAPH)?;
+    let content = store.read_optional(&at)?;
+    Ok(content.and_then(|content| serde_json::from_slice(&content.bytes).ok()).unwrap_or_default())
+}
