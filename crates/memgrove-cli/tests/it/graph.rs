@@ -83,7 +83,12 @@ fn through_servers(rounds: usize) {
                     let mut mcp = Connection::new(sandbox, &["--tools", "graph"]);
                     let mut call = |name: &str, arguments: Value| {
                         let done = mcp.call(name, arguments);
-                        assert_eq!(done["isError"], false, "{name}: {done}");
+                        let past = if done["isError"] == true {
+                            sandbox.run(&["history", "--limit", "40"]).out
+                        } else {
+                            String::new()
+                        };
+                        assert_eq!(done["isError"], false, "{name}: {done}\n{past}");
                         done["content"][0]["text"].as_str().expect("text").to_owned()
                     };
                     let (mut nodes, mut connections) = (Vec::new(), Vec::new());

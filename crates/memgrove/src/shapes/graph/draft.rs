@@ -51,6 +51,8 @@ pub(super) struct Draft<'a> {
     desk: Desk<'a>,
     pub(super) ontology: Option<Arc<Ontology>>,
     fresh: bool,
+    /// How long the tail was when planning began.
+    tail_bytes: u64,
     files: BTreeMap<Locator, File>,
     /// Files that will not stay as they are.
     changed: BTreeSet<Locator>,
@@ -71,7 +73,8 @@ impl<'a> Draft<'a> {
         let seen = Glance::of(desk.store, desk.layout)?;
         let ontology = desk.shelf.ontology(desk.store, desk.layout, &seen)?;
         let fresh = !seen.has(REGISTRY) && is_fresh(desk.store, desk.layout, &seen)?;
-        Ok(Draft { ontology, fresh, ..Draft::reading(desk) })
+        let tail_bytes = seen.size(TAIL);
+        Ok(Draft { ontology, fresh, tail_bytes, ..Draft::reading(desk) })
     }
 
     /// A draft that only reads.
@@ -80,6 +83,7 @@ impl<'a> Draft<'a> {
             desk,
             ontology: None,
             fresh: false,
+            tail_bytes: 0,
             files: BTreeMap::new(),
             changed: BTreeSet::new(),
             held: BTreeMap::new(),
@@ -269,6 +273,7 @@ impl<'a> Draft<'a> {
             (true, None) => Expect::Absent,
             (true, Some(version)) => Expect::At(version.clone()),
         };
+        shelf.numbers_upto = Some(self.tail_bytes + self.lines.len() as u64);
         edits.push(Edit::Append { at: layout.system(TAIL)?, bytes: self.lines.into_bytes(), expect });
         Ok(Plan { edits, outcome })
     }

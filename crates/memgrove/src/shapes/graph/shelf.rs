@@ -75,6 +75,8 @@ pub(super) struct Shelf {
     ontology: Option<(Glance, Arc<Ontology>)>,
     /// The highest numbers that are known without reading the registry.
     numbers: Option<Numbers>,
+    /// How long the tail is if nobody else has added to it since the numbers were read.
+    pub(super) numbers_upto: Option<u64>,
 }
 
 impl Shelf {

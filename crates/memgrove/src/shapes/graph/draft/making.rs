@@ -84,11 +84,13 @@ impl Draft<'_> {
     /// those who race do not meet again.
     pub(super) fn fresh_id(&mut self, prefix: &str) -> Result<String> {
         let desk = &mut self.desk;
-        let again = desk.attempt > 0 && self.lines.is_empty();
+        // Whoever else has added to the tail may have taken numbers, and given some up.
+        let late = desk.attempt > 0 && self.lines.is_empty();
+        let again = late || (self.lines.is_empty() && desk.shelf.numbers_upto != Some(self.tail_bytes));
         let random = desk.ids.random();
         let replicated = desk.store.capabilities().sync.then_some(random);
         let numbers = desk.shelf.numbers(desk.store, desk.layout, again)?;
-        let reach = if again { 8_u64 << desk.attempt.min(16) } else { 1 };
+        let reach = if late { 8_u64 << desk.attempt.min(16) } else { 1 };
         let step = u64::from(u32::from_le_bytes([random[12], random[13], random[14], random[15]])) % reach;
         let id = id::spelled(prefix, numbers.next(prefix) + step, replicated);
         numbers.note(&id);
