@@ -150,6 +150,8 @@ fn group_of(group: &'static str) -> Command {
         "entity" => "Work on entities: people, projects, lessons, and how they are related",
         "import" => "Take over memories from elsewhere",
         "export" => "Hand memories on to something else",
+        "eval" => "Measure how well memories are found",
+        "index" => "Look after the index that searches use",
         _ => "",
     };
     Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)

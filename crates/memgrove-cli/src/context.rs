@@ -10,13 +10,13 @@ use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::records::Records;
-use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
+use memgrove::{Error, Index, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{Environment, How, Place, STORE_FOLDER};
-use crate::mounts;
 use crate::settings::{self, Made, Settings};
+use crate::{mounts, searching};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 const FILES: &str = "files";
@@ -44,6 +44,7 @@ struct Shared {
     opened: OnceLock<Memory>,
     records: OnceLock<Arc<Records>>,
     knowledge: OnceLock<Knowledge>,
+    index: OnceLock<Arc<Index>>,
 }
 
 /// Which store a context opens.
@@ -99,6 +100,7 @@ impl Context {
             opened: OnceLock::new(),
             records: OnceLock::new(),
             knowledge: OnceLock::new(),
+            index: OnceLock::new(),
         };
         Ok(Context { shared: Arc::new(shared), actor, input })
     }
@@ -117,6 +119,7 @@ impl Context {
             opened: OnceLock::new(),
             records: OnceLock::new(),
             knowledge: OnceLock::new(),
+            index: OnceLock::new(),
         };
         Ok(Context { shared: Arc::new(shared), ..self.clone() })
     }
@@ -244,6 +247,20 @@ impl Context {
     fn knowledge_over(&self, memory: Memory) -> Result<Knowledge> {
         let root = Locator::new(KNOWLEDGE)?;
         Ok(self.shared.knowledge.get_or_init(|| Knowledge::new(memory, root)).clone())
+    }
+
+    /// The index of the store.
+    pub(crate) fn index(&self) -> Result<Arc<Index>> {
+        if let Some(index) = self.shared.index.get() {
+            return Ok(Arc::clone(index));
+        }
+        let memory = self.reading()?;
+        let index = Arc::new(searching::index(self, memory)?);
+        match self.shared.opened.get() {
+            Some(_) => Ok(Arc::clone(self.shared.index.get_or_init(|| index))),
+            // A store that is not made yet is another one when it is.
+            None => Ok(index),
+        }
     }
 
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.

@@ -2,12 +2,16 @@
 //! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
 
 pub(crate) mod entity;
+pub(crate) mod eval;
 pub(crate) mod file;
+pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod migrate;
 pub(crate) mod past;
 pub(crate) mod read;
+pub(crate) mod recall;
 pub(crate) mod record;
+pub(crate) mod remember;
 pub(crate) mod store;
 pub(crate) mod undo;
 
@@ -44,7 +48,12 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<entity::EntityRole>(),
     entry::<entity::EntityPattern>(),
     entry::<memory::MemoryCommand>(),
+    entry::<remember::Remember>(),
+    entry::<recall::Recall>(),
     entry::<read::Read>(),
+    entry::<remember::Forget>(),
+    entry::<recall::BriefVerb>(),
+    entry::<recall::Similar>(),
     entry::<read::Find>(),
     entry::<record::Add>(),
     entry::<record::AddMany>(),
@@ -64,6 +73,11 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Undo>(),
     entry::<migrate::ImportMcpMemory>(),
     entry::<migrate::ExportMcpMemory>(),
+    entry::<index::Status>(),
+    entry::<index::Rebuild>(),
+    entry::<index::Verify>(),
+    entry::<index::Watch>(),
+    entry::<eval::Retrieval>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];

@@ -17,6 +17,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("text", &["error"]),
     ("memory", &["error", "clock", "locator", "backend", "store"]),
     ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "memory", "vfs"]),
+    ("document", &["clock"]),
+    (
+        "index",
+        &["error", "clock", "locator", "backend", "store", "tier", "vfs", "text", "shapes", "document"],
+    ),
 ];
 
 /// What a module uses of the crate, tests aside.
