@@ -37,6 +37,7 @@ bench: install
 	$(CARGO) bench --workspace --benches
 	$(CARGO) build --release -p memgrove-cli
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
+	$(PYTHON) tests/clients/recall_bench.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.
 torture:

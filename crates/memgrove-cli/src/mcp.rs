@@ -29,8 +29,9 @@ use tools::Toolbox;
 
 /// The longest message that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
-const INSTRUCTIONS: &str = "A memory that outlasts this conversation: files under /memories. Look there before \
-starting work, keep what will matter later, and undo what was wrong. Addresses look like file:/memories/notes.md.";
+const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
+matter later; forget or undo what was wrong. Addresses such as \
+file:/memories/notes.md are what read and forget take.";
 
 /// Serve MCP on standard input and output
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memgrove::backend::Version;
 use memgrove::index::{Options, Place, Source};
-use memgrove::vfs::RealFs;
+use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Error, Index, Memory, Result};
 
 use crate::context::{Context, located};
@@ -24,9 +24,12 @@ pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
     }
     let place = match folder(cx)? {
         Some(folder) => {
-            let made =
-                RealFs::create_root(&folder).map_err(|error| Error::from_io(error, folder.display()))?;
-            Place::Folder(Arc::new(made), located(&folder)?)
+            let location = located(&folder)?;
+            let opener = move || -> Result<Arc<dyn Vfs>> {
+                let opened = RealFs::create_root(&folder);
+                Ok(Arc::new(opened.map_err(|error| Error::from_io(error, folder.display()))?))
+            };
+            Place::Folder(Arc::new(opener), location)
         }
         // Without a home, what is learnt of the files lasts as long as the process.
         None => Place::Ram,

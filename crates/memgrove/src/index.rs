@@ -38,13 +38,13 @@ use rusqlite::Connection;
 use crate::clock::Clock;
 use crate::document::Document;
 use crate::error::{Error, Kind, Result};
-use crate::vfs::Vfs;
 use analysis::Analysis;
 use database::{Database, Home, meant};
 use embedding::DIMENSIONS;
 use lookup::Statistics;
 
 pub use brief::Brief;
+pub use database::Opener;
 pub use embedding::{Embedder, Potion};
 pub use hit::Hit;
 pub use keep::{Difference, Status};
@@ -74,7 +74,7 @@ impl Default for Options {
 /// Where an index is kept.
 pub enum Place {
     /// In a folder of the machine, which the system knows by this name.
-    Folder(Arc<dyn Vfs>, String),
+    Folder(Opener, String),
     /// In this process alone.
     Ram,
 }
@@ -118,8 +118,8 @@ impl Index {
         })?;
         let model = options.embedder.as_ref().map_or("words", |embedder| embedder.name());
         let home = match place {
-            Place::Folder(folder, location) => {
-                Some(Home::new(folder, &location, &format!("{}-{model}", analysis.language())))
+            Place::Folder(opener, location) => {
+                Some(Home::new(opener, &location, &format!("{}-{model}", analysis.language())))
             }
             Place::Ram => None,
         };
@@ -140,6 +140,14 @@ impl Index {
     /// As [`Index::sync`].
     pub fn document(&self, address: &str) -> Result<Option<Hit>> {
         self.with(&mut |_, _| (), |state, _| state.by_address(address))
+    }
+
+    /// The document of an address with so many before and after it in its file; none without one.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
+        self.with(&mut |_, _| (), |state, _| state.around(address, count))
     }
 
     /// Does something with an index that is up to date. A damaged one is left for a new one; one

@@ -17,7 +17,7 @@ use crate::vfs::{Rename, Vfs};
 /// The version of the tables below and of how documents are cut and analysed.
 pub(crate) const FORMAT: &str = "mg1";
 /// How long to wait for another process that writes.
-const BUSY_WAIT: Duration = Duration::from_secs(20);
+pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, stamp INTEGER NOT NULL, version TEXT NOT NULL,
@@ -40,10 +40,13 @@ CREATE INDEX IF NOT EXISTS vectors_change ON vectors (change);
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
+/// Opens the folder of an index, and makes it if it is missing: someone may delete it at any time.
+pub type Opener = Arc<dyn Fn() -> Result<Arc<dyn Vfs>> + Send + Sync>;
+
 /// Where generations lie.
 #[derive(Clone)]
 pub(crate) struct Home {
-    folder: Arc<dyn Vfs>,
+    opener: Opener,
     location: String,
     stem: String,
 }
@@ -59,9 +62,13 @@ pub(crate) struct Database {
 
 impl Home {
     /// The generations of one stamp in a folder, which is also known to the system by `location`.
-    pub(crate) fn new(folder: Arc<dyn Vfs>, location: &str, stamp: &str) -> Self {
+    pub(crate) fn new(opener: Opener, location: &str, stamp: &str) -> Self {
         let location = location.trim_end_matches('/').to_owned();
-        Home { folder, location, stem: format!("{FORMAT}-{stamp}") }
+        Home { opener, location, stem: format!("{FORMAT}-{stamp}") }
+    }
+
+    fn folder(&self) -> Result<Arc<dyn Vfs>> {
+        (self.opener)()
     }
 
     /// The file of a generation.
@@ -71,7 +78,7 @@ impl Home {
 
     /// The newest generation that is there; 0 for none.
     pub(crate) fn newest(&self) -> Result<u64> {
-        let names = self.folder.names("", usize::MAX).map_err(|error| self.failed(error))?;
+        let names = self.folder()?.names("", usize::MAX).map_err(|error| self.failed(error))?;
         Ok(names.iter().filter_map(|name| self.generation(name)).max().unwrap_or(0))
     }
 
@@ -95,7 +102,7 @@ impl Home {
     fn open_generation(&self, generation: u64) -> Result<Database> {
         let name = self.file(generation);
         let connection = connected(&format!("{}/{name}", self.location))?;
-        let inode = self.folder.stat(&name).map_err(|error| self.failed(error))?.inode;
+        let inode = self.folder()?.stat(&name).map_err(|error| self.failed(error))?.inode;
         Ok(Database { connection, generation, inode })
     }
 
@@ -113,7 +120,7 @@ impl Home {
         database.connection.close().map_err(|(_, error)| meant(error))?;
         loop {
             let next = self.newest()? + 1;
-            match self.folder.rename(name, &self.file(next), Rename::NoReplace) {
+            match self.folder()?.rename(name, &self.file(next), Rename::NoReplace) {
                 Ok(()) => {
                     self.remove_before(next);
                     return Ok(());
@@ -127,28 +134,31 @@ impl Home {
     /// Whether an open generation is still the newest, and still the file of its name.
     pub(crate) fn is_current(&self, database: &Database) -> Result<bool> {
         let name = self.file(database.generation);
-        let there = self.folder.stat(&name).is_ok_and(|stat| stat.inode == database.inode);
+        let there = self.folder()?.stat(&name).is_ok_and(|stat| stat.inode == database.inode);
         Ok(there && self.newest()? == database.generation)
     }
 
     /// The bytes of the newest generation, its log included.
     pub(crate) fn bytes(&self) -> u64 {
         let name = self.file(self.newest().unwrap_or(0));
-        let size = |name: &str| self.folder.stat(name).map_or(0, |stat| stat.size);
+        let Ok(folder) = self.folder() else { return 0 };
+        let size = |name: &str| folder.stat(name).map_or(0, |stat| stat.size);
         size(&name) + size(&format!("{name}-wal"))
     }
 
     fn remove_before(&self, generation: u64) {
-        let names = self.folder.names("", usize::MAX).unwrap_or_default();
+        let Ok(folder) = self.folder() else { return };
+        let names = folder.names("", usize::MAX).unwrap_or_default();
         let old = |name: &&String| self.generation(name).is_some_and(|number| number < generation);
         names.iter().filter(old).for_each(|name| self.remove(name));
     }
 
     /// Removes a database; whoever has it open keeps it until they look again.
     fn remove(&self, name: &str) {
+        let Ok(folder) = self.folder() else { return };
         for end in ["", "-wal", "-shm"] {
             // What is gone already is as good.
-            let _ = self.folder.remove_file(&format!("{name}{end}"));
+            let _ = folder.remove_file(&format!("{name}{end}"));
         }
     }
 

@@ -56,6 +56,22 @@ impl State {
     }
 }
 
+impl State {
+    /// A document and its neighbours, in the order of their file.
+    pub(super) fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
+        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.grp = d.grp
+                   AND n.ord BETWEEN d.ord - ?2 AND d.ord + ?2 WHERE d.address = ?1 ORDER BY n.ord";
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let count = i64::try_from(count).unwrap_or(i64::MAX / 2);
+        let rows = statement
+            .query_map(rusqlite::params![address, count], |row| row.get::<_, i64>(0))
+            .map_err(meant)?;
+        let ids: Vec<i64> = rows.collect::<Result<_, _>>().map_err(meant)?;
+        let hits = ids.into_iter().map(|id| self.by_id(usize::try_from(id).unwrap_or(0)));
+        Ok(hits.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+}
+
 fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
     let (tags, links): (String, String) = (row.get(5)?, row.get(6)?);
     let date: i64 = row.get(7)?;

@@ -12,9 +12,9 @@ use crate::error::Result;
 /// BM25 as everyone knows it; another `b` would fit one kind of text and fail others.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// What a term in the title, or among the tags, is worth in terms of the text.
-const TITLE: f32 = 2.0;
-const TAG: f32 = 1.5;
+/// What the title and the tags are worth beside the text. They are weighed on their own: a word
+/// that every title has tells nothing there, and still tells much in a text.
+const HEAD: f32 = 1.0;
 /// How many words a prefix stands for at most.
 const PREFIX_TERMS_MAX: i64 = 64;
 /// How far off a word may be spelled: letters, by its length.
@@ -126,27 +126,40 @@ pub(crate) fn lexical(
             entries.sort_by_key(|(id, entry)| (*id, u8::MAX - entry.text));
             entries.dedup_by_key(|(id, _)| *id);
         }
-        let weight = statistics.weight(entries.len());
-        for term in group {
-            found.weights.insert(term.clone(), weight);
-        }
-        for (id, entry) in &entries {
-            let Some(score) = found.scores.get_mut(*id) else { return Err(postings::broken()) };
-            if *score == 0.0 {
-                found.touched.push(*id as u32);
-            }
-            let times =
-                f32::from(entry.text) + TITLE * f32::from(entry.title) + if entry.tag { TAG } else { 0.0 };
-            // Who speaks counts as a word of the text does.
-            let times = if times == 0.0 { 1.0 } else { times };
-            let damped = times + K1 * (1.0 - B + B * entry.length as f32 / average);
-            *score += weight * times * (K1 + 1.0) / damped;
-            if entry.subject {
-                found.subjects.insert(*id);
-            }
-        }
+        found.add(group, &entries, statistics, average)?;
     }
     Ok(found)
+}
+
+impl Lexical {
+    /// Adds what one group of terms is worth to each document that has it.
+    fn add(
+        &mut self,
+        group: &[String],
+        entries: &[(usize, Entry)],
+        statistics: Statistics,
+        average: f32,
+    ) -> Result<()> {
+        let in_text = entries.iter().filter(|(_, entry)| entry.text > 0).count();
+        let in_head = entries.iter().filter(|(_, entry)| entry.heads() > 0).count();
+        let [text_weight, head_weight] = [in_text, in_head].map(|count| statistics.weight(count));
+        let told = if in_text > 0 { text_weight } else { head_weight };
+        self.weights.extend(group.iter().map(|term| (term.clone(), told)));
+        for (id, entry) in entries {
+            let Some(score) = self.scores.get_mut(*id) else { return Err(postings::broken()) };
+            if *score == 0.0 {
+                self.touched.push(*id as u32);
+            }
+            let [text, head] = [f32::from(entry.text), f32::from(entry.heads())];
+            let long = 1.0 - B + B * entry.length as f32 / average;
+            *score += text_weight * text * (K1 + 1.0) / (text + K1 * long);
+            *score += HEAD * head_weight * head * (K1 + 1.0) / (head + K1);
+            if entry.subject {
+                self.subjects.insert(*id);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The likeness of every document's meaning to that of a query.

@@ -24,6 +24,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// How often outside the text: in the title, among the tags, or as the subject alone.
+    pub(crate) fn heads(self) -> u8 {
+        let beside = self.title + u8::from(self.tag);
+        if beside == 0 && self.text == 0 { u8::from(self.subject) } else { beside }
+    }
+
     fn packed(self) -> u8 {
         self.text.min(15) | self.title.min(3) << 4 | u8::from(self.tag) << 6 | u8::from(self.subject) << 7
     }

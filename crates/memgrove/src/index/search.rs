@@ -294,7 +294,7 @@ impl Search<'_> {
         let mut named = self
             .state
             .connection()
-            .prepare_cached("SELECT id FROM docs WHERE name = ?1 LIMIT 4")
+            .prepare_cached("SELECT id FROM docs WHERE name = ?1 AND name <> '' LIMIT 4")
             .map_err(meant)?;
         for at in order {
             let from = &candidates[at];

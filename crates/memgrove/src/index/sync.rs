@@ -2,10 +2,11 @@
 //! seam alone. Nothing is trusted that a listing does not show.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use rusqlite::TransactionBehavior;
 
-use super::database::{Database, meant};
+use super::database::{BUSY_WAIT, Database, meant};
 use super::write::{FileRow, Writer};
 use super::{Index, Progress, extract};
 use crate::backend::{Depth, FileKind, Info, Version};
@@ -70,7 +71,8 @@ impl Index {
         seen: &mut HashMap<String, Seen>,
         progress: Progress<'_>,
     ) -> Result<Synced> {
-        let work = self.work(seen)?;
+        let mut work = self.work(seen)?;
+        let sound = self.sift(&mut work.stale, seen);
         let mut synced = Synced { unreadable: work.unreadable, ..Synced::default() };
         let total = work.stale.len();
         let mut left = work.stale.into_iter().peekable();
@@ -102,7 +104,28 @@ impl Index {
             *seen = known(&database.connection)?;
             progress(total - left.len(), total);
         }
+        note_settled(database, seen, &sound)?;
         Ok(synced)
+    }
+
+    /// Takes out the files that hold what they held, though they were modified too shortly before
+    /// they were read to be sure of it. Noting that they are settled now can wait: a search that
+    /// has nothing to write waits for nobody.
+    fn sift(&self, stale: &mut Vec<Listed<'_>>, seen: &HashMap<String, Seen>) -> Vec<(String, u64)> {
+        let now = self.clock.now().as_millisecond();
+        let mut sound = Vec::new();
+        stale.retain(|file| {
+            let Some(before) = seen.get(&file.key).filter(|before| before.stamp == file.info.stamp) else {
+                return true;
+            };
+            let same = file.store.read_bytes(&file.info.locator);
+            let same = same.is_ok_and(|content| content.version.as_str() == before.version);
+            if same && is_settled(&file.info, now) {
+                sound.push((file.key.clone(), file.info.stamp));
+            }
+            !same
+        });
+        sound
     }
 
     fn work<'a>(&'a self, seen: &HashMap<String, Seen>) -> Result<Work<'a>> {
@@ -150,10 +173,7 @@ impl Index {
                 (content.bytes, content.version)
             }
         };
-        let mtime = file.info.mtime.as_millisecond();
-        let coarse = file.info.mtime.subsec_nanosecond() == 0;
-        let tick = if coarse { COARSE_TICK_MS } else { TICK_MS };
-        let settled = mtime + tick < now || file.info.version.is_some();
+        let (mtime, settled) = (file.info.mtime.as_millisecond(), is_settled(&file.info, now));
         let row =
             FileRow { key: &file.key, stamp: file.info.stamp, version: version.as_str(), mtime, settled };
         if before.is_some_and(|seen| seen.version == version.as_str()) {
@@ -162,6 +182,42 @@ impl Index {
         }
         writer.put(&row, &extract::documents(&file.key, &bytes))?;
         Ok(true)
+    }
+}
+
+/// Whether a file that is read now cannot change any more without a new stamp.
+fn is_settled(info: &Info, now: i64) -> bool {
+    let tick = if info.mtime.subsec_nanosecond() == 0 { COARSE_TICK_MS } else { TICK_MS };
+    info.mtime.as_millisecond() + tick < now || info.version.is_some()
+}
+
+/// Notes which files are settled, if nobody else is writing.
+fn note_settled(
+    database: &mut Database,
+    seen: &mut HashMap<String, Seen>,
+    sound: &[(String, u64)],
+) -> Result<()> {
+    if sound.is_empty() {
+        return Ok(());
+    }
+    database.connection.busy_timeout(Duration::ZERO).map_err(meant)?;
+    let noted =
+        database.connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|turn| {
+            for (key, stamp) in sound {
+                let sql = "UPDATE files SET settled = 1 WHERE key = ?1 AND stamp = ?2";
+                turn.prepare_cached(sql)?.execute((key, stamp.cast_signed()))?;
+            }
+            turn.commit()
+        });
+    database.connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
+    for (key, _) in sound {
+        if let Some(seen) = seen.get_mut(key) {
+            seen.settled = true;
+        }
+    }
+    match noted.map_err(meant) {
+        Err(error) if error.kind() != Kind::Busy => Err(error),
+        _ => Ok(()),
     }
 }
 

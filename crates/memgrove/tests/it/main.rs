@@ -8,6 +8,7 @@ mod entities;
 mod faults;
 mod files;
 mod hostile;
+mod index;
 mod local;
 mod memory_tool;
 mod model;

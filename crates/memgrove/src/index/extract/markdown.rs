@@ -34,7 +34,7 @@ pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
         address: base.clone(),
         shape,
         title: stem.to_owned(),
-        name: folded(&name(source.inside, shape)),
+        name: folded(&name(source.inside)),
         group: source.key.to_owned(),
         span: 0..source.bytes.len(),
         ..Document::default()
@@ -51,8 +51,7 @@ pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
     let title = front.title.clone().or(top).unwrap_or_else(|| stem.to_owned());
     let mut found = Vec::new();
     for section in &sections {
-        let anchor =
-            section.heading.as_deref().map(slug).filter(|_| section.span.start > body || sections.len() > 1);
+        let anchor = section.heading.as_deref().map(slug).filter(|_| sections.len() > 1);
         let whole = match &section.heading {
             Some(heading) if *heading != title => format!("{title} > {heading}"),
             _ => title.clone(),
@@ -92,18 +91,15 @@ pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
 fn address(source: &Source<'_>, shape: Shape) -> String {
     match shape {
         Shape::Files => format!("file:/memories/{}", source.inside),
-        Shape::Notes => format!("note:{}", name(source.inside, shape)),
-        Shape::Graph => format!("graph:{}", name(source.inside, shape)),
+        Shape::Notes => format!("note:{}", name(source.inside)),
+        Shape::Graph => format!("graph:{}", name(source.inside)),
         _ => source.key.to_owned(),
     }
 }
 
-/// What links call a file: its path, for a note without its ending.
-fn name(inside: &str, shape: Shape) -> String {
-    match shape {
-        Shape::Files => inside.to_owned(),
-        _ => inside.strip_suffix(".md").unwrap_or(inside).trim_start_matches("_content/").to_owned(),
-    }
+/// What links call a file: its path without its ending.
+fn name(inside: &str) -> String {
+    inside.strip_suffix(".md").unwrap_or(inside).trim_start_matches("_content/").to_owned()
 }
 
 fn has_other_ending(inside: &str) -> bool {

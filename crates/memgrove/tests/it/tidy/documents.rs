@@ -9,6 +9,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/format.md",
     "docs/format-records.md",
     "docs/format-entities.md",
+    "docs/recall.md",
 ];
 
 /// What stands in backticks, code blocks aside.
