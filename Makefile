@@ -41,6 +41,7 @@ bench: install
 	$(CARGO) build --release -p memgrove-cli
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
 	$(PYTHON) tests/clients/serve_load.py $(RELEASE)
+	$(PYTHON) tests/clients/recall_bench.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.
 torture:

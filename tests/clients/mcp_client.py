@@ -95,6 +95,17 @@ async def check_calls(mcp, where, listed):
     check(f"{where}: read is exact", read.structured_content["text"] == "one\none and a half\nthree\n")
     then = await call("read", address="file:/memories/a.md", at=made.structured_content["change"])
     check(f"{where}: read reaches back", then.structured_content["text"] == "one\ntwo\n", then.structured_content)
+    told = await call("remember", text="The deploy of project Heron runs every Friday at noon.", tags=["deploy"])
+    fact = text(told).split()[-1]
+    check(f"{where}: remember gives an address", fact.startswith("record:"), text(told))
+    told = await call("recall", query="when does Heron deploy?")
+    check(f"{where}: recall finds what was remembered", fact in text(told), text(told))
+    await call("similar", address=fact)
+    told = await call("brief", budget=400)
+    check(f"{where}: brief says what is there", "memories" in text(told), text(told))
+    await call("forget", address=fact)
+    told = await call("recall", query="when does Heron deploy?")
+    check(f"{where}: recall does not find what was forgotten", fact not in text(told), text(told))
     found = await call("find", text="HALF")
     check(f"{where}: find finds", found.structured_content["hits"][0]["line"] == 2, found.structured_content)
     await call("file_rename", old_path="/memories/a.md", new_path="/memories/deep/b.md")
@@ -251,7 +262,7 @@ async def check_mode(memgrove, mode):
             await check_errors(mcp, mode)
             await check_pipelining(mcp, mode)
             await check_keys(mcp, mode)
-        for profile, wanted in [("core", "file_view"), ("files", "memory")]:
+        for profile, wanted in [("core", "recall"), ("files", "memory")]:
             async with client(memgrove, store, mode, profile) as mcp:
                 names = [tool.name for tool in (await mcp.list_tools()).tools]
                 check(f"{mode}: the profile {profile} offers {wanted}", wanted in names and len(names) <= 12, names)
@@ -267,8 +278,8 @@ def check_the_end(memgrove):
         messages = [
             {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
             {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "file_view", "arguments": {"path": "x" * 9_000_000}}},
-            {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "file_create", "arguments": {"path": "a", "text": "b"}}},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "x" * 9_000_000}}},
+            {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "remember", "arguments": {"text": "b"}}},
         ]
         sent = "".join(json.dumps(message) + "\n" for message in messages).encode() + b"not json\n"
         started = time.monotonic()

@@ -156,6 +156,8 @@ fn group_of(group: &'static str) -> Command {
         "note" => "Keep notes: one memory that grows into many, linked and searchable",
         "import" => "Take over memories from elsewhere",
         "export" => "Hand memories on to something else",
+        "eval" => "Measure how well memories are found",
+        "index" => "Look after the index that searches use",
         _ => "",
     };
     Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)

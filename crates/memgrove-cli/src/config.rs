@@ -24,6 +24,8 @@ pub(crate) struct Environment {
     pub(crate) session: Option<String>,
     /// `XDG_STATE_HOME`.
     pub(crate) state_home: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`.
+    pub(crate) cache_home: Option<PathBuf>,
     /// `MEMORY_FILE_PATH`: the file of an MCP memory server, to be used in place.
     pub(crate) memory_file: Option<PathBuf>,
     /// Who tends the notes: `MEMGROVE_AGENT…`.
@@ -43,6 +45,7 @@ impl Environment {
             store: named("MEMGROVE_STORE"),
             session: named("MEMGROVE_SESSION").and_then(|value| value.into_string().ok()),
             state_home: named("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            cache_home: named("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
             memory_file: named("MEMORY_FILE_PATH").map(PathBuf::from),
             agent: AgentVariables::read(|name| named(name).and_then(|value| value.into_string().ok())),
             temporary: std::env::temp_dir(),
@@ -57,6 +60,12 @@ impl Environment {
             (None, None) => return Err(homeless()),
         };
         Ok(base.join("memgrove"))
+    }
+
+    /// The folder for what can be made anew at any time, if this machine has one.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        let base = self.cache_home.clone().or_else(|| self.home.as_ref().map(|home| home.join(".cache")));
+        base.map(|base| base.join("memgrove"))
     }
 
     /// A path as the user gave it, made absolute.

@@ -12,13 +12,13 @@ use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
-use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
+use memgrove::{Error, Index, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{Environment, How, Place, STORE_FOLDER};
 use crate::settings::{self, Made, Settings};
-use crate::{agents, mounts};
+use crate::{agents, mounts, searching};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 const FILES: &str = "files";
@@ -54,6 +54,7 @@ struct Shared {
     knowledge: OnceLock<Knowledge>,
     graph: OnceLock<Graph>,
     notes: OnceLock<Notes>,
+    index: OnceLock<Arc<Index>>,
 }
 
 impl Shared {
@@ -67,6 +68,7 @@ impl Shared {
             knowledge: OnceLock::new(),
             graph: OnceLock::new(),
             notes: OnceLock::new(),
+            index: OnceLock::new(),
         }
     }
 }
@@ -345,6 +347,20 @@ impl Context {
             Some(_) => Ok(self.shared.notes.get_or_init(|| notes).clone()),
             // A store that is not made yet is another one when it is.
             None => Ok(notes),
+        }
+    }
+
+    /// The index of the store.
+    pub(crate) fn index(&self) -> Result<Arc<Index>> {
+        if let Some(index) = self.shared.index.get() {
+            return Ok(Arc::clone(index));
+        }
+        let memory = self.reading()?;
+        let index = Arc::new(searching::index(self, memory)?);
+        match self.shared.opened.get() {
+            Some(_) => Ok(Arc::clone(self.shared.index.get_or_init(|| index))),
+            // A store that is not made yet is another one when it is.
+            None => Ok(index),
         }
     }
 

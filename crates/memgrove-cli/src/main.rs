@@ -12,6 +12,7 @@ mod mounts;
 mod page;
 mod portion;
 mod rehearsal;
+mod searching;
 
 mod verbs;
 

@@ -34,12 +34,31 @@ pub(crate) struct Settings {
     /// How large notes may be.
     #[serde(default)]
     pub(crate) notes: NoteSettings,
+    /// How memories are found.
+    #[serde(default)]
+    pub(crate) search: SearchSettings,
     /// Folders elsewhere that are used in place.
     #[serde(default)]
     pub(crate) mounts: Mounts,
     /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
     #[serde(flatten)]
     pub(crate) unknown: toml::Table,
+}
+
+/// `[search]`: the language of the words, and whether meaning counts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct SearchSettings {
+    /// The language whose words are stemmed; `none` stems nothing.
+    pub(crate) language: String,
+    /// Whether memories are also found by what they mean.
+    pub(crate) embeddings: bool,
+}
+
+impl Default for SearchSettings {
+    fn default() -> Self {
+        SearchSettings { language: "english".to_owned(), embeddings: true }
+    }
 }
 
 /// `[records]`: the limits, and whether the folder's `.lock` is taken.

@@ -31,9 +31,12 @@ pub mod shapes;
 pub mod memory;
 
 pub mod copy;
+pub mod document;
+pub mod index;
 
 pub use backend::Backend;
 pub use error::{Error, Kind, Result};
+pub use index::Index;
 pub use locator::Locator;
 pub use memory::Memory;
 pub use registry::Registry;

@@ -25,8 +25,8 @@ use super::{Worker, prompts, refused, resources, told};
 use crate::changes::Changes;
 use crate::context::{Context, Input, random_id};
 
-const INSTRUCTIONS: &str = "A memory that outlasts this conversation: files under /memories. Look there before \
-starting work, keep what will matter later, and undo what was wrong. Addresses look like file:/memories/notes.md.";
+const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
+matter later; forget or undo what was wrong. Addresses such as file:/memories/notes.md are what read and forget take.";
 /// How long a client may keep the lists of tools and prompts, which change with the program alone.
 const LISTS_TTL_MS: u64 = 3_600_000;
 /// How often a client that asked for it hears that a call is still under way.

@@ -233,6 +233,31 @@ mod tests {
         }
     }
 
+    /// Every conversation pays for the default tools: counted as a model of today counts them.
+    #[test]
+    fn the_default_tools_cost_at_most_1200_tokens() {
+        let tokenizer = tiktoken_rs::o200k_base().expect("the tokenizer is built in");
+        let tools = Toolbox::new(Profile::Core).tools();
+        let listed = serde_json::to_string(&tools).expect("tools are plain data");
+        let count = tokenizer.encode_ordinary(&listed).len();
+        println!("core: {} tools, {count} tokens of o200k, all that is sent", tools.len());
+        assert!(count <= 1_200, "{count} tokens: {listed}");
+    }
+
+    /// Budgets are counted with the word pieces that are shipped: rather too many than too few.
+    #[test]
+    fn budgets_are_counted_on_the_safe_side() {
+        let tokenizer = tiktoken_rs::o200k_base().expect("the tokenizer is built in");
+        let prose = include_str!("../../../../README.md");
+        let code = include_str!("tools.rs");
+        for text in [prose, code, "Grüße aus Köln, 東京 und Санкт-Петербург", "{\"a\":[1,2,3]}"]
+        {
+            let (ours, theirs) = (memgrove::index::tokens(text), tokenizer.encode_ordinary(text).len());
+            println!("{ours} word pieces, {theirs} tokens of o200k");
+            assert!(ours * 10 >= theirs * 9, "{ours} {theirs}");
+        }
+    }
+
     #[test]
     fn every_tool_is_described_whole() {
         for tool in Toolbox::new(Profile::All).tools() {

@@ -129,7 +129,7 @@ impl Verb for Create {
     const NAME: &'static str = "file_create";
     const TITLE: &'static str = "Create a file";
     const EFFECT: Effect = Effect::Add;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
@@ -168,7 +168,7 @@ impl Verb for Replace {
     const NAME: &'static str = "file_replace";
     const TITLE: &'static str = "Replace text in a file";
     const EFFECT: Effect = Effect::Remove;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
@@ -208,7 +208,7 @@ impl Verb for Insert {
     const NAME: &'static str = "file_insert";
     const TITLE: &'static str = "Insert lines into a file";
     const EFFECT: Effect = Effect::Add;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
@@ -240,7 +240,7 @@ impl Verb for Delete {
     const NAME: &'static str = "file_delete";
     const TITLE: &'static str = "Delete a file";
     const EFFECT: Effect = Effect::Remove;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
@@ -272,7 +272,7 @@ impl Verb for Rename {
     const NAME: &'static str = "file_rename";
     const TITLE: &'static str = "Move a file or folder";
     const EFFECT: Effect = Effect::Add;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {

@@ -4,15 +4,19 @@
 pub(crate) mod connection;
 pub(crate) mod copy;
 pub(crate) mod entity;
+pub(crate) mod eval;
 pub(crate) mod file;
 pub(crate) mod graph;
+pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod migrate;
 pub(crate) mod node;
 pub(crate) mod note;
 pub(crate) mod past;
 pub(crate) mod read;
+pub(crate) mod recall;
 pub(crate) mod record;
+pub(crate) mod remember;
 pub(crate) mod store;
 pub(crate) mod undo;
 
@@ -68,7 +72,12 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<graph::GraphOntology>(),
     entry::<graph::GraphCheck>(),
     entry::<memory::MemoryCommand>(),
+    entry::<remember::Remember>(),
+    entry::<recall::Recall>(),
     entry::<read::Read>(),
+    entry::<remember::Forget>(),
+    entry::<recall::BriefVerb>(),
+    entry::<recall::Similar>(),
     entry::<read::Find>(),
     entry::<record::Add>(),
     entry::<record::AddMany>(),
@@ -98,6 +107,11 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<migrate::ImportSilicaV1>(),
     entry::<migrate::ExportMcpMemory>(),
     entry::<copy::Copy>(),
+    entry::<index::Status>(),
+    entry::<index::Rebuild>(),
+    entry::<index::Verify>(),
+    entry::<index::Watch>(),
+    entry::<eval::Retrieval>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];

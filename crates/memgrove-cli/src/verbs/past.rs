@@ -72,7 +72,7 @@ impl Verb for History {
     const NAME: &'static str = "history";
     const TITLE: &'static str = "Show the history";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Core, On::Files];
+    const ON: &'static [On] = &[On::Cli, On::Files];
     type Answer = HistoryAnswer;
 
     fn run(self, cx: &Context) -> Result<HistoryAnswer> {

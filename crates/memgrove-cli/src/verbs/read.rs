@@ -29,11 +29,14 @@ const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Read a memory by its address, exactly as it is
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Read {
-    /// Such as file:/memories/notes.md
+    /// As recall gives it, or file:/memories/notes.md
     address: String,
     /// As it was after this change, or at this version
     #[arg(long, value_name = "CHANGE")]
     at: Option<String>,
+    /// With so many sections before and after it
+    #[arg(long)]
+    around: Option<usize>,
     /// At most so many tokens
     #[arg(long)]
     budget: Option<usize>,
@@ -71,6 +74,11 @@ impl Verb for Read {
         if let Some(id) = self.address.strip_prefix("record:") {
             return read_record(cx, id, self.at.as_deref(), budget);
         }
+        if self.at.is_none()
+            && let Some(part) = read_part(cx, &self.address, self.around.unwrap_or(0), budget)?
+        {
+            return Ok(part);
+        }
         let at = memory_at(cx, &self.address)?;
         let address = address_of(cx, &at);
         let memory = cx.reading()?;
@@ -98,6 +106,20 @@ impl Verb for Read {
             None => Ok(()),
         }
     }
+}
+
+/// A part of a file, as search finds it, with what stands around it.
+fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Result<Option<ReadAnswer>> {
+    if around == 0 && !address.contains('#') {
+        return Ok(None);
+    }
+    let parts = cx.index()?.around(address, around)?;
+    let text: Vec<String> = match parts.as_slice() {
+        [] => return Ok(None),
+        [only] => vec![only.text.clone()],
+        parts => parts.iter().map(|part| format!("[{}]\n{}", part.address, part.text)).collect(),
+    };
+    Ok(Some(read(address.to_owned(), format!("{}\n", text.join("\n\n")).into_bytes(), budget)))
 }
 
 /// A record, as its line is written.
@@ -187,7 +209,7 @@ impl Verb for Find {
     const NAME: &'static str = "find";
     const TITLE: &'static str = "Find text in memories";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Core, On::Files];
+    const ON: &'static [On] = &[On::Cli, On::Files];
     type Answer = FindAnswer;
 
     fn run(self, cx: &Context) -> Result<FindAnswer> {

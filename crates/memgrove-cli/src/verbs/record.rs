@@ -37,7 +37,7 @@ enum TypeName {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case", inline)]
 #[allow(dead_code)] // Only its schema is used.
-enum ImportanceName {
+pub(super) enum ImportanceName {
     High,
     Medium,
     Low,
@@ -122,7 +122,7 @@ fn tell(records: &Records) {
 }
 
 /// Does what is due after a change; if that fails, the change stands.
-fn settle(records: &Records) {
+pub(super) fn settle(records: &Records) {
     if let Err(error) = records.settle_if_due() {
         crate::notice(&format!("the index of the records is not up to date: {error}"));
     }

@@ -61,7 +61,7 @@ fn through_servers(writes: usize) {
         for writer in 0..WRITERS {
             let sandbox = &sandbox;
             scope.spawn(move || {
-                let mut mcp = Connection::new(sandbox, &[]);
+                let mut mcp = Connection::new(sandbox, &["--tools", "all"]);
                 for write in 0..writes {
                     let file = format!("shared-{}.md", (writer + write) % FILES);
                     let line = format!("{writer}-{write}");

@@ -64,7 +64,7 @@ impl Connection {
 #[test]
 fn calls_errors_and_the_end() {
     let sandbox = Sandbox::new();
-    let mut mcp = Connection::new(&sandbox, &[]);
+    let mut mcp = Connection::new(&sandbox, &["--tools", "all"]);
     let made = mcp.call("file_create", json!({"path": "a.md", "text": "x\n"}));
     assert_eq!(made["isError"], false, "{made}");
     assert_eq!(made["structuredContent"]["path"], "/memories/a.md");
@@ -95,7 +95,7 @@ fn the_first_write_makes_the_store_at_home_while_serving() {
 #[test]
 fn a_large_answer_is_cut_to_its_budget_and_says_so() {
     let sandbox = Sandbox::new();
-    let mut mcp = Connection::new(&sandbox, &[]);
+    let mut mcp = Connection::new(&sandbox, &["--tools", "all"]);
     mcp.call("file_create", json!({"path": "long.md", "text": "a line of some length\n".repeat(10_000)}));
     for (tool, arguments) in
         [("file_view", json!({"path": "long.md"})), ("read", json!({"address": "file:/memories/long.md"}))]
@@ -115,7 +115,7 @@ fn a_large_answer_is_cut_to_its_budget_and_says_so() {
 #[test]
 fn an_idle_server_is_small() {
     let sandbox = Sandbox::new();
-    let mut mcp = Connection::new(&sandbox, &[]);
+    let mut mcp = Connection::new(&sandbox, &["--tools", "all"]);
     mcp.call("file_view", json!({}));
     let status = std::fs::read_to_string(format!("/proc/{}/status", mcp.child.id())).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("its size");

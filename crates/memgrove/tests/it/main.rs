@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod graph;
 mod hostile;
+mod index;
 mod local;
 mod memory_tool;
 mod model;

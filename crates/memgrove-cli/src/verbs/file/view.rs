@@ -73,7 +73,7 @@ impl Verb for View {
     const NAME: &'static str = "file_view";
     const TITLE: &'static str = "View a file or folder";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Core];
+    const ON: &'static [On] = &[On::Cli, On::All];
     type Answer = ViewAnswer;
 
     fn run(self, cx: &Context) -> Result<ViewAnswer> {

@@ -13,6 +13,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/memory-stores.md",
     "docs/format-graph.md",
     "docs/format-notes.md",
+    "docs/recall.md",
 ];
 
 /// What stands in backticks, code blocks aside.

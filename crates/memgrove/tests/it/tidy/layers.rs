@@ -19,6 +19,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("memory", &["error", "clock", "locator", "backend", "store"]),
     ("copy", &["error", "locator", "backend", "store", "memory"]),
     ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs"]),
+    ("document", &["clock"]),
+    (
+        "index",
+        &["error", "clock", "locator", "backend", "store", "tier", "vfs", "text", "shapes", "document"],
+    ),
 ];
 
 /// What a module uses of the crate, tests aside.

@@ -1,0 +1,64 @@
+//! Where the index of a store lies on this machine, and what it covers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use memgrove::backend::Version;
+use memgrove::index::{Options, Place, Source};
+use memgrove::vfs::{RealFs, Vfs};
+use memgrove::{Error, Index, Memory, Result};
+
+use crate::context::{Context, located};
+use crate::settings::Settings;
+
+/// The folder of records, as the index names what is mounted there.
+const RECORDS: &str = "records";
+
+/// The index over a store and what it mounts.
+pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
+    let clock = Arc::clone(memory.clock());
+    let mut sources = vec![Source { under: String::new(), store: memory.store().clone() }];
+    let records = cx.records()?;
+    if records.root().is_root() {
+        sources.push(Source { under: RECORDS.to_owned(), store: records.memory().store().clone() });
+    }
+    let place = match folder(cx)? {
+        Some(folder) => {
+            let location = located(&folder)?;
+            let opener = move || -> Result<Arc<dyn Vfs>> {
+                let opened = RealFs::create_root(&folder);
+                Ok(Arc::new(opened.map_err(|error| Error::from_io(error, folder.display()))?))
+            };
+            Place::Folder(Arc::new(opener), location)
+        }
+        // Without a home, what is learnt of the files lasts as long as the process.
+        None => Place::Ram,
+    };
+    Index::new(place, sources, clock, options(cx)?)
+}
+
+/// The folder of the index: named after the store and where it is, so that a copy of a store has
+/// an index of its own. `None` for a store that is not made yet.
+pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
+    let Some(place) = cx.place() else { return Ok(None) };
+    let Some(settings) = Settings::read(&place.root)? else { return Ok(None) };
+    let root = place.root.canonicalize().unwrap_or_else(|_| place.root.clone());
+    let mut named = root.as_os_str().as_encoded_bytes().to_vec();
+    named.extend(cx.backend_flag().unwrap_or_default().bytes());
+    let hash = Version::of(&named);
+    let id: String =
+        settings.id.unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let name = format!("{id}-{}", &hash.as_str()[..12]);
+    Ok(cx.environment().cache_folder().map(|cache| cache.join(name.trim_start_matches('-'))))
+}
+
+/// How the store wants to be searched: `[search]` in its settings.
+fn options(cx: &Context) -> Result<Options> {
+    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    let search = settings.map(|settings| settings.search).unwrap_or_default();
+    let mut options = Options { language: search.language, ..Options::default() };
+    if !search.embeddings {
+        options.embedder = None;
+    }
+    Ok(options)
+}

@@ -1,0 +1,304 @@
+//! Finding memories by what they say: `recall`, `similar`, and `brief` for a start.
+
+use std::io;
+
+use memgrove::index::{Brief, Recalled, Snippet};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, On, Verb};
+use crate::context::Context;
+use crate::page::{Ink, Page};
+
+/// What an answer costs, in tokens, unless it is asked for more.
+const TOKENS_MAX: usize = 1_000;
+/// How many memories are considered for an answer.
+const HITS_MAX: usize = 50;
+
+/// Find memories by a question or words, best first, within a token budget
+///
+/// Signs: "exact words", word*, -word, shape:records, type:task, tag:x, importance:high,
+/// since:7d, before:2024-05-01, in:FOLDER, is:hidden; or plain words such as last week.
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Recall {
+    /// Words, or filters such as tag:x type:task since:7d in:folder
+    #[arg(allow_hyphen_values = true)]
+    query: String,
+    /// At most so many tokens
+    #[arg(long, default_value_t = TOKENS_MAX)]
+    #[serde(default = "tokens_max")]
+    budget: usize,
+    /// At most so many memories
+    #[arg(long, default_value_t = HITS_MAX)]
+    #[serde(default = "hits_max")]
+    #[schemars(skip)]
+    limit: usize,
+    /// Show what each score is made of
+    #[arg(long)]
+    #[serde(default)]
+    #[schemars(skip)]
+    explain: bool,
+}
+
+fn tokens_max() -> usize {
+    TOKENS_MAX
+}
+
+fn hits_max() -> usize {
+    HITS_MAX
+}
+
+/// What was found, and what it cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecallAnswer {
+    hits: Vec<HitAnswer>,
+    receipt: Receipt,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HitAnswer {
+    address: String,
+    shape: String,
+    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
+    kind: String,
+    title: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    date: String,
+    text: String,
+    /// The text goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    /// Others that say the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alike: Vec<String>,
+    score: f32,
+    /// What the score is made of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explain: Vec<(String, f32)>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Receipt {
+    shown: usize,
+    left_out: usize,
+    matching: usize,
+    tokens: usize,
+    budget: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    corrected: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    next: String,
+}
+
+impl RecallAnswer {
+    fn new(recalled: Recalled, budget: usize, explain: bool) -> Self {
+        let shown = recalled.snippets.len();
+        let next = match (shown, recalled.left_out) {
+            (0, 0) => "other words may find more".to_owned(),
+            (_, 0) => "`read ADDRESS` gives the whole".to_owned(),
+            (_, left) => format!("{left} more fit a larger budget; `read ADDRESS` gives the whole"),
+        };
+        let receipt = Receipt {
+            shown,
+            left_out: recalled.left_out,
+            matching: recalled.total,
+            tokens: recalled.tokens,
+            budget,
+            corrected: recalled.corrected,
+            unreadable: recalled.unreadable,
+            next,
+        };
+        let hits = recalled.snippets.into_iter().map(|snippet| HitAnswer::new(snippet, explain)).collect();
+        RecallAnswer { hits, receipt }
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        self.hits.iter().try_for_each(|hit| hit.show(page))?;
+        let Receipt { shown, left_out, tokens, budget, next, corrected, unreadable, .. } = &self.receipt;
+        for (word, instead) in corrected {
+            page.ink(Ink::Warning, &format!("[nothing has `{word}`: looked for `{instead}`]\n"))?;
+        }
+        for place in unreadable {
+            page.ink(Ink::Warning, &format!("[`{place}` cannot be read: what is known of it may be old]\n"))?;
+        }
+        if *shown == 0 && *left_out == 0 {
+            return page.ink(Ink::Dim, &format!("nothing found; {next}\n"));
+        }
+        let all = shown + left_out;
+        page.ink(Ink::Dim, &format!("[{shown} of {all} shown, {tokens} of {budget} tokens; {next}]\n"))
+    }
+}
+
+impl HitAnswer {
+    fn new(snippet: Snippet, explain: bool) -> Self {
+        let Snippet { hit, text, cut, .. } = snippet;
+        let round = |value: f32| (value * 1000.0).round() / 1000.0;
+        let parts = hit.parts.entries().into_iter().filter(|(_, value)| explain && *value != 0.0);
+        HitAnswer {
+            explain: parts.map(|(name, value)| (name.to_owned(), round(value))).collect(),
+            date: hit.date.map(|date| date.to_string().chars().take(10).collect()).unwrap_or_default(),
+            address: hit.address,
+            shape: hit.shape,
+            kind: hit.kind,
+            title: hit.title,
+            text,
+            cut,
+            tags: hit.tags,
+            alike: hit.alike,
+            score: round(hit.parts.total()),
+        }
+    }
+
+    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+        page.ink(Ink::Strong, &self.address)?;
+        let facts: Vec<&str> = [&self.date, &self.title].into_iter().map(String::as_str).collect();
+        let facts = facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ");
+        let alike = match self.alike.len() {
+            0 => String::new(),
+            more => format!(" (+{more} alike)"),
+        };
+        page.ink(Ink::Dim, &format!("  {facts}{alike}\n"))?;
+        for line in self.text.lines().filter(|line| !line.trim().is_empty()) {
+            page.line(&format!("  {line}"))?;
+        }
+        if !self.explain.is_empty() {
+            let parts: Vec<String> =
+                self.explain.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            page.ink(Ink::Dim, &format!("  = {}: {}\n", self.score, parts.join(", ")))?;
+        }
+        Ok(())
+    }
+}
+
+impl Verb for Recall {
+    const NAME: &'static str = "recall";
+    const TITLE: &'static str = "Recall memories";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    const TEXT_ONLY: bool = true;
+    type Answer = RecallAnswer;
+
+    fn run(self, cx: &Context) -> Result<RecallAnswer> {
+        if self.query.trim().is_empty() {
+            return Err(Error::new(Kind::Invalid, "there is nothing to look for")
+                .hint("ask a question, or name a word or two"));
+        }
+        let recalled = cx.index()?.recall(&self.query, self.budget, self.limit)?;
+        Ok(RecallAnswer::new(recalled, self.budget, self.explain))
+    }
+
+    fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Find memories like the one at an address
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Similar {
+    /// Its address
+    address: String,
+    /// At most so many tokens
+    #[arg(long, default_value_t = TOKENS_MAX)]
+    #[serde(default = "tokens_max")]
+    budget: usize,
+    /// At most so many memories
+    #[arg(long, default_value_t = 10)]
+    #[serde(default = "ten")]
+    limit: usize,
+    /// Show what each score is made of
+    #[arg(long)]
+    #[serde(default)]
+    #[schemars(skip)]
+    explain: bool,
+}
+
+fn ten() -> usize {
+    10
+}
+
+impl Verb for Similar {
+    const NAME: &'static str = "similar";
+    const TITLE: &'static str = "Find similar memories";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = RecallAnswer;
+
+    fn run(self, cx: &Context) -> Result<RecallAnswer> {
+        let recalled = cx.index()?.recall_similar(&self.address, self.budget, self.limit)?;
+        Ok(RecallAnswer::new(recalled, self.budget, self.explain))
+    }
+
+    fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// What matters in this store: call it before starting work
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct BriefVerb {
+    /// At most so many tokens
+    #[arg(long, default_value_t = TOKENS_MAX)]
+    #[serde(default = "tokens_max")]
+    budget: usize,
+}
+
+/// What matters in a store.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BriefAnswer {
+    shapes: Vec<(String, usize)>,
+    files: usize,
+    tags: Vec<(String, usize)>,
+    hits: Vec<HitAnswer>,
+    left_out: usize,
+    tokens: usize,
+}
+
+impl Verb for BriefVerb {
+    const NAME: &'static str = "brief";
+    const TITLE: &'static str = "Brief me";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Core];
+    const TEXT_ONLY: bool = true;
+    type Answer = BriefAnswer;
+
+    fn run(self, cx: &Context) -> Result<BriefAnswer> {
+        let Brief { shapes, files, tags, snippets, tokens, left_out } = cx.index()?.brief(self.budget)?;
+        Ok(BriefAnswer {
+            shapes: shapes.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+            files,
+            tags,
+            hits: snippets.into_iter().map(|snippet| HitAnswer::new(snippet, false)).collect(),
+            left_out,
+            tokens,
+        })
+    }
+
+    fn show(answer: &BriefAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        if answer.shapes.is_empty() {
+            return page.ink(Ink::Dim, "nothing is remembered here yet\n");
+        }
+        let shapes: Vec<String> =
+            answer.shapes.iter().map(|(name, count)| format!("{count} in {name}")).collect();
+        page.line(&format!(
+            "{} memories: {}",
+            answer.shapes.iter().map(|(_, count)| count).sum::<usize>(),
+            shapes.join(", ")
+        ))?;
+        if !answer.tags.is_empty() {
+            let tags: Vec<String> =
+                answer.tags.iter().map(|(tag, count)| format!("{tag} ({count})")).collect();
+            page.line(&format!("tags: {}", tags.join(", ")))?;
+        }
+        answer.hits.iter().try_for_each(|hit| hit.show(page))?;
+        match answer.left_out {
+            0 => Ok(()),
+            more => page.ink(Ink::Dim, &format!("[{more} more: `recall` finds them by words]\n")),
+        }
+    }
+}

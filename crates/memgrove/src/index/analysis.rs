@@ -1,0 +1,227 @@
+//! How text becomes terms: folded, split, stemmed, and the same for documents and queries.
+//!
+//! | text | terms |
+//! |---|---|
+//! | `Café`, `CAFE` | `cafe` |
+//! | `running` | `run` (by the language's stemmer) |
+//! | `parseHttpHeader` | `pars`, `http`, `header`, and `parsehttpheader` |
+//! | `src/index_file.rs` | `src`, `index`, `file`, `rs`, and `src/index_file.rs` |
+//! | `v1.2.3` | `v1`, `2`, `3`, and `v1.2.3` |
+//! | `東京都` | `東京`, `京都`, and each character |
+//! | `the`, `what`, `did` | nothing: every question has them |
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+
+/// A term longer than this is cut: nobody types it, and it may be a page of base64.
+const TERM_BYTES_MAX: usize = 64;
+
+/// Words that say nothing of what is asked: those of questions above all.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "been",
+    "before", "being", "between", "both", "but", "by", "can", "could", "couldn", "d", "did", "didn", "do",
+    "does", "doesn", "doing", "don", "done", "during", "each", "for", "from", "had", "hadn", "has", "hasn",
+    "have", "haven", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into",
+    "is", "isn", "it", "its", "just", "ll", "m", "may", "me", "might", "mine", "more", "most", "must", "my",
+    "no", "nor", "not", "of", "on", "only", "onto", "or", "other", "our", "ours", "over", "own", "re", "s",
+    "same", "shall", "she", "should", "shouldn", "so", "some", "such", "t", "than", "that", "the", "their",
+    "theirs", "them", "then", "there", "these", "they", "this", "those", "to", "too", "under", "us", "ve",
+    "very", "was", "wasn", "we", "were", "weren", "what", "when", "where", "which", "who", "whom", "whose",
+    "why", "will", "with", "won", "would", "wouldn", "you", "your", "yours",
+];
+
+/// The languages that have a stemmer.
+const LANGUAGES: &[(&str, Algorithm)] = &[
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+/// Turns text into terms.
+pub struct Analysis {
+    language: &'static str,
+    stemmer: Option<Stemmer>,
+}
+
+impl Analysis {
+    /// The analysis for a language; `None` for one that has no stemmer. `none` stems nothing.
+    ///
+    /// English is the default, and a safe one: its rules leave words of other languages alone, or
+    /// treat documents and queries in the same way.
+    pub fn of(language: &str) -> Option<Analysis> {
+        if language == "none" {
+            return Some(Analysis { language: "none", stemmer: None });
+        }
+        let (language, algorithm) = LANGUAGES.iter().find(|(name, _)| *name == language)?;
+        Some(Analysis { language, stemmer: Some(Stemmer::create(*algorithm)) })
+    }
+
+    /// The language's name.
+    pub fn language(&self) -> &'static str {
+        self.language
+    }
+
+    /// The names of all languages.
+    pub fn languages() -> impl Iterator<Item = &'static str> {
+        LANGUAGES.iter().map(|(name, _)| *name).chain(["none"])
+    }
+
+    /// The terms of a text, in order.
+    pub fn terms(&self, text: &str) -> Vec<String> {
+        let mut terms = Vec::with_capacity(text.len() / 6);
+        for chunk in chunks(text) {
+            self.chunk(chunk, &mut terms);
+        }
+        terms
+    }
+
+    /// The term of one folded word; `None` for a word that says nothing.
+    pub fn term(&self, word: &str) -> Option<String> {
+        if STOP_WORDS.binary_search(&word).is_ok() {
+            return None;
+        }
+        let stem = self.stemmer.as_ref().map_or(word.into(), |stemmer| stemmer.stem(word));
+        let mut end = stem.len().min(TERM_BYTES_MAX);
+        while !stem.is_char_boundary(end) {
+            end -= 1;
+        }
+        (end > 0).then(|| stem[..end].to_owned())
+    }
+
+    fn chunk(&self, chunk: &str, terms: &mut Vec<String>) {
+        let mut parts = 0;
+        for part in chunk.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
+            for hump in humps(part) {
+                parts += 1;
+                self.word(hump, terms);
+            }
+        }
+        let whole = chunk.trim_matches(|c: char| !c.is_alphanumeric());
+        // Possessives and contractions are no identifiers.
+        if parts > 1 && whole.len() <= TERM_BYTES_MAX && !whole.contains(['\'', '\u{2019}']) {
+            terms.push(folded(whole));
+        }
+    }
+
+    fn word(&self, word: &str, terms: &mut Vec<String>) {
+        if word.is_ascii() {
+            terms.extend(self.term(&word.to_ascii_lowercase()));
+            return;
+        }
+        let word = folded(word);
+        let mut run: Vec<char> = Vec::new();
+        let mut plain = String::new();
+        for c in word.chars().chain(['\0']) {
+            if !run.is_empty() && !is_east_asian(c) {
+                terms.extend(run.windows(2).map(|pair| pair.iter().collect()));
+                terms.extend(run.drain(..).map(String::from));
+            }
+            if is_east_asian(c) || c == '\0' {
+                if !plain.is_empty() {
+                    terms.extend(self.term(&plain));
+                    plain.clear();
+                }
+                run.extend((c != '\0').then_some(c));
+            } else {
+                plain.push(c);
+            }
+        }
+    }
+}
+
+/// Whether a word says nothing of what is asked.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// A text without what spelling may vary in: letter case, accents, width.
+pub fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let lower = text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).flat_map(char::to_lowercase);
+    lower.flat_map(|c| if c == 'ß' { ['s', 's'] } else { [c, '\0'] }).filter(|c| *c != '\0').nfc().collect()
+}
+
+/// The pieces between white space and brackets: words, paths, versions.
+fn chunks(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| {
+        c.is_whitespace()
+            || "()[]{}<>\"`|,;!?*=".contains(c)
+            || (!c.is_ascii() && !c.is_alphanumeric() && c != '\u{2019}')
+    })
+    .filter(|chunk| !chunk.is_empty())
+}
+
+/// The parts of a word that capital letters mark: `parseHttpHeader` has three, `HTTPServer` two.
+fn humps(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let chars: Vec<(usize, char)> = rest.char_indices().collect();
+        let border = (1..chars.len()).find(|&at| {
+            let (before, here) = (chars[at - 1].1, chars[at].1);
+            let after = chars.get(at + 1).map(|(_, c)| *c);
+            (before.is_lowercase() && here.is_uppercase())
+                || (before.is_uppercase() && here.is_uppercase() && after.is_some_and(char::is_lowercase))
+        });
+        let (hump, left) = rest.split_at(border.map_or(rest.len(), |at| chars[at].0));
+        rest = left;
+        Some(hump)
+    })
+}
+
+pub(crate) fn is_east_asian(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{2fdf}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, terms: &[&str]) {
+        assert_eq!(Analysis::of("english").expect("it is known").terms(text), terms, "{text}");
+    }
+
+    #[test]
+    fn the_table_of_terms_holds() {
+        assert!(STOP_WORDS.is_sorted());
+        check("Café CAFE", &["cafe", "cafe"]);
+        check("She was running to the shops", &["run", "shop"]);
+        check("parseHttpHeader", &["pars", "http", "header", "parsehttpheader"]);
+        check("HTTPServer", &["http", "server", "httpserver"]);
+        check("src/index_file.rs", &["src", "index", "file", "rs", "src/index_file.rs"]);
+        check("v1.2.3", &["v1", "2", "3", "v1.2.3"]);
+        check("Alice's don't", &["alic"]);
+        check("東京都", &["東京", "京都", "東", "京", "都"]);
+        check("Straße ﬁne", &["strass", "fine"]);
+        check("end. Start", &["end", "start"]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn every_language_has_a_stemmer() {
+        assert!(Analysis::languages().all(|language| Analysis::of(language).is_some()));
+        assert!(Analysis::of("klingon").is_none());
+        assert_eq!(Analysis::of("german").expect("known").terms("Häusern"), ["haus"]);
+        assert_eq!(Analysis::of("none").expect("known").terms("running"), ["running"]);
+    }
+}

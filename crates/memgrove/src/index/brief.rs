@@ -1,0 +1,106 @@
+//! What matters in a store, for whoever begins to work with it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Index;
+use super::database::meant;
+use super::recall::{Snippet, snippet};
+use crate::document::Shape;
+use crate::error::Result;
+
+/// How many documents of one group, at most, are worth a place.
+const GROUP_MAX: usize = 2;
+/// How many documents are looked at.
+const LOOKED_AT: i64 = 400;
+/// What importance, use and age are worth in the order.
+const DAYS: f64 = 30.0;
+
+/// What matters in a store.
+#[derive(Debug, Clone, Default)]
+pub struct Brief {
+    /// How many documents each shape has, for those that have any.
+    pub shapes: Vec<(&'static str, usize)>,
+    /// How many files.
+    pub files: usize,
+    /// The tags that most documents have.
+    pub tags: Vec<(String, usize)>,
+    /// What matters most: important, then often used, then recent.
+    pub snippets: Vec<Snippet>,
+    /// What they cost together.
+    pub tokens: usize,
+    /// How many documents are not shown.
+    pub left_out: usize,
+}
+
+impl Index {
+    /// Says what matters in the store, within a budget of tokens.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn brief(&self, budget: usize) -> Result<Brief> {
+        let now = self.clock.now().as_millisecond();
+        self.with(&mut |_, _| (), |state, _| {
+            let connection = state.connection();
+            let mut brief = Brief { files: state.seen.len(), ..Brief::default() };
+            let mut all = 0;
+            for shape in Shape::ALL {
+                let sql = "SELECT count(*) FROM docs WHERE shape = ?1 AND hidden = 0";
+                let count: i64 = connection.query_row(sql, [shape.name()], |row| row.get(0)).map_err(meant)?;
+                let count = usize::try_from(count).unwrap_or(0);
+                all += count;
+                brief.shapes.extend((count > 0).then_some((shape.name(), count)));
+            }
+            let sql = "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
+                       FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
+                       WHERE d.hidden = 0 AND b.body <> ''
+                       ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?1";
+            let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+            let read = |row: &rusqlite::Row<'_>| {
+                let (importance, uses, date): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
+                let days = now.saturating_sub(date).max(0) as f64 / 86_400_000.0;
+                let worth = importance as f64 + 0.1 * (uses.max(0) as f64 + 1.0).log2() + (-days / DAYS).exp2();
+                Ok((worth, row.get::<_, String>(2)?, row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            };
+            let rows = statement.query_map([LOOKED_AT], read).map_err(meant)?;
+            let mut worthy: Vec<_> = rows.collect::<Result<_, _>>().map_err(meant)?;
+            worthy.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+            let mut groups: HashMap<String, usize> = HashMap::new();
+            for (_, _, id, group) in worthy {
+                let shown = groups.entry(group).or_default();
+                if *shown == GROUP_MAX {
+                    continue;
+                }
+                let Some(hit) = state.by_id(usize::try_from(id).unwrap_or(0))? else { continue };
+                // A brief names many things: of each it says the beginning.
+                let spend = (budget - brief.tokens).min((budget / 8).max(60));
+                let Some(snippet) = snippet(hit, &HashSet::new(), &self.analysis, spend) else { continue };
+                *shown += 1;
+                brief.tokens += snippet.tokens;
+                brief.snippets.push(snippet);
+            }
+            brief.left_out = all - brief.snippets.len();
+            brief.tags = tags(connection)?;
+            Ok(brief)
+        })
+    }
+}
+
+/// The tags that most documents have.
+fn tags(connection: &rusqlite::Connection) -> Result<Vec<(String, usize)>> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT b.tags FROM bodies b JOIN docs d ON d.id = b.id WHERE b.tags <> '' AND d.hidden = 0",
+        )
+        .map_err(meant)?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(meant)?;
+    let mut counted: HashMap<String, usize> = HashMap::new();
+    for tags in rows {
+        for tag in tags.map_err(meant)?.lines() {
+            *counted.entry(tag.to_owned()).or_default() += 1;
+        }
+    }
+    let mut sorted: Vec<_> = counted.into_iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sorted.truncate(12);
+    Ok(sorted)
+}

@@ -1,0 +1,226 @@
+//! The file that holds an index: one SQLite database for each generation, in a folder outside the
+//! store that every process on the machine shares.
+//!
+//! The name says what is inside: `<format>-<language>-<model>.<generation>.db`. Another format or
+//! model is another name, so it is built aside and never mistaken; a damaged file is followed by
+//! the next generation. SQLite's own log and locks let processes read and write at the same time.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::error::{Error, Kind, Result};
+use crate::vfs::{Rename, Vfs};
+
+/// The version of the tables below and of how documents are cut and analysed.
+pub(crate) const FORMAT: &str = "mg1";
+/// How long to wait for another process that writes.
+pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS files (
+  id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, stamp INTEGER NOT NULL, version TEXT NOT NULL,
+  mtime INTEGER NOT NULL, settled INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS docs (
+  id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ord INTEGER NOT NULL, terms BLOB NOT NULL, whole BLOB NOT NULL,
+  address TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, date INTEGER, importance INTEGER NOT NULL,
+  uses INTEGER NOT NULL, hidden INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS docs_place ON docs (file, ord);
+CREATE INDEX IF NOT EXISTS docs_address ON docs (address);
+CREATE INDEX IF NOT EXISTS docs_name ON docs (name) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS docs_hidden ON docs (id) WHERE hidden = 1;
+CREATE TABLE IF NOT EXISTS bodies (
+  id INTEGER PRIMARY KEY, title TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL, tags TEXT NOT NULL,
+  links TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS postings (
+  term TEXT NOT NULL, block INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (term, block)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (block INTEGER PRIMARY KEY, change INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS vectors_change ON vectors (change);
+CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// Opens the folder of an index, and makes it if it is missing: someone may delete it at any time.
+pub type Opener = Arc<dyn Fn() -> Result<Arc<dyn Vfs>> + Send + Sync>;
+
+/// Where generations lie.
+#[derive(Clone)]
+pub(crate) struct Home {
+    opener: Opener,
+    location: String,
+    stem: String,
+}
+
+/// One open generation.
+pub(crate) struct Database {
+    /// The connection.
+    pub(crate) connection: Connection,
+    /// Which generation it is; 0 for one in memory.
+    pub(crate) generation: u64,
+    inode: u64,
+}
+
+impl Home {
+    /// The generations of one stamp in a folder, which is also known to the system by `location`.
+    pub(crate) fn new(opener: Opener, location: &str, stamp: &str) -> Self {
+        let location = location.trim_end_matches('/').to_owned();
+        Home { opener, location, stem: format!("{FORMAT}-{stamp}") }
+    }
+
+    fn folder(&self) -> Result<Arc<dyn Vfs>> {
+        (self.opener)()
+    }
+
+    /// The file of a generation.
+    pub(crate) fn file(&self, generation: u64) -> String {
+        format!("{}.{generation}.db", self.stem)
+    }
+
+    /// The newest generation that is there; 0 for none.
+    pub(crate) fn newest(&self) -> Result<u64> {
+        let names = self.folder()?.names("", usize::MAX).map_err(|error| self.failed(error))?;
+        Ok(names.iter().filter_map(|name| self.generation(name)).max().unwrap_or(0))
+    }
+
+    fn generation(&self, name: &str) -> Option<u64> {
+        name.strip_prefix(&self.stem)?.strip_prefix('.')?.strip_suffix(".db")?.parse().ok()
+    }
+
+    /// Opens the newest generation, or makes the first.
+    pub(crate) fn open(&self) -> Result<Database> {
+        self.open_generation(self.newest()?.max(1))
+    }
+
+    /// Leaves a generation that is damaged for the next one, which begins empty.
+    pub(crate) fn open_after(&self, damaged: u64) -> Result<Database> {
+        let next = self.newest()?.max(damaged) + u64::from(self.newest()? <= damaged);
+        let opened = self.open_generation(next)?;
+        self.remove_before(next);
+        Ok(opened)
+    }
+
+    fn open_generation(&self, generation: u64) -> Result<Database> {
+        let name = self.file(generation);
+        let connection = connected(&format!("{}/{name}", self.location))?;
+        let inode = self.folder()?.stat(&name).map_err(|error| self.failed(error))?.inode;
+        Ok(Database { connection, generation, inode })
+    }
+
+    /// A database to fill aside, and its name: [`Home::take`] makes it the next generation.
+    pub(crate) fn aside(&self, name: &str) -> Result<(Database, String)> {
+        let name = format!("{}.{name}.aside", self.stem);
+        self.remove(&name);
+        let connection = connected(&format!("{}/{name}", self.location))?;
+        Ok((Database { connection, generation: 0, inode: 0 }, name))
+    }
+
+    /// Makes what was filled aside the newest generation.
+    pub(crate) fn take(&self, database: Database, name: &str) -> Result<()> {
+        // Closing writes the log back into the file, which then stands alone.
+        database.connection.close().map_err(|(_, error)| meant(error))?;
+        loop {
+            let next = self.newest()? + 1;
+            match self.folder()?.rename(name, &self.file(next), Rename::NoReplace) {
+                Ok(()) => {
+                    self.remove_before(next);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+    }
+
+    /// Whether an open generation is still the newest, and still the file of its name.
+    pub(crate) fn is_current(&self, database: &Database) -> Result<bool> {
+        let name = self.file(database.generation);
+        let there = self.folder()?.stat(&name).is_ok_and(|stat| stat.inode == database.inode);
+        Ok(there && self.newest()? == database.generation)
+    }
+
+    /// The bytes of the newest generation, its log included.
+    pub(crate) fn bytes(&self) -> u64 {
+        let name = self.file(self.newest().unwrap_or(0));
+        let Ok(folder) = self.folder() else { return 0 };
+        let size = |name: &str| folder.stat(name).map_or(0, |stat| stat.size);
+        size(&name) + size(&format!("{name}-wal"))
+    }
+
+    fn remove_before(&self, generation: u64) {
+        let Ok(folder) = self.folder() else { return };
+        let names = folder.names("", usize::MAX).unwrap_or_default();
+        let old = |name: &&String| self.generation(name).is_some_and(|number| number < generation);
+        names.iter().filter(old).for_each(|name| self.remove(name));
+    }
+
+    /// Removes a database; whoever has it open keeps it until they look again.
+    fn remove(&self, name: &str) {
+        let Ok(folder) = self.folder() else { return };
+        for end in ["", "-wal", "-shm"] {
+            // What is gone already is as good.
+            let _ = folder.remove_file(&format!("{name}{end}"));
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::from_io(error, &self.location).while_doing("the index cannot be kept")
+    }
+}
+
+impl Database {
+    /// An index that lives as long as this process looks at it.
+    pub(crate) fn in_memory() -> Result<Database> {
+        let connection = Connection::open_in_memory().map_err(meant)?;
+        connection.execute_batch(TABLES).map_err(meant)?;
+        Ok(Database { connection, generation: 0, inode: 0 })
+    }
+}
+
+fn connected(location: &str) -> Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(location, flags).map_err(meant)?;
+    connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; \
+                   PRAGMA temp_store = MEMORY;";
+    connection.execute_batch(pragmas).map_err(meant)?;
+    let there: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_master WHERE name = 'counts'", [], |row| row.get(0))
+        .map_err(meant)?;
+    if there == 0 {
+        connection.execute_batch(TABLES).map_err(meant)?;
+    }
+    Ok(connection)
+}
+
+/// What an error of SQLite means: busy is not corrupt, and a full disk is neither.
+pub(crate) fn meant(error: rusqlite::Error) -> Error {
+    let kind = match &error {
+        rusqlite::Error::SqliteFailure(failure, message) => match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Kind::Busy,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Kind::Corrupt,
+            // Tables that are missing, or rows that cannot be: someone has changed the file.
+            ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => Kind::Corrupt,
+            ErrorCode::Unknown if message.as_ref().is_some_and(|text| text.contains("no such")) => {
+                Kind::Corrupt
+            }
+            ErrorCode::DiskFull => Kind::Full,
+            ErrorCode::PermissionDenied | ErrorCode::ReadOnly => Kind::Denied,
+            _ => Kind::Io,
+        },
+        rusqlite::Error::QueryReturnedNoRows
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => Kind::Corrupt,
+        _ => Kind::Io,
+    };
+    let made = Error::new(kind, format!("the index cannot be used: {error}"));
+    let made = match kind {
+        Kind::Busy => made.hint("another process is building it: try again in a moment"),
+        Kind::Corrupt => made.hint("it is made anew by itself; `memgrove index rebuild` does it now"),
+        _ => made.hint("the memories are safe: the index can be deleted at any time"),
+    };
+    made.source(error)
+}

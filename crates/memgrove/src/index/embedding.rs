@@ -1,0 +1,100 @@
+//! What a text means, as 128 small numbers: the mean of its word pieces in a static model.
+//!
+//! The model is shipped inside the program, so that the same text has the same vector on every
+//! machine, without a network. The arithmetic is on integers up to the final scaling.
+
+use super::wordpiece;
+
+/// The numbers of a vector.
+pub(crate) const DIMENSIONS: usize = 128;
+const ROWS: &[u8] = include_bytes!("../../assets/potion-base-4M-int8/embeddings.i8");
+/// The most word pieces of a text that count.
+const PIECES_MAX: usize = 512;
+
+/// What a text means: a direction, scaled to signed bytes.
+pub(crate) type Vector = [i8; DIMENSIONS];
+
+/// Turns text into vectors. The one that is shipped is [`Potion`]; others can take its place.
+pub trait Embedder: Send + Sync {
+    /// A name that changes whenever vectors do: an index made with another one is made anew.
+    fn name(&self) -> &str;
+
+    /// The vector of a text, given as words with weights; zeros where it has no meaning.
+    fn embed(&self, words: &[(&str, f32)]) -> [i8; 128];
+}
+
+/// The model `potion-base-4M` of MinishLab, with eight bits for each number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Potion;
+
+impl Embedder for Potion {
+    fn name(&self) -> &str {
+        "potion-base-4M-int8"
+    }
+
+    fn embed(&self, words: &[(&str, f32)]) -> [i8; 128] {
+        let mut sum = [0f32; DIMENSIONS];
+        for (text, weight) in words {
+            let mut part = [0i32; DIMENSIONS];
+            for id in wordpiece::ids(text).into_iter().take(PIECES_MAX) {
+                let row = &ROWS[id as usize * DIMENSIONS..][..DIMENSIONS];
+                for (part, value) in part.iter_mut().zip(row) {
+                    *part += i32::from(*value as i8);
+                }
+            }
+            for (sum, part) in sum.iter_mut().zip(part) {
+                *sum += weight * part as f32;
+            }
+        }
+        scaled(&sum)
+    }
+}
+
+/// A direction as signed bytes, of the same length for every text.
+fn scaled(sum: &[f32; DIMENSIONS]) -> Vector {
+    // Summed one after the other, so that every machine rounds alike.
+    let squares: f64 = sum.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+    let mut vector = [0; DIMENSIONS];
+    if squares > 0.0 {
+        // Most numbers of a direction are near 1/sqrt(128): stretched so, they use their eight bits.
+        let scale = STRETCH / squares.sqrt();
+        for (to, value) in vector.iter_mut().zip(sum) {
+            *to = (f64::from(*value) * scale).round().clamp(-127.0, 127.0) as i8;
+        }
+    }
+    vector
+}
+
+/// The length of every vector.
+const STRETCH: f64 = 320.0;
+
+/// How alike two vectors are: 1 for the same direction.
+pub(crate) fn likeness(dot: i32) -> f32 {
+    dot as f32 / (STRETCH * STRETCH) as f32
+}
+
+/// The product of two vectors. Plain integers in a fixed length, which compilers turn into SIMD.
+pub(crate) fn dot(a: &Vector, b: &[u8]) -> i32 {
+    let mut sum = 0i32;
+    for (a, b) in a.iter().zip(b) {
+        sum += i32::from(i16::from(*a) * i16::from(*b as i8));
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn like(a: &str, b: &str) -> f32 {
+        let [a, b] = [a, b].map(|text| Potion.embed(&[(text, 1.0)]));
+        likeness(dot(&a, &b.map(|value| value as u8)))
+    }
+
+    #[test]
+    fn meaning_is_nearer_than_spelling() {
+        assert!((like("a cat sat", "a cat sat") - 1.0).abs() < 0.02);
+        assert!(like("the dog barked", "a puppy howled") > like("the dog barked", "the tax report"));
+        assert_eq!(like("", "anything"), 0.0);
+    }
+}

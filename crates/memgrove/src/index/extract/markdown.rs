@@ -1,0 +1,328 @@
+//! Files and notes: a document for each section, long sections cut into passages.
+
+use std::ops::Range;
+
+use super::{PASSAGE_WORDS_MAX, Source, links, speaker};
+use crate::clock::Timestamp;
+use crate::document::{Document, Shape, Weight};
+use crate::index::analysis::folded;
+use crate::index::dates;
+
+/// What a front matter says of a whole file.
+#[derive(Default)]
+struct Front {
+    title: Option<String>,
+    kind: String,
+    tags: Vec<String>,
+    date: Option<Timestamp>,
+    importance: Weight,
+    hidden: bool,
+}
+
+/// A heading and the span of what stands beneath it.
+struct Section {
+    heading: Option<String>,
+    span: Range<usize>,
+}
+
+/// The documents of one file.
+pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
+    let base = address(source, shape);
+    let stem = source.inside.rsplit('/').next().unwrap_or(source.inside);
+    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    let blank = Document {
+        address: base.clone(),
+        shape,
+        title: stem.to_owned(),
+        name: folded(&name(source.inside)),
+        group: source.key.to_owned(),
+        span: 0..source.bytes.len(),
+        ..Document::default()
+    };
+    let Ok(text) = std::str::from_utf8(source.bytes) else { return vec![blank] };
+    let (front, body) = front(text);
+    let is_markdown = shape != Shape::Files || !has_other_ending(source.inside);
+    let sections = if is_markdown {
+        sections(text, body)
+    } else {
+        vec![Section { heading: None, span: body..text.len() }]
+    };
+    let top = sections.iter().find_map(|section| section.heading.clone());
+    let title = front.title.clone().or(top).unwrap_or_else(|| stem.to_owned());
+    let mut found = Vec::new();
+    for section in &sections {
+        let anchor = section.heading.as_deref().map(slug).filter(|_| sections.len() > 1);
+        let whole = match &section.heading {
+            Some(heading) if *heading != title => format!("{title} > {heading}"),
+            _ => title.clone(),
+        };
+        let date = section.heading.as_deref().and_then(dates::written).or(front.date);
+        for (part, span) in passages(text, section.span.clone()).into_iter().enumerate() {
+            let anchor = match (&anchor, part) {
+                (None, 0) => String::new(),
+                (None, part) => format!("#~{}", part + 1),
+                (Some(anchor), 0) => format!("#{anchor}"),
+                (Some(anchor), part) => format!("#{anchor}~{}", part + 1),
+            };
+            let said = text[span.clone()].trim();
+            found.push(Document {
+                address: format!("{base}{anchor}"),
+                kind: front.kind.clone(),
+                title: whole.clone(),
+                subject: speaker(said).unwrap_or_default().to_owned(),
+                text: said.to_owned(),
+                tags: front.tags.clone(),
+                date,
+                importance: front.importance,
+                links: links(said),
+                hidden: front.hidden,
+                span,
+                name: if found.is_empty() { blank.name.clone() } else { String::new() },
+                ..blank.clone()
+            });
+        }
+    }
+    if found.is_empty() {
+        found.push(Document { title, kind: front.kind, tags: front.tags, date: front.date, ..blank });
+    }
+    found
+}
+
+fn address(source: &Source<'_>, shape: Shape) -> String {
+    match shape {
+        Shape::Files => format!("file:/memories/{}", source.inside),
+        Shape::Notes => format!("note:{}", name(source.inside)),
+        Shape::Graph => format!("graph:{}", name(source.inside)),
+        _ => source.key.to_owned(),
+    }
+}
+
+/// What links call a file: its path without its ending.
+fn name(inside: &str) -> String {
+    inside.strip_suffix(".md").unwrap_or(inside).trim_start_matches("_content/").to_owned()
+}
+
+fn has_other_ending(inside: &str) -> bool {
+    let name = inside.rsplit('/').next().unwrap_or(inside);
+    name.rsplit_once('.').is_some_and(|(_, ending)| !matches!(ending, "md" | "markdown" | "mdx"))
+}
+
+/// The front matter of a text, and where what follows begins.
+fn front(text: &str) -> (Front, usize) {
+    let mut front = Front::default();
+    let start = text.len() - text.trim_start_matches('\u{feff}').len();
+    let mut lines = text[start..].split_inclusive('\n');
+    if lines.next().is_none_or(|line| line.trim_end() != "---") {
+        return (front, start);
+    }
+    let mut at = start + text[start..].split_inclusive('\n').next().map_or(0, str::len);
+    let mut key = String::new();
+    for line in lines {
+        at += line.len();
+        let line = line.trim_end();
+        if line == "---" {
+            return (front, at);
+        }
+        if let Some(item) = line.trim_start().strip_prefix("- ") {
+            if key == "tags" {
+                front.tags.push(bare(item).to_owned());
+            }
+        } else if let Some((name, value)) =
+            line.split_once(':').filter(|_| !line.starts_with([' ', '\t', '#']))
+        {
+            key = name.trim().to_lowercase();
+            front.set(&key, bare(value));
+        }
+    }
+    // A first line of dashes that nothing closes is text.
+    (Front::default(), start)
+}
+
+impl Front {
+    fn set(&mut self, key: &str, value: &str) {
+        match key {
+            "title" | "name" => self.title = (!value.is_empty()).then(|| value.to_owned()),
+            "type" | "kind" => self.kind = value.to_owned(),
+            "tags" => {
+                let inside = value.trim_start_matches('[').trim_end_matches(']');
+                let tags = inside.split(',').map(bare).filter(|tag| !tag.is_empty());
+                self.tags = tags.map(str::to_owned).collect();
+            }
+            "updated" | "modified" => self.date = dates::written(value).or(self.date),
+            "date" | "created" => self.date = self.date.or_else(|| dates::written(value)),
+            "importance" | "priority" => self.importance = Weight::named(value).unwrap_or_default(),
+            "archived" | "superseded" => self.hidden = value == "true",
+            "status" => self.hidden = matches!(value, "archived" | "superseded"),
+            _ => {}
+        }
+    }
+}
+
+fn bare(value: &str) -> &str {
+    value.trim().trim_matches(['"', '\'']).trim()
+}
+
+/// The sections of a text from `body` on. A heading within a fence is code.
+fn sections(text: &str, body: usize) -> Vec<Section> {
+    let mut found = Vec::new();
+    let (mut open, mut at, mut fence) = (Section { heading: None, span: body..body }, body, None);
+    for line in text[body..].split_inclusive('\n') {
+        let code = line.trim_start();
+        let ticks = ["```", "~~~"].into_iter().find(|ticks| code.starts_with(ticks));
+        if let Some(ticks) = ticks {
+            fence = match fence {
+                None => Some(ticks),
+                Some(open) if open == ticks => None,
+                open => open,
+            };
+        }
+        let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
+        let is_heading =
+            fence.is_none() && (1..=6).contains(&hashes) && line[hashes..].starts_with([' ', '\t']);
+        if is_heading {
+            open.span.end = at;
+            let heading = line[hashes..].trim().trim_end_matches('#').trim_end().to_owned();
+            let start = at + line.len();
+            found.push(std::mem::replace(&mut open, Section { heading: Some(heading), span: start..start }));
+        }
+        at += line.len();
+    }
+    open.span.end = text.len();
+    found.push(open);
+    found.retain(|section| !text[section.span.clone()].trim().is_empty());
+    found
+}
+
+/// A span cut at paragraphs, and a long paragraph at sentences.
+fn passages(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
+    if words(&text[span.clone()]) <= PASSAGE_WORDS_MAX {
+        return vec![span];
+    }
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut held = 0;
+    for piece in paragraphs(text, span).into_iter().flat_map(|paragraph| sentences(text, paragraph)) {
+        let size = words(&text[piece.clone()]);
+        match found.last_mut() {
+            Some(last) if held + size <= PASSAGE_WORDS_MAX => {
+                last.end = piece.end;
+                held += size;
+            }
+            _ => {
+                found.push(piece);
+                held = size;
+            }
+        }
+    }
+    found
+}
+
+fn paragraphs(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut start, mut at) = (span.start, span.start);
+    for line in text[span.clone()].split_inclusive('\n') {
+        at += line.len();
+        if line.trim().is_empty() {
+            found.push(start..at);
+            start = at;
+        }
+    }
+    found.push(start..span.end);
+    found.retain(|part| !text[part.clone()].trim().is_empty());
+    found
+}
+
+/// A paragraph in pieces that fit, cut after sentences, else after lines, else after words.
+fn sentences(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
+    if words(&text[span.clone()]) <= PASSAGE_WORDS_MAX {
+        return vec![span];
+    }
+    let (mut found, mut start, mut held, mut border) = (Vec::new(), span.start, 0, None);
+    let mut in_word = false;
+    for (offset, c) in text[span.clone()].char_indices() {
+        let at = span.start + offset;
+        if c.is_whitespace() && in_word {
+            held += 1;
+            if text[..at].ends_with(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{ff1f}']) || c == '\n' {
+                border = Some((at, held));
+            }
+            if held >= PASSAGE_WORDS_MAX {
+                let (end, words) = border.take().unwrap_or((at, held));
+                found.push(start..end);
+                (start, held) = (end, held - words);
+            }
+        }
+        in_word = !c.is_whitespace();
+    }
+    found.push(start..span.end);
+    found
+}
+
+/// About how many words a text has: white space counts, and so does what has none.
+fn words(text: &str) -> usize {
+    text.split_whitespace().map(|word| 1 + word.len() / 40).sum()
+}
+
+/// A heading as an anchor.
+fn slug(heading: &str) -> String {
+    let mut slug = String::new();
+    for c in heading.chars().flat_map(char::to_lowercase) {
+        match c {
+            c if c.is_alphanumeric() || c == '_' => slug.push(c),
+            _ if !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<Document> {
+        documents(&Source { key: "files/a.md", inside: "a.md", bytes: text.as_bytes() }, Shape::Files)
+    }
+
+    #[test]
+    fn sections_are_documents_with_addresses() {
+        let text = "---\ntitle: Tea\ntags: [a, b]\ndate: 2024-05-01\n---\nintro\n# One\nfirst\n```\n# no heading\n```\n## Two words!\nAnn: second\n";
+        let found = of(text);
+        let told: Vec<_> =
+            found.iter().map(|d| (d.address.as_str(), d.title.as_str(), d.subject.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                ("file:/memories/a.md", "Tea", ""),
+                ("file:/memories/a.md#one", "Tea > One", ""),
+                ("file:/memories/a.md#two-words", "Tea > Two words!", "Ann"),
+            ]
+        );
+        assert!(found.iter().all(|d| d.tags == ["a", "b"] && d.date.is_some()));
+        assert!(found.iter().all(|d| text[d.span.clone()].contains(&d.text)));
+        assert_eq!(found[1].text, "first\n```\n# no heading\n```");
+    }
+
+    #[test]
+    fn long_sections_are_cut_and_nothing_is_lost() {
+        let paragraph = "word ".repeat(70);
+        let endless = "x ".repeat(500);
+        let text = format!("# A\n{paragraph}\n\n{paragraph}\n\n{endless}\n");
+        let found = of(&text);
+        assert!(
+            found.len() > 4 && found.iter().all(|d| words(&d.text) <= PASSAGE_WORDS_MAX),
+            "{}",
+            found.len()
+        );
+        let back: String = found.iter().map(|d| d.text.as_str()).collect::<Vec<_>>().join(" ");
+        assert_eq!(back.split_whitespace().count(), 640);
+    }
+
+    #[test]
+    fn files_without_text_are_known_by_name() {
+        let found =
+            documents(&Source { key: "files/p.png", inside: "p.png", bytes: &[255, 0] }, Shape::Files);
+        assert_eq!((found.len(), found[0].title.as_str(), found[0].text.as_str()), (1, "p", ""));
+        assert_eq!(of("").len(), 1);
+        assert_eq!(of("---\nno end").len(), 1);
+    }
+}

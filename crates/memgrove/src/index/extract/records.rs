@@ -1,0 +1,77 @@
+//! Records: a document for each line that can be read.
+
+use super::{Source, links, speaker};
+use crate::clock::Timestamp;
+use crate::document::{Document, Shape, Weight};
+use crate::shapes::records::reading;
+use crate::shapes::records::{Importance, Limits, RecordType};
+use crate::text::jsonl::{Piece, lines, pieces};
+
+const ARCHIVE: &str = "archive/";
+/// Records that were made within this time of each other belong together.
+const SESSION_MS: i64 = 30 * 60 * 1000;
+
+/// The files of records, the archive included.
+pub(super) fn wants(inside: &str) -> bool {
+    kind(inside).is_some()
+}
+
+fn kind(inside: &str) -> Option<RecordType> {
+    let name = inside.rsplit('/').next()?;
+    let archived = inside.starts_with(ARCHIVE) && name.ends_with(".jsonl");
+    let fits = |kind: &RecordType| match archived {
+        true => name.strip_prefix(kind.stem()).is_some_and(|rest| rest.starts_with('_')),
+        false => inside == kind.file(),
+    };
+    RecordType::ALL.into_iter().find(fits)
+}
+
+/// The documents of one file.
+pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
+    let Some(kind) = kind(source.inside) else { return Vec::new() };
+    let limits = Limits::unbounded();
+    let mut found: Vec<Document> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let (mut session, mut last) = (0, i64::MIN);
+    for line in lines(source.bytes) {
+        for piece in pieces(&source.bytes[line.body.clone()]) {
+            let Piece::Object(span) = piece else { continue };
+            let span = line.body.start + span.start..line.body.start + span.end;
+            let Ok(text) = std::str::from_utf8(&source.bytes[span.clone()]) else { continue };
+            let Ok(read) = reading::read(text, kind, &limits, Timestamp::UNIX_EPOCH) else { continue };
+            // Of an id that came before, the first counts.
+            if !seen.insert(read.record.id.clone()) {
+                continue;
+            }
+            let (made, record) = (read.moments[0], read.record);
+            if made.saturating_sub(last) > SESSION_MS {
+                session += 1;
+            }
+            last = made;
+            found.push(Document {
+                address: format!("record:{}", record.id),
+                shape: Shape::Records,
+                kind: kind.name().to_owned(),
+                title: record.category.unwrap_or_default(),
+                subject: speaker(&record.content).unwrap_or_default().to_owned(),
+                links: links(&record.content),
+                text: record.content,
+                tags: record.tags,
+                date: Timestamp::from_millisecond(read.moments[1])
+                    .ok()
+                    .filter(|date| *date != Timestamp::UNIX_EPOCH),
+                importance: match record.importance {
+                    Importance::High => Weight::High,
+                    Importance::Medium => Weight::Medium,
+                    Importance::Low => Weight::Low,
+                },
+                uses: record.access_count,
+                name: String::new(),
+                hidden: record.archived || source.inside.starts_with(ARCHIVE),
+                group: format!("{}#{session}", source.key),
+                span,
+            });
+        }
+    }
+    found
+}

@@ -1,0 +1,93 @@
+//! One document as it comes out of the index.
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::database::meant;
+use super::rank::Parts;
+use super::{State, write};
+use crate::clock::Timestamp;
+use crate::error::Result;
+
+/// One document that was found.
+#[derive(Debug, Clone, Default)]
+pub struct Hit {
+    /// What `read` takes.
+    pub address: String,
+    /// The shape that it comes from.
+    pub shape: String,
+    /// The kind of thing within its shape.
+    pub kind: String,
+    /// What it is called.
+    pub title: String,
+    /// What it says.
+    pub text: String,
+    /// Words that someone has chosen to find it by.
+    pub tags: Vec<String>,
+    /// What it refers to.
+    pub links: Vec<String>,
+    /// When it is from.
+    pub date: Option<Timestamp>,
+    /// Its file's key in the store.
+    pub file: String,
+    /// Where it stands in its file, in bytes.
+    pub span: std::ops::Range<usize>,
+    /// What its score is made of.
+    pub parts: Parts,
+    /// The addresses of documents that say the same.
+    pub alike: Vec<String>,
+}
+
+const HIT: &str = "SELECT d.address, d.shape, d.kind, b.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop
+                   FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id";
+
+impl State {
+    /// A document by its number.
+    pub(super) fn by_id(&self, id: usize) -> Result<Option<Hit>> {
+        let mut statement =
+            self.connection().prepare_cached(&format!("{HIT} WHERE d.id = ?1")).map_err(meant)?;
+        statement.query_row([id as i64], hit).optional().map_err(meant)
+    }
+
+    /// A document by its address.
+    pub(super) fn by_address(&self, address: &str) -> Result<Option<Hit>> {
+        let mut statement =
+            self.connection().prepare_cached(&format!("{HIT} WHERE d.address = ?1")).map_err(meant)?;
+        statement.query_row([address], hit).optional().map_err(meant)
+    }
+}
+
+impl State {
+    /// A document and its neighbours, in the order of their file.
+    pub(super) fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
+        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.grp = d.grp
+                   AND n.ord BETWEEN d.ord - ?2 AND d.ord + ?2 WHERE d.address = ?1 ORDER BY n.ord";
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let count = i64::try_from(count).unwrap_or(i64::MAX / 2);
+        let rows = statement
+            .query_map(rusqlite::params![address, count], |row| row.get::<_, i64>(0))
+            .map_err(meant)?;
+        let ids: Vec<i64> = rows.collect::<Result<_, _>>().map_err(meant)?;
+        let hits = ids.into_iter().map(|id| self.by_id(usize::try_from(id).unwrap_or(0)));
+        Ok(hits.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+}
+
+fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+    let (tags, links): (String, String) = (row.get(5)?, row.get(6)?);
+    let date: i64 = row.get(7)?;
+    let [start, stop]: [i64; 2] = [row.get(9)?, row.get(10)?];
+    Ok(Hit {
+        address: row.get(0)?,
+        shape: row.get(1)?,
+        kind: row.get(2)?,
+        title: row.get(3)?,
+        text: row.get(4)?,
+        tags: write::listed(&tags),
+        links: write::listed(&links),
+        date: Timestamp::from_millisecond(date).ok(),
+        file: row.get(8)?,
+        span: usize::try_from(start).unwrap_or(0)..usize::try_from(stop).unwrap_or(0),
+        parts: Parts::default(),
+        alike: Vec::new(),
+    })
+}

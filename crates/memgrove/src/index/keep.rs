@@ -1,0 +1,173 @@
+//! Keeping an index: how it stands, making it anew aside, and proving that it is what a new one
+//! would be.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::database::{Database, meant};
+use super::embedding::DIMENSIONS;
+use super::postings;
+use super::sync::Synced;
+use super::{Index, Progress, State, write};
+use crate::clock::Timestamp;
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::tier::{DerivedMaintenance, Tier};
+
+/// How an index stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Documents that can be found.
+    pub documents: usize,
+    /// Files that they come from.
+    pub files: usize,
+    /// Bytes on disk; 0 in memory.
+    pub bytes: u64,
+    /// The file's name; empty in memory.
+    pub file: String,
+    /// The language whose words are stemmed.
+    pub language: String,
+    /// The model that meaning comes from; empty where it is off.
+    pub model: String,
+    /// What the last look at the files did.
+    pub synced: Synced,
+}
+
+/// Something that an index has and a new one would not, or the other way round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What, as a sentence.
+    pub what: String,
+}
+
+/// What an index holds, in words that do not depend on how it came about.
+type Dump = BTreeMap<String, String>;
+
+impl Index {
+    /// Says how the index stands, after a look at the files.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn status(&self) -> Result<Status> {
+        self.with(&mut |_, _| (), |state, synced| {
+            Ok(Status {
+                documents: usize::try_from(state.statistics.documents).unwrap_or(0),
+                files: state.seen.len(),
+                bytes: self.home.as_ref().map_or(0, |home| home.bytes()),
+                file: self
+                    .home
+                    .as_ref()
+                    .map_or_else(String::new, |home| home.file(state.database.generation)),
+                language: self.analysis.language().to_owned(),
+                model: self.embedder.as_ref().map_or_else(String::new, |embedder| embedder.name().to_owned()),
+                synced,
+            })
+        })
+    }
+
+    /// Makes the index anew, aside, and then puts it in the place of the old one.
+    ///
+    /// # Errors
+    /// As [`Index::sync`]; the old index stays.
+    pub fn rebuild(&self, progress: Progress<'_>) -> Result<Synced> {
+        let Some(home) = &self.home else {
+            *self.lock() = None;
+            return self.sync(progress);
+        };
+        let (mut database, name) = home.aside(&self.clock.now().as_nanosecond().to_string())?;
+        let synced = self.bring(&mut database, &mut HashMap::new(), progress)?;
+        let mut state = self.lock();
+        home.take(database, &name)?;
+        *state = None;
+        Ok(synced)
+    }
+
+    /// Compares the index with one that is made anew in memory.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn verify(&self, progress: Progress<'_>) -> Result<Vec<Difference>> {
+        let held = self.with(&mut |_, _| (), |state, _| state.dump())?;
+        let mut database = Database::in_memory()?;
+        self.bring(&mut database, &mut HashMap::new(), progress)?;
+        let fresh = State::new(database)?.dump()?;
+        let missing = fresh.iter().filter(|(key, value)| held.get(*key) != Some(*value));
+        let surplus = held.keys().filter(|key| !fresh.contains_key(*key));
+        let missing = missing.map(|(key, _)| format!("{key} is missing or differs"));
+        let what = missing.chain(surplus.map(|key| format!("{key} should not be there")));
+        Ok(what.map(|what| Difference { what }).collect())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Everything that decides what a search finds, by address.
+    fn dump(&self) -> Result<Dump> {
+        let mut dump = Dump::new();
+        let mut addresses = HashMap::new();
+        let sql = "SELECT d.id, d.address, f.key, d.ord, hex(d.whole), f.version FROM docs d JOIN files f ON f.id = d.file";
+        let mut statement = self.connection().prepare(sql).map_err(meant)?;
+        let mut rows = statement.query([]).map_err(meant)?;
+        while let Some(row) = rows.next().map_err(meant)? {
+            let (id, address, key): (i64, String, String) =
+                (row.get(0).map_err(meant)?, row.get(1).map_err(meant)?, row.get(2).map_err(meant)?);
+            let (ord, whole, version): (i64, String, String) =
+                (row.get(3).map_err(meant)?, row.get(4).map_err(meant)?, row.get(5).map_err(meant)?);
+            let at = usize::try_from(id).unwrap_or(0) * DIMENSIONS;
+            let vector = self.vectors.get(at..at + DIMENSIONS).map(blake3::hash).map(|hash| hash.to_hex());
+            dump.insert(
+                format!("document {address} in {key}"),
+                format!("{ord} {whole} {version} {vector:?}"),
+            );
+            addresses.insert(id, format!("{address} in {key}"));
+        }
+        let mut statement =
+            self.connection().prepare("SELECT term, block, data FROM postings").map_err(meant)?;
+        let mut rows = statement.query([]).map_err(meant)?;
+        while let Some(row) = rows.next().map_err(meant)? {
+            let (term, block, data): (String, i64, Vec<u8>) =
+                (row.get(0).map_err(meant)?, row.get(1).map_err(meant)?, row.get(2).map_err(meant)?);
+            postings::each(block, &data, |id, entry| {
+                let address = addresses.get(&id).map_or("nothing", String::as_str);
+                dump.insert(format!("term {term} of {address}"), format!("{entry:?}"));
+            })?;
+        }
+        let [documents, length, ..] = write::counts(self.connection())?;
+        dump.insert("the count".to_owned(), format!("{documents} {length}"));
+        Ok(dump)
+    }
+}
+
+impl DerivedMaintenance for Index {
+    fn reindex(&self, tier: Tier) -> Result<()> {
+        match tier {
+            Tier::LocalIndex => self.rebuild(&mut |_, _| ()).map(drop),
+            Tier::SharedAbstracts => {
+                Err(Error::new(Kind::Unsupported, "the index does not write the shared abstracts")
+                    .hint("`memgrove doctor --fix` writes them anew"))
+            }
+            Tier::Source => {
+                Err(Error::new(Kind::Invalid, "the source is not derived: there is nothing to make it from"))
+            }
+        }
+    }
+
+    fn changed_since(&self, mtime: Timestamp) -> Result<Vec<Locator>> {
+        self.with(&mut |_, _| (), |state, _| {
+            let sql = "SELECT key FROM files WHERE mtime > ?1 ORDER BY key";
+            let mut statement = state.connection().prepare_cached(sql).map_err(meant)?;
+            let rows = statement
+                .query_map([mtime.as_millisecond()], |row| row.get::<_, String>(0))
+                .map_err(meant)?;
+            rows.map(|key| Locator::new(key.map_err(meant)?)).collect()
+        })
+    }
+}
+
+/// The error for an address that no document has.
+pub(super) fn no_document(address: &str) -> Error {
+    Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
+        .hint("`memgrove recall` finds addresses by words")
+}

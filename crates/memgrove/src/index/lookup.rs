@@ -1,0 +1,249 @@
+//! Which documents have the words of a query, and which mean the same: a score for every document.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use super::database::meant;
+use super::embedding::{DIMENSIONS, Vector, dot, likeness};
+use super::postings::{self, Entry};
+use crate::error::Result;
+
+/// BM25 as everyone knows it; another `b` would fit one kind of text and fail others.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+/// What the title and the tags are worth beside the text. They are weighed on their own: a word
+/// that every title has tells nothing there, and still tells much in a text.
+const HEAD: f32 = 1.0;
+/// How many words a prefix stands for at most.
+const PREFIX_TERMS_MAX: i64 = 64;
+/// How far off a word may be spelled: letters, by its length.
+const TYPO_CHARS: [(usize, usize); 2] = [(8, 2), (4, 1)];
+
+/// A set of documents, by their numbers.
+#[derive(Clone)]
+pub(crate) struct Set(Vec<u64>);
+
+impl Set {
+    /// No document of so many.
+    pub(crate) fn none(next: usize) -> Self {
+        Set(vec![0; next / 64 + 1])
+    }
+
+    pub(crate) fn insert(&mut self, id: usize) {
+        if let Some(word) = self.0.get_mut(id / 64) {
+            *word |= 1 << (id % 64);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: usize) {
+        if let Some(word) = self.0.get_mut(id / 64) {
+            *word &= !(1 << (id % 64));
+        }
+    }
+
+    pub(crate) fn has(&self, id: usize) -> bool {
+        self.0.get(id / 64).is_some_and(|word| word & 1 << (id % 64) != 0)
+    }
+
+    /// Every document that is in it.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = usize> + '_ {
+        let bits = |word: u64| (0..64).filter(move |bit| word & 1 << bit != 0);
+        self.0.iter().enumerate().flat_map(move |(at, word)| bits(*word).map(move |bit| at * 64 + bit))
+    }
+
+    /// Keeps what is in both.
+    pub(crate) fn keep(&mut self, other: &Set) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+}
+
+/// What the words of a query found.
+pub(crate) struct Lexical {
+    /// The score of every document, by its number.
+    pub(crate) scores: Vec<f32>,
+    /// Which documents have any of the words.
+    pub(crate) touched: Vec<u32>,
+    /// Documents whose subject the query names.
+    pub(crate) subjects: Set,
+    /// How much each term tells: rare ones more.
+    pub(crate) weights: HashMap<String, f32>,
+}
+
+/// The statistics that scores rest on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statistics {
+    pub(crate) documents: i64,
+    pub(crate) length: i64,
+    pub(crate) next: i64,
+}
+
+impl Statistics {
+    /// How much a term tells that so many documents have.
+    pub(crate) fn weight(self, documents: usize) -> f32 {
+        let (all, having) = (self.documents as f32, documents as f32);
+        (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
+    }
+}
+
+/// The documents that have a term.
+pub(crate) fn having(connection: &Connection, term: &str, mut found: impl FnMut(usize, Entry)) -> Result<()> {
+    let mut statement = connection
+        .prepare_cached("SELECT block, data FROM postings WHERE term = ?1 ORDER BY block")
+        .map_err(meant)?;
+    let mut rows = statement.query([term]).map_err(meant)?;
+    while let Some(row) = rows.next().map_err(meant)? {
+        let block: i64 = row.get(0).map_err(meant)?;
+        let data = row.get_ref(1).map_err(meant)?;
+        let bytes = data.as_blob().map_err(|_| postings::broken())?;
+        postings::each(block, bytes, |id, entry| found(usize::try_from(id).unwrap_or(0), entry))?;
+    }
+    Ok(())
+}
+
+/// Scores every document by BM25 over its fields.
+pub(crate) fn lexical(
+    connection: &Connection,
+    terms: &[Vec<String>],
+    statistics: Statistics,
+) -> Result<Lexical> {
+    let next = usize::try_from(statistics.next).unwrap_or(0);
+    let mut found = Lexical {
+        scores: vec![0.0; next],
+        touched: Vec::new(),
+        subjects: Set::none(next),
+        weights: HashMap::new(),
+    };
+    let average = (statistics.length as f32 / statistics.documents.max(1) as f32).max(1.0);
+    let mut entries: Vec<(usize, Entry)> = Vec::new();
+    // A group of terms counts as one: the words that a prefix stands for.
+    for group in terms {
+        entries.clear();
+        for term in group {
+            having(connection, term, |id, entry| entries.push((id, entry)))?;
+        }
+        if group.len() > 1 {
+            entries.sort_by_key(|(id, entry)| (*id, u8::MAX - entry.text));
+            entries.dedup_by_key(|(id, _)| *id);
+        }
+        found.add(group, &entries, statistics, average)?;
+    }
+    Ok(found)
+}
+
+impl Lexical {
+    /// Adds what one group of terms is worth to each document that has it.
+    fn add(
+        &mut self,
+        group: &[String],
+        entries: &[(usize, Entry)],
+        statistics: Statistics,
+        average: f32,
+    ) -> Result<()> {
+        let in_text = entries.iter().filter(|(_, entry)| entry.text > 0).count();
+        let in_head = entries.iter().filter(|(_, entry)| entry.heads() > 0).count();
+        let [text_weight, head_weight] = [in_text, in_head].map(|count| statistics.weight(count));
+        let told = if in_text > 0 { text_weight } else { head_weight };
+        self.weights.extend(group.iter().map(|term| (term.clone(), told)));
+        for (id, entry) in entries {
+            let Some(score) = self.scores.get_mut(*id) else { return Err(postings::broken()) };
+            if *score == 0.0 {
+                self.touched.push(*id as u32);
+            }
+            let [text, head] = [f32::from(entry.text), f32::from(entry.heads())];
+            let long = 1.0 - B + B * entry.length as f32 / average;
+            *score += text_weight * text * (K1 + 1.0) / (text + K1 * long);
+            *score += HEAD * head_weight * head * (K1 + 1.0) / (head + K1);
+            if entry.subject {
+                self.subjects.insert(*id);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The likeness of every document's meaning to that of a query.
+pub(crate) fn semantic(vectors: &[u8], query: &Vector) -> Vec<f32> {
+    vectors.chunks_exact(DIMENSIONS).map(|row| likeness(dot(query, row))).collect()
+}
+
+/// The words of the index that begin so.
+pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<String>> {
+    let end = format!("{prefix}\u{10ffff}");
+    let sql = "SELECT DISTINCT term FROM postings WHERE term >= ?1 AND term < ?2 LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+    let rows = statement
+        .query_map(rusqlite::params![prefix, end, PREFIX_TERMS_MAX], |row| row.get(0))
+        .map_err(meant)?;
+    rows.collect::<Result<_, _>>().map_err(meant)
+}
+
+/// The word of the index that a misspelled one most likely is: nearest, then most frequent.
+pub(crate) fn nearest(connection: &Connection, word: &str) -> Result<Option<String>> {
+    let size = word.chars().count();
+    let Some((_, far)) = TYPO_CHARS.into_iter().find(|(chars, _)| size >= *chars) else { return Ok(None) };
+    let sql = "SELECT term, sum(length(data)) FROM postings GROUP BY term";
+    let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+    let mut rows = statement.query([]).map_err(meant)?;
+    let mut best: Option<(usize, i64, String)> = None;
+    while let Some(row) = rows.next().map_err(meant)? {
+        let term = row.get_ref(0).map_err(meant)?;
+        let term = term.as_str().map_err(|_| postings::broken())?;
+        if term.len().abs_diff(word.len()) > 2 * far {
+            continue;
+        }
+        let Some(distance) = distance(word, term, far) else { continue };
+        let often: i64 = row.get(1).map_err(meant)?;
+        let better = best.as_ref().is_none_or(|(d, o, t)| (distance, -often, term) < (*d, -*o, t.as_str()));
+        if better {
+            best = Some((distance, often, term.to_owned()));
+        }
+    }
+    Ok(best.map(|(.., term)| term))
+}
+
+/// How many letters must change, be added, be left out or trade places; `None` if more than `most`.
+fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let mut cost = (rows[i][j] + usize::from(x != y)).min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                cost = cost.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        rows.push(row);
+    }
+    Some(rows[a.len()][b.len()]).filter(|distance| *distance <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("kitten", "kitten", 1), Some(0));
+        assert_eq!(distance("kitten", "kiten", 1), Some(1));
+        assert_eq!(distance("kitten", "iktten", 1), Some(1));
+        assert_eq!(distance("kitten", "sitting", 2), None);
+    }
+
+    #[test]
+    fn sets() {
+        let mut set = Set::none(100);
+        set.insert(3);
+        set.insert(99);
+        let mut other = set.clone();
+        other.remove(3);
+        set.keep(&other);
+        assert_eq!(set.ids().collect::<Vec<_>>(), [99]);
+        assert!(set.has(99) && !set.has(3) && !set.has(1_000));
+    }
+}

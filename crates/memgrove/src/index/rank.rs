@@ -1,0 +1,218 @@
+//! Which of the documents comes first, and why: every part of a score has a name.
+//!
+//! Words and meaning are brought to one scale (least and most of the best hundred of each) and
+//! added about half and half. Then comes what stands around: neighbours, the group, links. What is
+//! known beside the text (whom it is about, when it is from, how much it matters) adds a little.
+
+use std::collections::HashMap;
+
+use super::dates::Asked;
+
+/// How many of the best by words, and by meaning, are weighed against each other.
+pub(crate) const WEIGHED: usize = 100;
+/// The share of the words; the rest is the share of the meaning.
+const WORDS: f32 = 0.55;
+/// What a neighbour, and the best of the group, give to a document.
+const NEIGHBOUR: f32 = 0.25;
+const GROUP: f32 = 0.3;
+/// What a document gives to those that it links to, or that link to it.
+pub(crate) const LINK: f32 = 0.3;
+/// What it is worth that the query names whom a document is about.
+const SUBJECT: f32 = 0.25;
+/// What the time that a query names is worth; more, where it is told from now.
+const TIME: f32 = 0.15;
+const TIME_FROM_NOW: f32 = 1.0;
+/// What a point of the plain score of names (100, 50, 25) is worth.
+const NAME_POINT: f32 = 0.005;
+/// Small terms, which decide between equals.
+const RECENT: f32 = 0.04;
+const RECENT_DAYS: f32 = 60.0;
+const IMPORTANT: f32 = 0.05;
+const USED: f32 = 0.01;
+
+/// What is known of a document that may be found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Candidate {
+    pub(crate) id: usize,
+    pub(crate) address: String,
+    pub(crate) file: i64,
+    pub(crate) ord: i64,
+    pub(crate) group: String,
+    pub(crate) date: i64,
+    pub(crate) importance: i64,
+    pub(crate) uses: i64,
+    /// Its score by words, and by meaning.
+    pub(crate) words: f32,
+    pub(crate) meaning: f32,
+    pub(crate) subject: bool,
+    /// The plain score of its name.
+    pub(crate) named: u32,
+    /// The best score of what is linked with it.
+    pub(crate) linked: f32,
+    /// What its score is made of.
+    pub(crate) parts: Parts,
+}
+
+/// What a score is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Parts {
+    /// The words of the query.
+    pub words: f32,
+    /// The meaning of the query.
+    pub meaning: f32,
+    /// What stands beside it.
+    pub neighbours: f32,
+    /// The best of what it belongs with.
+    pub group: f32,
+    /// What is linked with it.
+    pub links: f32,
+    /// That the query names whom it is about.
+    pub subject: f32,
+    /// That it is from the time that the query names.
+    pub time: f32,
+    /// That it is called so.
+    pub name: f32,
+    /// That it is recent.
+    pub recency: f32,
+    /// That it matters.
+    pub importance: f32,
+    /// That it is often read.
+    pub usage: f32,
+}
+
+impl Parts {
+    /// The parts with their names.
+    pub fn entries(&self) -> [(&'static str, f32); 11] {
+        [
+            ("words", self.words),
+            ("meaning", self.meaning),
+            ("neighbours", self.neighbours),
+            ("group", self.group),
+            ("links", self.links),
+            ("subject", self.subject),
+            ("time", self.time),
+            ("name", self.name),
+            ("recency", self.recency),
+            ("importance", self.importance),
+            ("use", self.usage),
+        ]
+    }
+
+    /// The score.
+    pub fn total(&self) -> f32 {
+        self.entries().iter().map(|(_, value)| value).sum()
+    }
+}
+
+/// The least and the most of a score among those that are weighed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    least: f32,
+    most: f32,
+}
+
+impl Scale {
+    pub(crate) fn of(values: impl Iterator<Item = f32>) -> Self {
+        let start = Scale { least: f32::INFINITY, most: 0.0 };
+        values
+            .fold(start, |scale, value| Scale { least: scale.least.min(value), most: scale.most.max(value) })
+    }
+
+    fn place(self, value: f32) -> f32 {
+        match self.most > self.least {
+            true => ((value - self.least) / (self.most - self.least)).max(0.0),
+            // One alone, or all alike: found is found.
+            false => f32::from(value > 0.0 && value >= self.most),
+        }
+    }
+}
+
+/// How words and meaning are brought together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fusion {
+    pub(crate) words: Scale,
+    /// `None` where meaning is switched off, or the query has none.
+    pub(crate) meaning: Option<Scale>,
+}
+
+impl Fusion {
+    /// The two parts of one document.
+    pub(crate) fn parts(self, words: f32, meaning: f32) -> (f32, f32) {
+        match self.meaning {
+            Some(scale) => (WORDS * self.words.place(words), (1.0 - WORDS) * scale.place(meaning)),
+            None => (self.words.place(words), 0.0),
+        }
+    }
+}
+
+/// Fills in the parts that need only words and meaning.
+pub(crate) fn fuse(candidates: &mut [Candidate], fusion: Fusion) {
+    for candidate in candidates {
+        let (words, meaning) = fusion.parts(candidate.words, candidate.meaning);
+        candidate.parts.words = words;
+        candidate.parts.meaning = meaning;
+    }
+}
+
+/// Fills in the other parts and brings the best to the front.
+pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i64) {
+    let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
+    let mut places = HashMap::with_capacity(candidates.len());
+    let mut groups: HashMap<String, f32> = HashMap::new();
+    for candidate in candidates.iter() {
+        places.insert((candidate.file, candidate.ord), (own(candidate), candidate.group.clone()));
+        let best = groups.entry(candidate.group.clone()).or_default();
+        *best = best.max(own(candidate));
+    }
+    for candidate in candidates.iter_mut() {
+        let beside = [candidate.ord - 1, candidate.ord + 1];
+        let near = beside.iter().filter_map(|ord| places.get(&(candidate.file, *ord)));
+        let near: f32 = near.filter(|(_, group)| *group == candidate.group).map(|(score, _)| score).sum();
+        let parts = &mut candidate.parts;
+        parts.neighbours = NEIGHBOUR * near;
+        parts.group = GROUP * groups.get(&candidate.group).copied().unwrap_or(0.0);
+        parts.links = LINK * candidate.linked;
+        parts.subject = if candidate.subject { SUBJECT } else { 0.0 };
+        parts.time = match asked {
+            Some(asked @ Asked::Relative(_)) if asked.covers(candidate.date) => TIME_FROM_NOW,
+            Some(asked) if asked.covers(candidate.date) => TIME,
+            _ => 0.0,
+        };
+        parts.name = NAME_POINT * candidate.named as f32;
+        let days = (now.saturating_sub(candidate.date)).max(0) as f32 / 86_400_000.0;
+        parts.recency = RECENT * (-days / RECENT_DAYS).exp2();
+        parts.importance = IMPORTANT * candidate.importance as f32;
+        parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
+    }
+    candidates
+        .sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()).then_with(|| a.address.cmp(&b.address)));
+}
+
+/// The numbers of the best documents, and of all that are as good as the last of them: which
+/// numbers documents have must not decide.
+pub(crate) fn best(scores: impl Iterator<Item = (usize, f32)>, count: usize) -> Vec<usize> {
+    let mut kept: Vec<(f32, usize)> = Vec::with_capacity(count * 4 + 1);
+    let (mut least, mut room) = (f32::NEG_INFINITY, count * 4);
+    let narrow = |kept: &mut Vec<(f32, usize)>| {
+        if kept.len() <= count {
+            return f32::NEG_INFINITY;
+        }
+        let (_, last, _) = kept.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0));
+        let least = last.0;
+        kept.retain(|(score, _)| *score >= least);
+        least
+    };
+    for (id, score) in scores {
+        if score < least {
+            continue;
+        }
+        kept.push((score, id));
+        if kept.len() > room {
+            least = narrow(&mut kept);
+            room = room.max(kept.len() * 2);
+        }
+    }
+    narrow(&mut kept);
+    kept.truncate(count * 4);
+    kept.into_iter().map(|(_, id)| id).collect()
+}

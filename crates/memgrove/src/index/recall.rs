@@ -1,0 +1,184 @@
+//! The answer to a question, in as many tokens as one may spend: snippets around what matched, best
+//! first, each with its date, title and address; and a receipt that says what was left out.
+
+use std::collections::HashSet;
+
+use super::Index;
+use super::analysis::Analysis;
+use super::hit::Hit;
+use super::search::Found;
+use super::wordpiece::tokens;
+use crate::clock::Timestamp;
+use crate::error::Result;
+
+/// What one snippet may cost before it is cut around what matched.
+const SNIPPET_TOKENS_MAX: usize = 180;
+/// Less than this says nothing: it is left out instead.
+const SNIPPET_TOKENS_MIN: usize = 24;
+/// What the line above a snippet costs beside its words.
+const HEAD_TOKENS: usize = 4;
+
+/// One piece of an answer.
+#[derive(Debug, Clone)]
+pub struct Snippet {
+    /// The document.
+    pub hit: Hit,
+    /// What is shown of its text.
+    pub text: String,
+    /// Whether its text goes on.
+    pub cut: bool,
+    /// What it costs, its head included.
+    pub tokens: usize,
+}
+
+/// An answer and its receipt.
+#[derive(Debug, Clone, Default)]
+pub struct Recalled {
+    /// The pieces, best first.
+    pub snippets: Vec<Snippet>,
+    /// What they cost together.
+    pub tokens: usize,
+    /// How many hits were left out for the budget.
+    pub left_out: usize,
+    /// How many documents have any of the words.
+    pub total: usize,
+    /// Words that nothing has, and those that were looked for instead.
+    pub corrected: Vec<(String, String)>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Index {
+    /// Finds what answers a question, within a budget of tokens.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn recall(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
+        let found = self.search(query, limit)?;
+        Ok(self.told(found, budget))
+    }
+
+    /// As [`Index::recall`], for what is like the document of an address.
+    ///
+    /// # Errors
+    /// As [`Index::similar`].
+    pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
+        let found = self.similar(address, limit)?;
+        Ok(self.told(found, budget))
+    }
+
+    fn told(&self, found: Found, budget: usize) -> Recalled {
+        let terms: HashSet<String> = found.terms.into_iter().collect();
+        let all = found.hits.len();
+        let mut told = Recalled {
+            total: found.total,
+            corrected: found.corrected,
+            unreadable: found.unreadable,
+            ..Recalled::default()
+        };
+        for hit in found.hits {
+            let Some(snippet) = snippet(hit, &terms, &self.analysis, budget - told.tokens) else { break };
+            told.tokens += snippet.tokens;
+            told.snippets.push(snippet);
+        }
+        told.left_out = all - told.snippets.len();
+        told
+    }
+}
+
+/// The line above a snippet: when, where, and what it is called.
+pub(super) fn head(hit: &Hit) -> String {
+    let date = hit.date.map(day).unwrap_or_default();
+    format!("{} {date} {}", hit.address, hit.title)
+}
+
+/// A moment as a day.
+fn day(moment: Timestamp) -> String {
+    moment.to_string().chars().take(10).collect()
+}
+
+/// As much of a hit as one may spend; `None` if that says nothing.
+pub(super) fn snippet(
+    hit: Hit,
+    terms: &HashSet<String>,
+    analysis: &Analysis,
+    spend: usize,
+) -> Option<Snippet> {
+    let top = tokens(&head(&hit)) + HEAD_TOKENS;
+    let left = spend.checked_sub(top)?;
+    let whole = tokens(&hit.text);
+    if whole <= left.min(SNIPPET_TOKENS_MAX) {
+        return Some(Snippet { text: hit.text.clone(), cut: false, tokens: top + whole, hit });
+    }
+    if left < SNIPPET_TOKENS_MIN {
+        return None;
+    }
+    let text = around(&hit.text, terms, analysis, left.min(SNIPPET_TOKENS_MAX));
+    let tokens = top + tokens(&text);
+    (tokens <= spend).then_some(Snippet { text, cut: true, tokens, hit })
+}
+
+/// The part of a text that has most of the terms, at whole words.
+fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usize) -> String {
+    let words: Vec<(usize, &str)> =
+        text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word)).collect();
+    let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word)).collect();
+    let worth: Vec<usize> = words
+        .iter()
+        .map(|(_, word)| usize::from(analysis.terms(word).iter().any(|term| terms.contains(term))))
+        .collect();
+    // Two marks say that the text goes on before and behind.
+    let budget = budget.saturating_sub(4);
+    let (mut best, mut start, mut spent, mut value) = ((0, 0..0), 0, 0, 0);
+    for end in 0..words.len() {
+        spent += cost[end];
+        value += worth[end];
+        while spent > budget && start <= end {
+            spent -= cost[start];
+            value -= worth[start];
+            start += 1;
+        }
+        if best.1.is_empty() || value > best.0 || (value == best.0 && start == best.1.start) {
+            best = (value, start..end + 1);
+        }
+    }
+    let Some((from, to)) = words.get(best.1.start).zip(words.get(best.1.end.wrapping_sub(1))) else {
+        return String::new();
+    };
+    let part = &text[from.0..to.0 + to.1.len()];
+    let before = if from.0 > 0 { "… " } else { "" };
+    let behind = if to.0 + to.1.len() < text.trim_end().len() { " …" } else { "" };
+    format!("{before}{part}{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snippets_are_cut_around_what_matched() {
+        let analysis = Analysis::of("english").expect("known");
+        let terms = HashSet::from(["needl".to_owned()]);
+        let hay = "straw ".repeat(200);
+        let text = format!("{hay}the needle is here {hay}");
+        let cut = around(&text, &terms, &analysis, 40);
+        assert!(cut.contains("needle") && tokens(&cut) <= 40, "{cut}");
+        assert!(cut.starts_with("… ") && cut.ends_with(" …"), "{cut}");
+        assert_eq!(around("short", &terms, &analysis, 40), "short");
+    }
+
+    #[test]
+    fn a_budget_is_never_exceeded() {
+        let analysis = Analysis::of("english").expect("known");
+        for spend in 0..200 {
+            let hit = Hit {
+                address: "file:/memories/a.md".into(),
+                text: "many words here ".repeat(50),
+                ..Hit::default()
+            };
+            if let Some(snippet) = snippet(hit, &HashSet::new(), &analysis, spend) {
+                assert!(snippet.tokens <= spend);
+            }
+        }
+    }
+}

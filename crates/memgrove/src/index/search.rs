@@ -1,0 +1,355 @@
+//! One search: from a query to ranked documents.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::analysis::{Analysis, folded};
+use super::database::meant;
+use super::embedding::{DIMENSIONS, Embedder, Vector};
+use super::hit::Hit;
+use super::lookup::{self, Lexical, Set};
+use super::query::Query;
+use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
+use super::{Index, State, write};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::shapes::entities;
+
+/// For how many of the best their neighbours, and for how many their links, are looked at.
+const NEIGHBOURED: usize = 60;
+const LINKED: usize = 10;
+/// What has none of the words must at least mean this much of the same.
+const LIKENESS_MIN: f32 = 0.2;
+/// From which share of their terms on two texts are one fact told twice.
+const ALIKE: f32 = 0.9;
+
+/// What a search found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The documents, best first.
+    pub hits: Vec<Hit>,
+    /// How many documents have one of the words or belong to the best by meaning.
+    pub total: usize,
+    /// Words that nothing has, and those that were looked for instead.
+    pub corrected: Vec<(String, String)>,
+    /// Folders and files that could not be read: what is known of them may be old.
+    pub unreadable: Vec<String>,
+    /// The terms that were looked for.
+    pub terms: Vec<String>,
+}
+
+impl Index {
+    /// Finds documents.
+    ///
+    /// # Errors
+    /// `Invalid` for a query that cannot be understood; else as [`Index::sync`].
+    pub fn search(&self, text: &str, limit: usize) -> Result<Found> {
+        let now = self.clock.now();
+        let query = Query::parse(text, &self.analysis, now)?;
+        self.with(&mut |_, _| (), |state, synced| {
+            let found = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now }
+                .run(&query, limit)?;
+            Ok(Found { unreadable: synced.unreadable, ..found })
+        })
+    }
+
+    /// Finds documents that say something like the document of an address.
+    ///
+    /// # Errors
+    /// `NotFound` for an address without a document; else as [`Index::sync`].
+    pub fn similar(&self, address: &str, limit: usize) -> Result<Found> {
+        let now = self.clock.now();
+        self.with(&mut |_, _| (), |state, synced| {
+            let Some(hit) = state.by_address(address)? else { return Err(super::keep::no_document(address)) };
+            let terms = self.analysis.terms(&format!("{} {}", hit.title, hit.text));
+            let mut query = Query { plain: String::new(), ..Query::default() };
+            query.words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
+            let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
+            let mut found = search.run(&query, limit + 1)?;
+            found.hits.retain(|hit| hit.address != address);
+            found.hits.truncate(limit);
+            Ok(Found { unreadable: synced.unreadable, ..found })
+        })
+    }
+}
+
+pub(super) struct Search<'a> {
+    pub(super) state: &'a State,
+    analysis: &'a Analysis,
+    embedder: Option<&'a dyn Embedder>,
+    now: Timestamp,
+}
+
+/// The scores of all documents, and which may be found.
+struct Scores {
+    lexical: Lexical,
+    meaning: Vec<f32>,
+    allowed: Option<Set>,
+    fusion: Fusion,
+}
+
+impl Scores {
+    fn allows(&self, id: usize) -> bool {
+        self.allowed.as_ref().is_none_or(|set| set.has(id))
+    }
+
+    fn words(&self, id: usize) -> f32 {
+        self.lexical.scores.get(id).copied().unwrap_or(0.0)
+    }
+
+    fn means(&self, id: usize) -> f32 {
+        self.meaning.get(id).copied().unwrap_or(0.0)
+    }
+}
+
+impl Search<'_> {
+    fn run(&self, query: &Query, limit: usize) -> Result<Found> {
+        let mut groups: Vec<Vec<String>> =
+            query.terms().into_iter().map(|term| vec![term.to_owned()]).collect();
+        for prefix in &query.prefixes {
+            let mut terms = lookup::beginning(self.state.connection(), prefix)?;
+            terms.extend(self.analysis.term(prefix).filter(|term| !terms.contains(term)));
+            groups.push(terms);
+        }
+        let mut lexical = lookup::lexical(self.state.connection(), &groups, self.state.statistics)?;
+        let mut corrected = Vec::new();
+        if lexical.touched.is_empty() && !groups.is_empty() {
+            corrected = self.corrected(query)?;
+            let terms: Vec<Vec<String>> = corrected.iter().map(|(_, to)| vec![to.clone()]).collect();
+            lexical = lookup::lexical(self.state.connection(), &terms, self.state.statistics)?;
+        }
+        let allowed = self.allowed(query)?;
+        let asked_anything = !groups.is_empty();
+        let (scores, weighed) = self.scores(query, lexical, allowed, &corrected);
+        let total = scores.lexical.touched.iter().filter(|id| scores.allows(**id as usize)).count();
+        let ids = if asked_anything { self.around(&weighed, &scores)? } else { self.newest(&scores, limit)? };
+        let mut candidates = self.described(&ids, &scores, query)?;
+        rank::fuse(&mut candidates, scores.fusion);
+        self.link(&mut candidates, &scores, query)?;
+        rank::settle(&mut candidates, query.asked.as_ref(), self.now.as_millisecond());
+        if asked_anything {
+            candidates.retain(|hit| {
+                hit.words > 0.0 || hit.meaning >= LIKENESS_MIN || hit.parts.neighbours + hit.parts.links > 0.0
+            });
+        }
+        let hits = self.distinct(candidates, limit)?;
+        let terms = groups.into_iter().flatten().chain(corrected.iter().map(|(_, to)| to.clone())).collect();
+        Ok(Found { total: total.max(hits.len()), hits, corrected, unreadable: Vec::new(), terms })
+    }
+
+    /// What misspelled words were probably meant to be.
+    fn corrected(&self, query: &Query) -> Result<Vec<(String, String)>> {
+        let mut found = Vec::new();
+        for (word, terms) in &query.words {
+            for term in terms {
+                if let Some(near) = lookup::nearest(self.state.connection(), term)? {
+                    found.push((word.clone(), near));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Scores everything, and picks those that are weighed against each other.
+    fn scores(
+        &self,
+        query: &Query,
+        lexical: Lexical,
+        allowed: Option<Set>,
+        corrected: &[(String, String)],
+    ) -> (Scores, Vec<usize>) {
+        let allows = |id: usize| allowed.as_ref().is_none_or(|set| set.has(id));
+        let by_words = rank::best(
+            lexical
+                .touched
+                .iter()
+                .map(|id| *id as usize)
+                .filter(|id| allows(*id))
+                .map(|id| (id, lexical.scores[id])),
+            WEIGHED,
+        );
+        let vector = self.embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
+        let meaning = vector.map_or_else(Vec::new, |vector| lookup::semantic(&self.state.vectors, &vector));
+        let by_meaning = rank::best(
+            meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
+            WEIGHED,
+        );
+        let mut weighed = by_words;
+        let known: HashSet<usize> = weighed.iter().copied().collect();
+        weighed.extend(by_meaning.into_iter().filter(|id| !known.contains(id)));
+        let words = Scale::of(weighed.iter().map(|id| lexical.scores.get(*id).copied().unwrap_or(0.0)));
+        let likeness = weighed.iter().map(|id| meaning.get(*id).copied().unwrap_or(0.0));
+        let meaning_scale = (!meaning.is_empty()).then(|| Scale::of(likeness));
+        let fusion = Fusion { words, meaning: meaning_scale };
+        (Scores { lexical, meaning, allowed, fusion }, weighed)
+    }
+
+    /// The meaning of a query: its words, each as much as it tells. A name that half of the
+    /// documents have would otherwise drown what is asked about it.
+    fn meant(
+        &self,
+        embedder: &dyn Embedder,
+        query: &Query,
+        lexical: &Lexical,
+        corrected: &[(String, String)],
+    ) -> Option<Vector> {
+        let rarest = self.state.statistics.weight(0);
+        let weight = |terms: &[String]| {
+            let known = terms.iter().filter_map(|term| lexical.weights.get(term));
+            known
+                .copied()
+                .fold(None, |least: Option<f32>, weight| {
+                    Some(least.map_or(weight, |least| least.min(weight)))
+                })
+                .unwrap_or(rarest)
+        };
+        let words = query.words.iter().map(|(word, terms)| (word.as_str(), weight(terms)));
+        let phrases = query.phrases.iter().map(|(words, terms)| (words.as_str(), weight(terms)));
+        let meant: Vec<(&str, f32)> = match corrected {
+            [] => words.chain(phrases).collect(),
+            corrected => corrected.iter().map(|(_, to)| (to.as_str(), 1.0)).collect(),
+        };
+        let vector = embedder.embed(&meant);
+        (vector != [0; DIMENSIONS]).then_some(vector)
+    }
+
+    /// The best, and what stands beside them.
+    fn around(&self, weighed: &[usize], scores: &Scores) -> Result<Vec<usize>> {
+        let fused = |id: usize| {
+            let (words, meaning) = scores.fusion.parts(scores.words(id), scores.means(id));
+            words + meaning
+        };
+        let centre = rank::best(weighed.iter().map(|id| (*id, fused(*id))), NEIGHBOURED);
+        let mut ids = weighed.to_vec();
+        let mut known: HashSet<usize> = ids.iter().copied().collect();
+        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.ord IN (d.ord - 1, d.ord + 1) WHERE d.id = ?1";
+        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        for id in centre {
+            let rows = statement.query_map([id as i64], |row| row.get::<_, i64>(0)).map_err(meant)?;
+            for near in rows {
+                let near = usize::try_from(near.map_err(meant)?).unwrap_or(0);
+                if scores.allows(near) && known.insert(near) {
+                    ids.push(near);
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The newest that may be found, for a query that names no words.
+    fn newest(&self, scores: &Scores, limit: usize) -> Result<Vec<usize>> {
+        let sql = "SELECT d.id FROM docs d JOIN files f ON f.id = d.file ORDER BY coalesce(d.date, f.mtime) DESC, d.address";
+        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        let rows = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
+        let ids = rows.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)).map_err(meant));
+        ids.filter(|id| id.as_ref().map_or(true, |id| scores.allows(*id))).take(limit.max(WEIGHED)).collect()
+    }
+
+    /// What is known of these documents.
+    fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
+        let sql = "SELECT d.address, d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, b.title
+                   FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
+        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let read = |row: &Row<'_>| {
+                let (kind, title): (String, String) = (row.get(7)?, row.get(8)?);
+                Ok(Candidate {
+                    id: *id,
+                    address: row.get(0)?,
+                    file: row.get(1)?,
+                    ord: row.get(2)?,
+                    group: row.get(3)?,
+                    date: row.get(4)?,
+                    importance: row.get(5)?,
+                    uses: row.get(6)?,
+                    words: scores.words(*id),
+                    meaning: scores.means(*id),
+                    subject: scores.lexical.subjects.has(*id),
+                    named: if query.plain.is_empty() {
+                        0
+                    } else {
+                        entities::score(&title, &kind, &query.plain)
+                    },
+                    ..Candidate::default()
+                })
+            };
+            found.extend(statement.query_row([*id as i64], read).optional().map_err(meant)?);
+        }
+        Ok(found)
+    }
+
+    /// Follows the links of the best, one step.
+    fn link(&self, candidates: &mut Vec<Candidate>, scores: &Scores, query: &Query) -> Result<()> {
+        let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
+        let order =
+            rank::best(candidates.iter().enumerate().map(|(at, candidate)| (at, own(candidate))), LINKED);
+        let mut gifts: HashMap<usize, f32> = HashMap::new();
+        let mut links = self
+            .state
+            .connection()
+            .prepare_cached("SELECT links FROM bodies WHERE id = ?1")
+            .map_err(meant)?;
+        let mut named = self
+            .state
+            .connection()
+            .prepare_cached("SELECT id FROM docs WHERE name = ?1 AND name <> '' LIMIT 4")
+            .map_err(meant)?;
+        for at in order {
+            let from = &candidates[at];
+            let text: String = links.query_row([from.id as i64], |row| row.get(0)).map_err(meant)?;
+            for link in write::listed(&text) {
+                let rows =
+                    named.query_map([linked_name(&link)], |row| row.get::<_, i64>(0)).map_err(meant)?;
+                for id in rows {
+                    let id = usize::try_from(id.map_err(meant)?).unwrap_or(0);
+                    if id != from.id && scores.allows(id) {
+                        let gift = gifts.entry(id).or_default();
+                        *gift = gift.max(own(from));
+                    }
+                }
+            }
+        }
+        let known: HashSet<usize> = candidates.iter().map(|candidate| candidate.id).collect();
+        let mut new: Vec<usize> = gifts.keys().copied().filter(|id| !known.contains(id)).collect();
+        new.sort_unstable();
+        let mut more = self.described(&new, scores, query)?;
+        rank::fuse(&mut more, scores.fusion);
+        candidates.extend(more);
+        for candidate in candidates {
+            candidate.linked = gifts.get(&candidate.id).copied().unwrap_or(0.0);
+        }
+        Ok(())
+    }
+
+    /// The best hits, several that say the same as one.
+    fn distinct(&self, candidates: Vec<Candidate>, limit: usize) -> Result<Vec<Hit>> {
+        let mut hits: Vec<(Hit, HashSet<String>)> = Vec::new();
+        for candidate in candidates {
+            let Some(mut hit) = self.state.by_id(candidate.id)? else { continue };
+            hit.parts = candidate.parts;
+            let terms: HashSet<String> = self.analysis.terms(&hit.text).into_iter().collect();
+            match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
+                Some(twin) => hits[twin].0.alike.push(hit.address),
+                None if hits.len() == limit => break,
+                None => hits.push((hit, terms)),
+            }
+        }
+        Ok(hits.into_iter().map(|(hit, _)| hit).collect())
+    }
+}
+
+/// The name by which a linked thing is known: an address without its kind, a path without dots.
+fn linked_name(link: &str) -> String {
+    let name =
+        link.split_once(':').map_or(link, |(_, name)| name.rsplit_once('/').map_or(name, |(_, last)| last));
+    folded(name.trim_start_matches("./").trim_start_matches("/memories/").trim_end_matches(".md"))
+}
+
+fn is_alike(a: &HashSet<String>, b: &HashSet<String>) -> bool {
+    let both = a.iter().filter(|term| b.contains(*term)).count();
+    let all = a.len() + b.len() - both;
+    // Of short texts, only those with the very same words are one fact.
+    if all < 10 { a == b && !a.is_empty() } else { both as f32 >= ALIKE * all as f32 }
+}

@@ -1,0 +1,399 @@
+//! Putting documents into the index and taking them out, exactly: what is left is what a new index
+//! of the same files would hold.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::analysis::Analysis;
+use super::database::meant;
+use super::embedding::{DIMENSIONS, Embedder, Vector};
+use super::postings::{self, BLOCK, Entry};
+use crate::document::Document;
+use crate::error::Result;
+
+/// How many vectors share a row.
+pub(crate) const VECTORS: i64 = 64;
+
+/// One file as it was read.
+pub(crate) struct FileRow<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) stamp: u64,
+    pub(crate) version: &'a str,
+    pub(crate) mtime: i64,
+    pub(crate) settled: bool,
+}
+
+/// Changes to one index that are written together.
+pub(crate) struct Writer<'a> {
+    connection: &'a Connection,
+    analysis: &'a Analysis,
+    embedder: Option<&'a dyn Embedder>,
+    postings: HashMap<(String, i64), BTreeMap<i64, Option<Entry>>>,
+    vectors: BTreeMap<i64, Vector>,
+    documents: i64,
+    length: i64,
+    next: i64,
+    change: i64,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer within an open transaction.
+    pub(crate) fn new(
+        connection: &'a Connection,
+        analysis: &'a Analysis,
+        embedder: Option<&'a dyn Embedder>,
+    ) -> Result<Self> {
+        let [documents, length, next, change] = counts(connection)?;
+        Ok(Writer {
+            connection,
+            analysis,
+            embedder,
+            postings: HashMap::new(),
+            vectors: BTreeMap::new(),
+            documents,
+            length,
+            next,
+            change: change + 1,
+        })
+    }
+
+    /// Notes that a file was looked at and holds what it held.
+    pub(crate) fn touch(&self, file: &FileRow<'_>) -> Result<()> {
+        let mut statement = self
+            .connection
+            .prepare_cached("UPDATE files SET stamp = ?2, mtime = ?3, settled = ?4 WHERE key = ?1")
+            .map_err(meant)?;
+        let row = params![file.key, file.stamp.cast_signed(), file.mtime, file.settled];
+        statement.execute(row).map_err(meant)?;
+        Ok(())
+    }
+
+    /// Makes a file's documents these. Those that say what they said keep their places.
+    pub(crate) fn put(&mut self, file: &FileRow<'_>, documents: &[Document]) -> Result<()> {
+        let id: i64 = {
+            let sql = "INSERT INTO files (key, stamp, version, mtime, settled) VALUES (?1, ?2, ?3, ?4, ?5)
+                       ON CONFLICT (key) DO UPDATE SET stamp = ?2, version = ?3, mtime = ?4, settled = ?5
+                       RETURNING id";
+            let row = params![file.key, file.stamp.cast_signed(), file.version, file.mtime, file.settled];
+            let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
+            statement.query_row(row, |row| row.get(0)).map_err(meant)?
+        };
+        let mut old = self.known(id)?;
+        // Places are unique: what stays must leave its place before another can take it.
+        self.run("UPDATE docs SET ord = -1 - ord WHERE file = ?1", &[&id])?;
+        let mut fresh = Vec::new();
+        for (document, ord) in documents.iter().zip(0i64..) {
+            let (terms, whole) = hashes(document);
+            match old.remove(&document.address) {
+                Some(known) if known.terms == terms => {
+                    if known.whole != whole {
+                        self.describe(known.id, document, &whole)?;
+                    }
+                    self.run("UPDATE docs SET ord = ?2 WHERE id = ?1", &[&known.id, &ord])?;
+                }
+                known => {
+                    old.extend(known.map(|known| (document.address.clone(), known)));
+                    fresh.push((document, ord, terms, whole));
+                }
+            }
+        }
+        for known in old.into_values() {
+            self.remove_document(known.id)?;
+        }
+        for (document, ord, terms, whole) in fresh {
+            self.insert(id, ord, document, &terms, &whole)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a file and its documents out.
+    pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
+        let id: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT id FROM files WHERE key = ?1")
+            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
+            .map_err(meant)?;
+        let Some(id) = id else { return Ok(()) };
+        for known in self.known(id)?.into_values() {
+            self.remove_document(known.id)?;
+        }
+        self.run("DELETE FROM files WHERE id = ?1", &[&id])
+    }
+
+    /// How many changes wait to be written: a measure of the memory that they take.
+    pub(crate) fn pending(&self) -> usize {
+        self.vectors.len()
+    }
+
+    /// Writes everything, ready to be committed.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        let counted = [
+            ("documents", self.documents),
+            ("length", self.length),
+            ("next", self.next),
+            ("change", self.change),
+        ];
+        for (name, value) in counted {
+            self.run("INSERT OR REPLACE INTO counts (name, value) VALUES (?1, ?2)", &[&name, &value])?;
+        }
+        Ok(())
+    }
+
+    fn run(&self, sql: &str, row: &[&dyn rusqlite::ToSql]) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
+        statement.execute(row).map_err(meant)?;
+        Ok(())
+    }
+
+    fn known(&self, file: i64) -> Result<HashMap<String, Known>> {
+        let sql = "SELECT address, id, terms, whole FROM docs WHERE file = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
+        let rows = statement
+            .query_map([file], |row| {
+                Ok((row.get(0)?, Known { id: row.get(1)?, terms: row.get(2)?, whole: row.get(3)? }))
+            })
+            .map_err(meant)?;
+        rows.collect::<Result<_, _>>().map_err(meant)
+    }
+
+    fn insert(
+        &mut self,
+        file: i64,
+        ord: i64,
+        document: &Document,
+        terms: &[u8; 16],
+        whole: &[u8; 16],
+    ) -> Result<()> {
+        let id = self.next;
+        self.next += 1;
+        let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, shape, kind, date, importance, uses, hidden, grp, name)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', NULL, 0, 0, 0, '', '')";
+        self.run(sql, &[&id, &file, &ord, terms, whole, &document.address])?;
+        self.describe(id, document, whole)?;
+        let (entries, length) = self.entries(document);
+        self.documents += 1;
+        self.length += i64::from(length);
+        for (term, entry) in entries {
+            self.postings.entry((term, id / BLOCK)).or_default().insert(id, Some(entry));
+        }
+        let vector = self.embedder.map_or([0; DIMENSIONS], |embedder| embed(embedder, document));
+        self.vectors.insert(id, vector);
+        Ok(())
+    }
+
+    /// Writes what is known of a document beside its terms.
+    fn describe(&self, id: i64, document: &Document, whole: &[u8; 16]) -> Result<()> {
+        let date = document.date.map(crate::clock::Timestamp::as_millisecond);
+        let sql = "UPDATE docs SET whole = ?2, shape = ?3, kind = ?4, date = ?5, importance = ?6, uses = ?7, hidden = ?8,
+                   grp = ?9, name = ?10 WHERE id = ?1";
+        let uses = i64::try_from(document.uses).unwrap_or(i64::MAX);
+        self.run(
+            sql,
+            &[
+                &id,
+                whole,
+                &document.shape.name(),
+                &document.kind,
+                &date,
+                &document.importance.points(),
+                &uses,
+                &document.hidden,
+                &document.group,
+                &document.name,
+            ],
+        )?;
+        let sql = "INSERT OR REPLACE INTO bodies (id, title, subject, body, tags, links, start, stop)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let [start, stop] =
+            [document.span.start, document.span.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+        let [tags, links] = [&document.tags, &document.links].map(|list| list.join("\n"));
+        self.run(
+            sql,
+            &[&id, &document.title, &document.subject, &document.text, &tags, &links, &start, &stop],
+        )
+    }
+
+    fn remove_document(&mut self, id: i64) -> Result<()> {
+        let document = self.text_of(id)?;
+        let (entries, length) = self.entries(&document);
+        self.documents -= 1;
+        self.length -= i64::from(length);
+        for (term, _) in entries {
+            self.postings.entry((term, id / BLOCK)).or_default().insert(id, None);
+        }
+        self.vectors.insert(id, [0; DIMENSIONS]);
+        self.run("DELETE FROM docs WHERE id = ?1", &[&id])?;
+        self.run("DELETE FROM bodies WHERE id = ?1", &[&id])
+    }
+
+    /// What of a stored document has terms.
+    fn text_of(&self, id: i64) -> Result<Document> {
+        let sql = "SELECT d.kind, b.title, b.subject, b.body, b.tags FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let tags: String = row.get(4)?;
+            Ok(Document {
+                kind: row.get(0)?,
+                title: row.get(1)?,
+                subject: row.get(2)?,
+                text: row.get(3)?,
+                tags: listed(&tags),
+                ..Document::default()
+            })
+        };
+        statement.query_row([id], read).map_err(meant)
+    }
+
+    /// The terms of a document, and how many its text has.
+    fn entries(&self, document: &Document) -> (HashMap<String, Entry>, u32) {
+        let mut entries: HashMap<String, Entry> = HashMap::new();
+        let text = self.analysis.terms(&document.text);
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        for term in text {
+            let entry = entries.entry(term).or_default();
+            entry.text = entry.text.saturating_add(1);
+        }
+        for term in self.analysis.terms(&document.title) {
+            let entry = entries.entry(term).or_default();
+            entry.title = entry.title.saturating_add(1);
+        }
+        for word in document.tags.iter().chain([&document.kind]) {
+            for term in self.analysis.terms(word) {
+                entries.entry(term).or_default().tag = true;
+            }
+        }
+        for term in self.analysis.terms(&document.subject) {
+            entries.entry(term).or_default().subject = true;
+        }
+        for entry in entries.values_mut() {
+            entry.length = length;
+        }
+        (entries, length)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        // In the order of their keys, which is the order on disk.
+        let mut changed: Vec<_> = std::mem::take(&mut self.postings).into_iter().collect();
+        changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for ((term, block), changes) in changed {
+            let mut entries = BTreeMap::new();
+            let old: Option<Vec<u8>> = self
+                .connection
+                .prepare_cached("SELECT data FROM postings WHERE term = ?1 AND block = ?2")
+                .and_then(|mut statement| {
+                    statement.query_row(params![term, block], |row| row.get(0)).optional()
+                })
+                .map_err(meant)?;
+            if let Some(old) = old {
+                postings::each(block, &old, |id, entry| {
+                    entries.insert(id, entry);
+                })?;
+            }
+            for (id, entry) in changes {
+                match entry {
+                    Some(entry) => entries.insert(id, entry),
+                    None => entries.remove(&id),
+                };
+            }
+            if entries.is_empty() {
+                self.run("DELETE FROM postings WHERE term = ?1 AND block = ?2", &[&term, &block])?;
+            } else {
+                let data = postings::encoded(block, &entries);
+                self.run(
+                    "INSERT OR REPLACE INTO postings (term, block, data) VALUES (?1, ?2, ?3)",
+                    &[&term, &block, &data],
+                )?;
+            }
+        }
+        self.flush_vectors()
+    }
+
+    fn flush_vectors(&mut self) -> Result<()> {
+        let mut blocks: BTreeMap<i64, Vec<(i64, Vector)>> = BTreeMap::new();
+        for (id, vector) in std::mem::take(&mut self.vectors) {
+            blocks.entry(id / VECTORS).or_default().push((id, vector));
+        }
+        for (block, rows) in blocks {
+            let old: Option<Vec<u8>> = self
+                .connection
+                .prepare_cached("SELECT data FROM vectors WHERE block = ?1")
+                .and_then(|mut statement| statement.query_row([block], |row| row.get(0)).optional())
+                .map_err(meant)?;
+            let mut data = old.unwrap_or_default();
+            for (id, vector) in rows {
+                let at = usize::try_from(id % VECTORS).unwrap_or(0) * DIMENSIONS;
+                data.resize(data.len().max(at + DIMENSIONS), 0);
+                data[at..at + DIMENSIONS].copy_from_slice(&vector.map(|value| value as u8));
+            }
+            self.run(
+                "INSERT OR REPLACE INTO vectors (block, change, data) VALUES (?1, ?2, ?3)",
+                &[&block, &self.change, &data],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+struct Known {
+    id: i64,
+    terms: [u8; 16],
+    whole: [u8; 16],
+}
+
+/// The lines of a list, as it is stored.
+pub(crate) fn listed(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// How many documents there are, how many terms they have, the number of the next, and how often
+/// all this has changed.
+pub(crate) fn counts(connection: &Connection) -> Result<[i64; 4]> {
+    let mut found = [0, 0, 1, 0];
+    for (name, value) in ["documents", "length", "next", "change"].into_iter().zip(&mut found) {
+        let mut statement =
+            connection.prepare_cached("SELECT value FROM counts WHERE name = ?1").map_err(meant)?;
+        if let Some(there) = statement.query_row([name], |row| row.get(0)).optional().map_err(meant)? {
+            *value = there;
+        }
+    }
+    Ok(found)
+}
+
+/// What a document means: its text, and half as much its heading.
+fn embed(embedder: &dyn Embedder, document: &Document) -> Vector {
+    let heading = document.title.rsplit(" > ").next().unwrap_or(&document.title);
+    embedder.embed(&[(&document.text, 1.0), (heading, 0.5)])
+}
+
+/// What of a document decides its terms and its meaning, and what decides everything.
+fn hashes(document: &Document) -> ([u8; 16], [u8; 16]) {
+    let mut hasher = blake3::Hasher::new();
+    let add = |hasher: &mut blake3::Hasher, text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    let Document { kind, title, subject, text, tags, .. } = document;
+    for part in [kind, title, subject, text].into_iter().chain(tags) {
+        add(&mut hasher, part);
+    }
+    let short = |hasher: &blake3::Hasher| -> [u8; 16] {
+        hasher.finalize().as_bytes()[..16].try_into().expect("sixteen of thirty-two bytes")
+    };
+    let terms = short(&hasher);
+    let Document { address, group, name, links, .. } = document;
+    for part in [address, group, name, document.shape.name()]
+        .into_iter()
+        .map(AsRef::as_ref)
+        .chain(links.iter().map(String::as_str))
+    {
+        add(&mut hasher, part);
+    }
+    let date = document.date.map_or(i64::MIN, crate::clock::Timestamp::as_millisecond);
+    let numbers = [date, document.importance.points(), document.uses.cast_signed(), document.hidden.into()];
+    for number in numbers.into_iter().chain([document.span.start, document.span.end].map(|at| at as i64)) {
+        hasher.update(&number.to_le_bytes());
+    }
+    (terms, short(&hasher))
+}

@@ -1,0 +1,249 @@
+//! The index is a cache: it may be deleted, garbled, shared and outgrown at any time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use memgrove::backend::{
+    Applied, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info, Moment,
+    Past,
+};
+use memgrove::clock::Timestamp;
+use memgrove::tier::{DerivedMaintenance, Tier};
+use memgrove::{Backend, Error, Kind, Locator, Result, Store};
+
+use super::{at, check_true, first, found, kept, on_disk};
+
+const TEA: &str = "file:/memories/tea.md";
+
+struct Machine {
+    folder: tempfile::TempDir,
+    store: memgrove::Store,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = on_disk(&folder.path().join("store"));
+        store.write(&at("files/tea.md"), "Green tea at eighty degrees.\n").unwrap();
+        Machine { folder, store }
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.path().join("cache")
+    }
+
+    fn index(&self) -> memgrove::Index {
+        kept(&self.store, &self.cache())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("store/files").join(name)
+    }
+
+    fn databases(&self) -> Vec<PathBuf> {
+        let names = fs::read_dir(self.cache()).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|end| end == "db")).collect()
+    }
+}
+
+fn texts(index: &memgrove::Index, query: &str) -> Vec<String> {
+    index.search(query, 10).unwrap().hits.into_iter().map(|hit| hit.text).collect()
+}
+
+#[test]
+fn outside_edits_renames_and_deletions_are_seen_by_the_next_search() {
+    let machine = Machine::new();
+    let index = machine.index();
+    assert_eq!(first(&index, "tea"), TEA);
+    fs::write(machine.file("tea.md"), "Now about coffee.\n").unwrap();
+    assert_eq!(texts(&index, "tea"), ["Now about coffee."], "by meaning, and as it is now");
+    fs::rename(machine.file("tea.md"), machine.file("coffee.md")).unwrap();
+    assert_eq!(found(&index, "coffee"), ["file:/memories/coffee.md"]);
+    fs::remove_file(machine.file("coffee.md")).unwrap();
+    assert!(found(&index, "coffee").is_empty());
+    // Twice in one tick of the clock, with the same size: the stamp may be the same.
+    for i in 0..50 {
+        fs::write(machine.file("fast.md"), format!("value{i:02}\n")).unwrap();
+        assert_eq!(found(&index, &format!("value{i:02}")), ["file:/memories/fast.md"], "{i}");
+    }
+    check_true(&index);
+}
+
+#[test]
+fn a_deleted_index_comes_back() {
+    let machine = Machine::new();
+    let index = machine.index();
+    assert_eq!(first(&index, "tea"), TEA);
+    fs::remove_dir_all(machine.cache()).unwrap();
+    assert_eq!(first(&index, "tea"), TEA);
+    drop(index);
+    fs::remove_dir_all(machine.cache()).unwrap();
+    assert_eq!(first(&machine.index(), "tea"), TEA);
+}
+
+/// Garbles a file in one of several ways.
+fn garble(path: &Path, how: usize) {
+    let bytes = fs::read(path).unwrap();
+    let garbled = match how {
+        0 => Vec::new(),
+        1 => b"this is no database".to_vec(),
+        2 => bytes[..bytes.len() / 2].to_vec(),
+        3 => bytes
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| if at % 97 == 0 { byte ^ 0x5a } else { *byte })
+            .collect(),
+        _ => vec![0; bytes.len()],
+    };
+    fs::write(path, garbled).unwrap();
+}
+
+#[test]
+fn a_garbled_index_heals() {
+    for how in 0..5 {
+        let machine = Machine::new();
+        for i in 0..30 {
+            machine
+                .store
+                .write(&at(&format!("files/{i}.md")), &format!("Filler number {i} of many.\n"))
+                .unwrap();
+        }
+        drop(machine.index().status().unwrap());
+        machine.databases().iter().for_each(|path| garble(path, how));
+        let index = machine.index();
+        assert_eq!(first(&index, "tea"), TEA, "{how}");
+        assert_eq!(found(&index, "filler").len(), 10, "{how}");
+        check_true(&index);
+    }
+}
+
+#[test]
+fn a_garbled_index_heals_beneath_a_running_process() {
+    for how in 0..5 {
+        let machine = Machine::new();
+        let index = machine.index();
+        assert_eq!(first(&index, "tea"), TEA);
+        machine.databases().iter().for_each(|path| garble(path, how));
+        machine.store.write(&at("files/new.md"), "Something new.\n").unwrap();
+        // What a process has in its cache may still answer; the next one must see the truth.
+        let _ = index.search("tea", 5);
+        drop(index);
+        assert_eq!(first(&machine.index(), "something new"), "file:/memories/new.md", "{how}");
+        check_true(&machine.index());
+    }
+}
+
+#[test]
+fn busy_is_not_corrupt() {
+    let machine = Machine::new();
+    let index = machine.index();
+    assert_eq!(first(&index, "tea"), TEA);
+    let database = machine.databases().remove(0);
+    let other = rusqlite::Connection::open(&database).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Nothing to write: readers are not disturbed.
+    assert_eq!(first(&index, "tea"), TEA);
+    machine.store.write(&at("files/new.md"), "Something new.\n").unwrap();
+    let waiting = std::thread::spawn(move || first(&index, "something new"));
+    std::thread::sleep(Duration::from_millis(300));
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(waiting.join().unwrap(), "file:/memories/new.md");
+    assert_eq!(machine.databases(), [database], "it is still the same index");
+}
+
+/// A storage whose folder `files/deep` cannot be read, whoever asks: tests may run as root.
+struct Shut {
+    inner: Arc<dyn Backend>,
+    shut: Arc<AtomicBool>,
+}
+
+impl Shut {
+    fn check(&self, under: &Locator, depth: Depth) -> Result<()> {
+        let deep = at("files/deep");
+        let meets = under.is_within(&deep) || (depth == Depth::All && deep.is_within(under));
+        match meets && self.shut.load(Ordering::SeqCst) {
+            true => Err(Error::new(Kind::Denied, "`files/deep` may not be read")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Backend for Shut {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner.conflict_strategy()
+    }
+    fn read(&self, at: &Locator) -> Result<Content> {
+        self.check(at, Depth::Children)?;
+        self.inner.read(at)
+    }
+    fn info(&self, at: &Locator) -> Result<Info> {
+        self.inner.info(at)
+    }
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        self.check(under, depth)?;
+        self.inner.list(under, depth)
+    }
+    fn mkdir(&self, at: &Locator) -> Result<()> {
+        self.inner.mkdir(at)
+    }
+    fn apply(&self, change: &Change) -> Result<Applied> {
+        self.inner.apply(change)
+    }
+    fn applied(&self, key: &str) -> Result<Option<Applied>> {
+        self.inner.applied(key)
+    }
+    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.inner.history(query)
+    }
+    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+        self.inner.read_past(at, moment)
+    }
+    fn check(&self) -> Result<Vec<Finding>> {
+        self.inner.check()
+    }
+}
+
+#[test]
+fn an_unreadable_folder_is_not_an_empty_one() {
+    let machine = Machine::new();
+    machine.store.write(&at("files/deep/secret.md"), "The treasure is buried.\n").unwrap();
+    let shut = Arc::new(AtomicBool::new(false));
+    let backend = Shut { inner: Arc::clone(machine.store.backend()), shut: Arc::clone(&shut) };
+    let index = kept(&Store::new(backend), &machine.cache());
+    assert_eq!(first(&index, "treasure"), "file:/memories/deep/secret.md");
+    shut.store(true, Ordering::SeqCst);
+    machine.store.write(&at("files/new.md"), "Something new.\n").unwrap();
+    fs::remove_file(machine.file("tea.md")).unwrap();
+    let search = index.search("treasure", 5).unwrap();
+    assert_eq!(search.hits[0].address, "file:/memories/deep/secret.md");
+    assert_eq!(search.unreadable, ["files/deep"]);
+    // What can be read is still looked at.
+    assert_eq!(first(&index, "something new"), "file:/memories/new.md");
+    assert!(!found(&index, "tea").contains(&TEA.to_owned()));
+    shut.store(false, Ordering::SeqCst);
+    fs::remove_file(machine.file("deep/secret.md")).unwrap();
+    assert!(!found(&index, "treasure").contains(&"file:/memories/deep/secret.md".to_owned()));
+    check_true(&index);
+}
+
+#[test]
+fn a_rebuild_takes_the_place_of_the_old_one_and_others_follow() {
+    let machine = Machine::new();
+    let (index, other) = (machine.index(), machine.index());
+    let before = (index.status().unwrap().file, other.status().unwrap().file);
+    assert_eq!(before.0, before.1);
+    index.reindex(Tier::LocalIndex).unwrap();
+    let after = (index.status().unwrap().file, other.status().unwrap().file);
+    assert_eq!(after.0, after.1);
+    assert_ne!(before.0, after.0);
+    assert_eq!(machine.databases().len(), 1);
+    assert_eq!(index.reindex(Tier::Source).map_err(|error| error.kind()), Err(Kind::Invalid));
+    assert_eq!(index.changed_since(Timestamp::UNIX_EPOCH).unwrap(), [at("files/tea.md")]);
+    check_true(&other);
+}
