@@ -28,6 +28,8 @@ clients: install
 	$(PYTHON) tests/clients/memory_tool_diff.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/s3_moto.py $(DEBUG)
+	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server
 
 install:
 	tests/clients/install $(CLIENTS)

@@ -8,6 +8,7 @@ mod address;
 mod context;
 mod modes;
 mod mounts;
+mod opening;
 mod page;
 mod portion;
 mod rehearsal;

@@ -1,6 +1,7 @@
 //! Every verb once: a struct whose doc comments are the help of the command line and the
 //! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
 
+pub(crate) mod conflict;
 pub(crate) mod entity;
 pub(crate) mod file;
 pub(crate) mod memory;
@@ -8,6 +9,7 @@ pub(crate) mod migrate;
 pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod undo;
 
@@ -64,6 +66,10 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Undo>(),
     entry::<migrate::ImportMcpMemory>(),
     entry::<migrate::ExportMcpMemory>(),
+    entry::<conflict::Conflicts>(),
+    entry::<conflict::ConflictsMerge>(),
+    entry::<conflict::MergeDriver>(),
+    entry::<status::Status>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];

@@ -4,4 +4,5 @@
 pub mod entities;
 pub mod files;
 pub mod memory_tool;
+pub mod merging;
 pub mod records;
