@@ -29,7 +29,6 @@ clients: install
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/s3_moto.py $(DEBUG)
-	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server
 
 install:
 	tests/clients/install $(CLIENTS)
@@ -41,5 +40,6 @@ bench: install
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
 
 # Hours of what `make test` does in minutes.
-torture:
+torture: install
 	$(CARGO) test --release --workspace -- --ignored torture_ --nocapture
+	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server

@@ -55,27 +55,28 @@ def main():
 def use(program, endpoint, client):
     homes = [tempfile.mkdtemp(prefix="memgrove-machine-") for _ in range(2)]
 
-    def run(machine, *arguments, code=0, **variables):
+    def run(machine, *arguments, code=0, text="", **variables):
         environment = {"HOME": homes[machine], "PATH": os.environ["PATH"], "MEMGROVE_BACKEND": "object",
                        "MEMGROVE_S3_BUCKET": "bucket", "MEMGROVE_S3_PREFIX": "team/space",
                        "MEMGROVE_S3_REGION": "us-east-1", "MEMGROVE_S3_ENDPOINT": endpoint, **KEYS, **variables}
-        ran = subprocess.run([program, *arguments], env=environment, cwd=homes[machine], capture_output=True, text=True)
+        ran = subprocess.run([program, *arguments], env=environment, cwd=homes[machine], capture_output=True,
+                             input=text, encoding="utf-8")
         assert ran.returncode == code, (arguments, ran.returncode, ran.stdout, ran.stderr)
         return ran.stdout + ran.stderr
 
     def plain(key):
         return client.get_object(Bucket="bucket", Key=f"team/space/{key}")
 
-    run(0, "file", "create", "/memories/plan.md", "# Plan\n")
+    run(0, "file", "create", "/memories/plan.md", text="# Plan\n")
     assert "# Plan" in run(1, "file", "view", "/memories/plan.md"), "the other machine sees it"
-    run(1, "file", "insert", "/memories/plan.md", "--line", "2", "from the second machine")
+    run(1, "file", "insert", "/memories/plan.md", "2", "--text", "from the second machine")
     assert "from the second machine" in run(0, "file", "view", "/memories/plan.md")
     there = plain("files/plan.md")
     assert there["Body"].read().startswith(b"# Plan\n")
     assert there["ContentType"] == "text/plain; charset=utf-8", there["ContentType"]
 
     for i in range(5):
-        run(i % 2, "record", "add", "learning", f"lesson {i}")
+        run(i % 2, "record", "add", f"lesson {i}")
     assert len(json.loads(run(0, "--json", "record", "list"))["records"]) == 5
 
     client.put_object(Bucket="bucket", Key="team/space/files/plan.md", Body=b"edited by hand\n")

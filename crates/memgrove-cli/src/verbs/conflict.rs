@@ -13,7 +13,7 @@ use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 
-/// List conflict copies, files with git's conflict markers, and files that are not on this machine
+/// List conflict copies, git's conflict markers, and files not on this machine
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Conflicts {}
 

@@ -69,7 +69,7 @@ fn a_clash_of_lines_is_left_to_git() {
 fn a_vault_keeps_its_journal_outside_and_merges_copies() {
     let sandbox = Sandbox::empty();
     sandbox.run(&["--backend", "vault", "init"]).ok();
-    sandbox.run(&["file", "create", "/memories/a.md", "one\n"]).ok();
+    sandbox.feed(&["file", "create", "/memories/a.md"], "one\n").ok();
     let store = sandbox.store();
     assert!(!store.join(".journal").exists() && !store.join(".lock").exists());
     put(&store, "files/a.sync-conflict-20260131-120000-ABCDEFG.md", "one\ntwo\n");

@@ -172,9 +172,9 @@ fn every_backend_keeps_every_promise() {
     }
 }
 
-/// `make test` starts a server of other people's making and sets its address.
+/// `make torture` starts a server of other people's making, which is slow, and sets its address.
 #[test]
-#[ignore = "needs MEMGROVE_TEST_S3; `make test` runs it"]
+#[ignore = "needs MEMGROVE_TEST_S3; `make torture` runs it"]
 fn object_keeps_every_promise_on_another_server() {
     let subject = Subject { name: "object on another server", storage: elsewhere, reserved: OBJECT_RESERVED };
     let report = conformance::run(&subject);
