@@ -31,6 +31,7 @@ clients: install
 	$(PYTHON) tests/clients/mcp_http.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/s3_moto.py $(DEBUG)
 
 install:
 	tests/clients/install $(CLIENTS)
@@ -44,5 +45,6 @@ bench: install
 	$(PYTHON) tests/clients/recall_bench.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.
-torture:
+torture: install
 	$(CARGO) test --release --workspace -- --ignored torture_ --nocapture
+	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server

@@ -122,6 +122,8 @@ pub(crate) fn command() -> Command {
     for entry in entries() {
         root = match entry.name.split_once('_') {
             None => root.subcommand((entry.augment)(Command::new(entry.name))),
+            // One word of two, in no group.
+            Some(("merge", "driver")) => root.subcommand((entry.augment)(Command::new("merge-driver"))),
             Some((group, verb)) => {
                 let leaf = (entry.augment)(Command::new(spelled(verb)));
                 if root.find_subcommand(group).is_none() {

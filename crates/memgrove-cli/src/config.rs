@@ -1,6 +1,7 @@
 //! Where things are on this machine: the only reader of the environment, the home folder and the
 //! working folder.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,29 @@ pub(crate) struct Environment {
     pub(crate) agent: AgentVariables,
     /// The folder for temporary files.
     pub(crate) temporary: PathBuf,
+    /// `MEMGROVE_BACKEND`: the backend, instead of the one that the store names.
+    pub(crate) backend: Option<String>,
+    /// `MEMGROVE_S3_BUCKET` and its kin.
+    pub(crate) bucket: BucketVariables,
+    /// `MEMGROVE_CACHE_TTL`: how many seconds a far store is believed to be as it was seen.
+    pub(crate) cache_ttl_s: Option<u64>,
+    /// What the tools of Amazon, Google and Azure read too (`AWS_…`), in lower case.
+    pub(crate) providers: BTreeMap<String, String>,
+}
+
+/// Which bucket, as the environment says it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BucketVariables {
+    /// `MEMGROVE_S3_BUCKET`.
+    pub(crate) bucket: Option<String>,
+    /// `MEMGROVE_S3_PREFIX`.
+    pub(crate) prefix: Option<String>,
+    /// `MEMGROVE_S3_REGION`.
+    pub(crate) region: Option<String>,
+    /// `MEMGROVE_S3_ENDPOINT`.
+    pub(crate) endpoint: Option<String>,
+    /// `MEMGROVE_S3_PATH_STYLE`: `true` or `false`.
+    pub(crate) path_style: Option<String>,
 }
 
 impl Environment {
@@ -39,6 +63,19 @@ impl Environment {
     #[allow(clippy::disallowed_methods)] // The one place that may: everything else is handed this.
     pub(crate) fn read() -> Self {
         let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| named(name).and_then(|value| value.into_string().ok());
+        let bucket = BucketVariables {
+            bucket: text("MEMGROVE_S3_BUCKET"),
+            prefix: text("MEMGROVE_S3_PREFIX"),
+            region: text("MEMGROVE_S3_REGION"),
+            endpoint: text("MEMGROVE_S3_ENDPOINT"),
+            path_style: text("MEMGROVE_S3_PATH_STYLE"),
+        };
+        let of_provider = |(name, value): (OsString, OsString)| {
+            let name = name.into_string().ok()?.to_ascii_lowercase();
+            let known = ["aws_", "google_", "azure_"].iter().any(|provider| name.starts_with(provider));
+            known.then_some((name, value.into_string().ok()?))
+        };
         Environment {
             working: std::env::current_dir().ok(),
             home: named("HOME").map(PathBuf::from).or_else(std::env::home_dir),
@@ -49,6 +86,10 @@ impl Environment {
             memory_file: named("MEMORY_FILE_PATH").map(PathBuf::from),
             agent: AgentVariables::read(|name| named(name).and_then(|value| value.into_string().ok())),
             temporary: std::env::temp_dir(),
+            backend: text("MEMGROVE_BACKEND"),
+            bucket,
+            cache_ttl_s: text("MEMGROVE_CACHE_TTL").and_then(|text| text.parse().ok()),
+            providers: std::env::vars_os().filter_map(of_provider).collect(),
         }
     }
 
@@ -86,6 +127,9 @@ impl Environment {
             .map(|path| (path, How::Flag))
             .or(self.store.as_ref().map(|value| (Path::new(value), How::Variable)));
         if let Some((path, how)) = told {
+            if is_url(path) {
+                return Ok(Place { root: path.to_owned(), how });
+            }
             return Ok(Place { root: self.absolute(path)?, how });
         }
         let home = self.home.as_ref().map(|home| home.join(STORE_FOLDER));
@@ -163,6 +207,18 @@ pub(crate) struct Place {
     pub(crate) root: PathBuf,
     /// How it was found.
     pub(crate) how: How,
+}
+
+impl Place {
+    /// Whether the store is no folder of this machine.
+    pub(crate) fn is_url(&self) -> bool {
+        is_url(&self.root)
+    }
+}
+
+/// Whether a store was named by the address of a bucket.
+pub(crate) fn is_url(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.contains("://"))
 }
 
 /// How a store was found.

@@ -1,5 +1,6 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -12,11 +13,12 @@ use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
-use memgrove::{Error, Index, Kind, Locator, Memory, Registry, Result, Store};
+use memgrove::{Backend, Error, Index, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{Environment, How, Place, STORE_FOLDER};
+use crate::opening::{self, Selected};
 use crate::settings::{self, Made, Settings};
 use crate::{agents, mounts, searching};
 
@@ -205,6 +207,7 @@ impl Context {
         if let Some(Place { root, how: How::Home }) = self.place()
             && Settings::read(root)?.is_none()
             && self.shared.backend.is_none()
+            && !self.names_a_bucket()
         {
             return Ok(Memory::new(Store::new(Ram::default()), Arc::new(SystemClock)));
         }
@@ -218,6 +221,7 @@ impl Context {
             return Ok(memory.clone());
         }
         if let Some(Place { root, how: How::Home }) = self.place()
+            && !self.names_a_bucket()
             && settings::make_store(root, &random_id(), None)? == Made::Now
         {
             crate::notice(&format!("made a store at {}", root.display()));
@@ -226,24 +230,55 @@ impl Context {
     }
 
     fn open(&self) -> Result<Memory> {
-        let clock = Arc::new(SystemClock);
-        let (root, state, configured) = match &self.shared.target {
+        let backend = match &self.shared.target {
             Target::Store(place) => {
-                let settings = Settings::read(&place.root)?.ok_or_else(|| absent(place))?;
-                (place.root.clone(), None, settings.backend)
+                if Settings::read(&place.root)?.is_none() && !self.names_a_bucket() {
+                    return Err(absent(place));
+                }
+                self.selected(place, &[])?.open()?
             }
-            Target::Folder(folder) => {
-                let name = Version::of(folder.as_os_str().as_encoded_bytes());
-                let state = self.shared.environment.state_folder()?.join(name.as_str());
-                (folder.clone(), Some(located(&state)?), None)
-            }
+            Target::Folder(folder) => self.open_folder(folder)?,
         };
-        let registry = Registry::standard();
-        let (_, registration) = registry.select(self.backend_flag(), configured.as_deref(), &[])?;
-        let request = OpenRequest { location: located(&root)?, state, clock: clock.clone() };
-        let backend = (registration.open)(&request)?;
+        let clock = Arc::new(SystemClock);
         let memory = Memory::new(Store::shared(backend), clock);
         Ok(self.shared.opened.get_or_init(|| memory).clone())
+    }
+
+    /// Which backend the store uses, and why.
+    pub(crate) fn selected(&self, place: &Place, requires: &[&str]) -> Result<Selected> {
+        opening::select(&self.shared.environment, place, self.backend_flag(), requires)
+    }
+
+    /// The store with the conflict copies of a vault in sight.
+    pub(crate) fn with_copies(&self) -> Result<Memory> {
+        let Some(place) = self.place() else { return self.writing() };
+        if Settings::read(&place.root)?.is_none() {
+            return self.writing();
+        }
+        let backend = self.selected(place, &[])?.open_with_copies()?;
+        Ok(Memory::new(Store::shared(backend), Arc::new(SystemClock)))
+    }
+
+    /// Whether the environment or the command line say all that a store in a bucket needs.
+    fn names_a_bucket(&self) -> bool {
+        let environment = &self.shared.environment;
+        let backend = self.backend_flag().or(environment.backend.as_deref());
+        backend == Some(memgrove::backends::object::PROTOCOL) && environment.bucket.bucket.is_some()
+    }
+
+    /// A folder that itself is `/memories`: its journal lies elsewhere.
+    fn open_folder(&self, folder: &Path) -> Result<Arc<dyn Backend>> {
+        let name = Version::of(folder.as_os_str().as_encoded_bytes());
+        let state = self.shared.environment.state_folder()?.join(name.as_str());
+        let registry = Registry::standard();
+        let (_, registration) = registry.select(self.backend_flag(), None, &[])?;
+        let request = OpenRequest {
+            location: located(folder)?,
+            state: Some(located(&state)?),
+            settings: BTreeMap::new(),
+            clock: Arc::new(SystemClock),
+        };
+        (registration.open)(&request)
     }
 
     /// The records, to read.

@@ -9,6 +9,7 @@ mod agents;
 mod context;
 mod modes;
 mod mounts;
+mod opening;
 mod page;
 mod portion;
 mod rehearsal;

@@ -63,8 +63,12 @@ fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Recor
     let clock = Arc::clone(memory.clock());
     let registry = Registry::standard();
     let (_, registration) = registry.select(None, None, &[])?;
-    let request =
-        OpenRequest { location: located(&folder)?, state: Some(located(&state)?), clock: Arc::clone(&clock) };
+    let request = OpenRequest {
+        location: located(&folder)?,
+        state: Some(located(&state)?),
+        settings: std::collections::BTreeMap::new(),
+        clock: Arc::clone(&clock),
+    };
     let mounted = Memory::new(Store::shared((registration.open)(&request)?), Arc::clone(&clock));
     let vfs = opened(&folder)?;
     let lock = FolderLock::new(Arc::clone(&vfs), clock, std::process::id());

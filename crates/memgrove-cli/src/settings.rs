@@ -40,6 +40,9 @@ pub(crate) struct Settings {
     /// Folders elsewhere that are used in place.
     #[serde(default)]
     pub(crate) mounts: Mounts,
+    /// Which bucket the backend `object` uses.
+    #[serde(default)]
+    pub(crate) object: BucketSettings,
     /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
     #[serde(flatten)]
     pub(crate) unknown: toml::Table,
@@ -101,12 +104,31 @@ pub(crate) struct Mounts {
     pub(crate) records: Option<String>,
 }
 
+/// `[object]`: which bucket. No credentials: those come from the environment alone.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct BucketSettings {
+    /// `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+    pub(crate) location: Option<String>,
+    /// The region.
+    pub(crate) region: Option<String>,
+    /// The service, if it is not the provider's own.
+    pub(crate) endpoint: Option<String>,
+    /// Whether the bucket stands in the path of an address rather than in its host.
+    pub(crate) path_style: Option<bool>,
+}
+
 impl Settings {
     /// Reads the settings of a store; `None` where there are none.
     ///
     /// # Errors
     /// `Corrupt` for a file that cannot be understood; `Unsupported` for a newer format.
     pub(crate) fn read(root: &Path) -> Result<Option<Settings>> {
+        if crate::config::is_url(root) {
+            // An address says it all.
+            let text = format!("format = {FORMAT}\nbackend = \"{}\"\n", memgrove::backends::object::PROTOCOL);
+            return Ok(Some(toml::from_str(&text).expect("these are settings")));
+        }
         let path = root.join(FILE);
         let text = match read_small(&path) {
             Ok(text) => text,

@@ -1,5 +1,7 @@
 //! Where something is, as the seam names it: relative, normalised, never a path of the machine.
 
+pub mod copies;
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;

@@ -19,6 +19,8 @@ pub struct OpenRequest {
     /// A folder on this machine for what must not lie in the store (a vault's journal, an object
     /// store's cache); `None` lets the backend keep its files in the store.
     pub state: Option<String>,
+    /// What else the backend may want to know: a region, an endpoint, credentials. Never shown.
+    pub settings: BTreeMap<String, String>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
 }

@@ -1,6 +1,7 @@
 //! What callers use: the seam's verbs over any backend, with text and retries.
 
 use std::sync::Arc;
+use std::thread;
 
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Expect, Info, Note,
@@ -11,6 +12,8 @@ use crate::locator::Locator;
 /// How often a change is planned anew before its conflict is given to the caller.
 pub const ATTEMPTS_MAX: u32 = 256;
 const EXISTS_ATTEMPTS_MAX: u32 = 8;
+/// How many files are read at a time from a storage that is far away.
+const READERS_MAX: usize = 32;
 
 /// A backend as callers see it.
 ///
@@ -66,6 +69,19 @@ impl Store {
     /// As [`Backend::read`].
     pub fn read_bytes(&self, at: &Locator) -> Result<Content> {
         self.backend.read(at)
+    }
+
+    /// Reads many files, in the order of `places`; from a storage that is far away, many at a time.
+    pub fn read_many(&self, places: &[Locator]) -> Vec<Result<Content>> {
+        if self.conflict_strategy() != ConflictStrategy::Etag || places.len() < 2 {
+            return places.iter().map(|at| self.backend.read(at)).collect();
+        }
+        let each = places.len().div_ceil(READERS_MAX);
+        let read = |part: &[Locator]| part.iter().map(|at| self.backend.read(at)).collect::<Vec<_>>();
+        thread::scope(|scope| {
+            let parts: Vec<_> = places.chunks(each).map(|part| scope.spawn(move || read(part))).collect();
+            parts.into_iter().flat_map(|part| part.join().expect("a read does not panic")).collect()
+        })
     }
 
     /// Reads a file as bytes; `None` where nothing is.

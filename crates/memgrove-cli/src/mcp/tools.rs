@@ -43,8 +43,7 @@ impl Profile {
             // These have words of their own.
             Profile::Kg => false,
             Profile::All => {
-                let offered =
-                    [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::Notes, On::All];
+                let offered = [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::Notes, On::All];
                 offered.iter().any(|on| entry.is_on(*on))
             }
         }

@@ -1,9 +1,11 @@
 //! Carrying a store to another place, or to another backend.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use memgrove::backends::ram;
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::registry::OpenRequest;
@@ -23,8 +25,8 @@ const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
 
 /// Copy all memories of a store into another, on any backend
 ///
-/// A store is a folder, or PROTOCOL:LOCATION for a backend that has no folder here (`memgrove backends`
-/// lists them). Every file is read back and compared by its hash. Copy again to go on where a copy
+/// A store is a folder, an address such as s3://bucket/prefix, or PROTOCOL:FOLDER (`memgrove backends`
+/// lists the protocols). Every file is read back and compared by its hash. Copy again to go on where a copy
 /// was cut off. Settings stay with each store; the history does not go along.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Copy {
@@ -115,23 +117,38 @@ enum Made {
 
 /// The memory of a store that is named by its folder, or by a protocol and a location.
 fn opened(cx: &Context, given: &str, made: Made) -> Result<Memory> {
-    let registry = Registry::standard();
-    if let Some((protocol, location)) = given.split_once(':')
+    let (environment, registry) = (cx.environment().clone(), Registry::standard());
+    let over = |place: &Path, backend: Option<&str>| {
+        let there = Context::new(
+            environment.clone(),
+            Some(place),
+            backend.map(str::to_owned),
+            cx.actor.clone(),
+            Input::None,
+        )?;
+        match made {
+            Made::Before => there.reading(),
+            Made::Now => there.writing(),
+        }
+    };
+    if given.contains("://") {
+        return over(Path::new(given), None);
+    }
+    let named = given.split_once(':').filter(|(protocol, _)| registry.contains(protocol));
+    if let Some((protocol @ ram::PROTOCOL, location)) = named
         && let Some(registration) = registry.get(protocol)
     {
         let clock = Arc::new(SystemClock);
-        let request = OpenRequest { location: location.to_owned(), state: None, clock: clock.clone() };
+        let (location, settings) = (location.to_owned(), BTreeMap::new());
+        let request = OpenRequest { location, state: None, settings, clock: clock.clone() };
         return Ok(Memory::new(Store::shared((registration.open)(&request)?), clock));
     }
-    let root = cx.environment().absolute(Path::new(given))?;
+    let (protocol, folder) = named.map_or((None, given), |(protocol, folder)| (Some(protocol), folder));
+    let root = environment.absolute(Path::new(folder))?;
     if made == Made::Now {
-        settings::make_store(&root, &random_id(), None)?;
+        settings::make_store(&root, &random_id(), protocol)?;
     }
-    let there = Context::new(cx.environment().clone(), Some(&root), None, cx.actor.clone(), Input::None)?;
-    match made {
-        Made::Before => there.reading(),
-        Made::Now => there.writing(),
-    }
+    over(&root, protocol)
 }
 
 /// How far it has come, on a terminal alone.

@@ -1,6 +1,7 @@
 //! Every verb once: a struct whose doc comments are the help of the command line and the
 //! description of the MCP tool. Adding a verb is one struct and one line in [`TABLE`].
 
+pub(crate) mod conflict;
 pub(crate) mod connection;
 pub(crate) mod copy;
 pub(crate) mod entity;
@@ -17,6 +18,7 @@ pub(crate) mod read;
 pub(crate) mod recall;
 pub(crate) mod record;
 pub(crate) mod remember;
+pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod undo;
 
@@ -112,6 +114,10 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<index::Verify>(),
     entry::<index::Watch>(),
     entry::<eval::Retrieval>(),
+    entry::<conflict::Conflicts>(),
+    entry::<conflict::ConflictsMerge>(),
+    entry::<conflict::MergeDriver>(),
+    entry::<status::Status>(),
     entry::<store::Doctor>(),
     entry::<store::Backends>(),
 ];

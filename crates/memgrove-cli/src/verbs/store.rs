@@ -43,9 +43,14 @@ impl Verb for Init {
             (None, Some(place)) if matches!(place.how, How::Flag | How::Variable) => place.root.clone(),
             (None, _) => cx.environment().absolute(STORE_FOLDER.as_ref())?,
         };
+        if crate::config::is_url(&root) {
+            return Err(Error::new(Kind::Invalid, "a store in a bucket is made by the first change in it")
+                .hint(format!("use it with --store {}", root.display())));
+        }
         // A backend that nobody knows is refused before anything is made.
-        Registry::standard().select(cx.backend_flag(), None, &[])?;
-        let made = settings::make_store(&root, &random_id(), cx.backend_flag())?;
+        let backend = cx.backend_flag().or(cx.environment().backend.as_deref());
+        Registry::standard().select(backend, None, &[])?;
+        let made = settings::make_store(&root, &random_id(), backend)?;
         Ok(InitAnswer { store: root.display().to_string(), made: made == Made::Now })
     }
 
@@ -99,19 +104,10 @@ impl Selection {
     /// Selects as opening the store would, but tells instead of failing.
     fn of(cx: &Context, requires: &[String]) -> Self {
         let chosen = || -> Result<(String, &'static str)> {
-            let configured = match cx.place() {
-                Some(place) => Settings::read(&place.root)?.and_then(|settings| settings.backend),
-                None => None,
-            };
             let requires: Vec<&str> = requires.iter().map(String::as_str).collect();
-            let registry = Registry::standard();
-            let (name, _) = registry.select(cx.backend_flag(), configured.as_deref(), &requires)?;
-            let because = match (cx.backend_flag(), &configured) {
-                (Some(_), _) => "named by --backend",
-                (None, Some(_)) => "named by the store's memgrove.toml",
-                (None, None) => "the default",
-            };
-            Ok((name.to_owned(), because))
+            let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "there is no store"))?;
+            let selected = cx.selected(place, &requires)?;
+            Ok((selected.protocol, selected.because))
         };
         let none = Selection { backend: None, because: None, problem: None, hint: None, kind: None };
         match chosen() {
@@ -232,7 +228,8 @@ impl Verb for Doctor {
                 false
             }
         };
-        let mended = if self.fix && exists { Some(modes::mend(&place.root)?) } else { None };
+        let folder = exists && !place.is_url();
+        let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
         let mut mended_records = Vec::new();
         if exists {
             match super::record::examine(cx, self.fix) {
@@ -242,7 +239,9 @@ impl Verb for Doctor {
                 }
                 Err(error) => findings.push(failing("records", &error)),
             }
-            findings.extend(modes::check(&place.root)?);
+            if folder {
+                findings.extend(modes::check(&place.root)?);
+            }
             match cx.reading().and_then(|memory| memory.store().backend().check()) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("store", &error)),

@@ -81,7 +81,10 @@ fn conflict_is_5() {
 fn unsupported_is_6() {
     let sandbox = with_a_file();
     let told = sandbox.run(&["--backend", "clouds", "file", "view"]).fails(6);
-    assert_eq!(told, "error: there is no backend named `clouds`\n  hint: choose one of: device-local, ram\n");
+    assert_eq!(
+        told,
+        "error: there is no backend named `clouds`\n  hint: choose one of: device-local, object, ram, vault\n"
+    );
     let ran = sandbox.run(&["backends", "--requires", "encryption"]);
     assert!(ran.code == 6 && ran.out.contains("does not offer `encryption`"), "{ran:?}");
     let ran = sandbox.run(&["--backend", "clouds", "doctor"]);

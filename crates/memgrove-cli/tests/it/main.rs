@@ -5,6 +5,7 @@
 
 mod sandbox;
 
+mod conflicts;
 mod crowds;
 mod entities;
 mod errors;

@@ -130,7 +130,7 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Whether the change can be made again from other files: then the history leaves it out (P18).
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
 }
 

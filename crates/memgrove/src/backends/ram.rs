@@ -1,19 +1,13 @@
 //! Everything in memory: strict, deterministic, with the whole history. Also the model that other
 //! backends are compared with.
 
-mod draft;
-mod tree;
-
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::draft::Draft;
-use self::tree::{Entry, Node, Tree};
-use super::trail::Trail;
+use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, FileKind, Finding,
-    HistoryQuery, Info, Moment, Op, Past, Version, is_folder, not_derivable, not_found, not_in_history,
+    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit, FileKind,
+    Finding, HistoryQuery, Info, Moment, Op, Past, PastEdit, Version, is_folder, not_derivable, not_found,
 };
 use crate::clock::{Clock, ManualClock, SystemClock, Timestamp};
 use crate::error::Result;
@@ -43,22 +37,13 @@ pub struct Ram {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
-struct State {
-    tree: Tree,
-    /// Every change that was applied, oldest first.
-    past: Vec<Record>,
-    /// Which change an idempotency key belongs to, as an index into `past`.
-    keys: HashMap<String, usize>,
-    /// How many derived changes there were, which are not in `past`.
-    derived: u64,
-}
+type State = Ledger<Arc<File>>;
 
-struct Record {
-    past: Past,
-    versions: Vec<Option<Version>>,
-    /// What was at each place that the change touched, before it.
-    before: BTreeMap<String, Option<Entry>>,
+struct File {
+    bytes: Arc<[u8]>,
+    version: Version,
+    mtime: Timestamp,
+    stamp: u64,
 }
 
 impl Ram {
@@ -87,7 +72,7 @@ impl Default for Ram {
 impl fmt::Debug for Ram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
-        f.debug_struct("Ram").field("entries", &state.tree.len()).field("changes", &state.past.len()).finish()
+        f.debug_struct("Ram").field("entries", &state.tree.len()).field("changes", &state.changes()).finish()
     }
 }
 
@@ -111,21 +96,17 @@ impl Backend for Ram {
     }
 
     fn info(&self, at: &Locator) -> Result<Info> {
-        self.state().tree.get(at).map(|node| info(at, node)).ok_or_else(|| not_found(at))
+        self.state().tree.get(at).map(|node| info(at, &node)).ok_or_else(|| not_found(at))
     }
 
     fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
         let state = self.state();
-        let wanted = |entry: &&Entry| depth == Depth::All || entry.at.parent().as_ref() == Some(under);
-        let mut found: Vec<Info> =
-            state.tree.beneath(under).filter(wanted).map(|entry| info(&entry.at, &entry.node)).collect();
-        found.sort_by(|one, other| one.locator.cmp(&other.locator));
-        Ok(found)
+        Ok(state.list(under, depth).into_iter().map(|Entry { at, node }| info(at, node)).collect())
     }
 
     fn mkdir(&self, at: &Locator) -> Result<()> {
         let mut state = self.state();
-        let mut draft = Draft::new(&state.tree, self.clock.now(), state.stamp());
+        let mut draft = Draft::new(&state.tree, self.clock.now(), &version);
         draft.mkdir(at)?;
         let changed = draft.finish();
         state.tree.swap(changed);
@@ -142,12 +123,12 @@ impl Backend for Ram {
         if change.note.derived {
             change.check_derived()?;
         }
-        let time = self.clock.now();
-        let mut draft = Draft::new(&state.tree, time, state.stamp());
+        let (time, seq) = (self.clock.now(), state.changes() as u64 + 1);
+        let mut draft = Draft::new(&state.tree, time, &version);
         let mut edits = Vec::with_capacity(change.edits.len());
         let mut versions = Vec::with_capacity(change.edits.len());
         for edit in &change.edits {
-            let (past, version) = draft.apply(edit)?;
+            let (past, version) = try_edit(&mut draft, edit, time, seq)?;
             if change.note.derived && past.op == Op::Delete && past.old.is_none() {
                 return Err(not_derivable(edit.at()));
             }
@@ -156,18 +137,9 @@ impl Backend for Ram {
         }
         // Every edit was possible: from here on nothing fails.
         let changed = draft.finish();
-        let before = state.tree.swap(changed);
-        if change.note.derived {
-            state.derived += 1;
-            return Ok(Applied::derived(versions));
-        }
-        let id = ChangeId::new((state.past.len() + 1).to_string());
+        let id = ChangeId::new(seq.to_string());
         let past = Past { change: id.clone(), time, note: change.note.clone(), edits };
-        if let Some(key) = &change.note.key {
-            let index = state.past.len();
-            state.keys.insert(key.clone(), index);
-        }
-        state.past.push(Record { past, versions: versions.clone(), before });
+        state.push(seq, past, versions.clone(), changed);
         Ok(Applied { change: id, versions, replayed: false, answer: change.note.answer.clone() })
     }
 
@@ -176,35 +148,11 @@ impl Backend for Ram {
     }
 
     fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
-        let state = self.state();
-        let end = match &query.before {
-            None => state.past.len(),
-            Some(change) => state.index_of(change)?,
-        };
-        let limit = if query.limit == 0 { usize::MAX } else { query.limit };
-        let mut trail = query.at.as_ref().map(Trail::of);
-        // The trail starts at the present, also when only older changes are asked for.
-        let newest_first = state.past.iter().enumerate().rev();
-        let touched = newest_first
-            .filter(|(_, record)| trail.as_mut().is_none_or(|trail| trail.touched_by(&record.past.edits)));
-        let older = touched.filter(|(index, _)| *index < end);
-        Ok(older.take(limit).map(|(_, record)| record.past.clone()).collect())
+        self.state().history(query)
     }
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
-        let state = self.state();
-        let next = match moment {
-            Moment::Before(change) => state.index_of(change)?,
-            Moment::After(change) => state.index_of(change)? + 1,
-        };
-        // The first change since then that touched the place knows what it found there.
-        let key = tree::folded(at);
-        let found = state.past[next..].iter().find_map(|record| record.before.get(&key));
-        let node = match found {
-            Some(entry) => entry.as_ref().filter(|entry| entry.at == *at).map(|entry| &entry.node),
-            None => state.tree.get(at),
-        };
-        Ok(node.and_then(Node::file).map(|file| file.bytes.to_vec()))
+        Ok(self.state().past_file(at, moment)?.map(|file| file.bytes.to_vec()))
     }
 
     fn check(&self) -> Result<Vec<Finding>> {
@@ -212,31 +160,52 @@ impl Backend for Ram {
     }
 }
 
-impl State {
-    /// The answer to a repeat of a key that was applied before.
-    fn replay(&self, key: &str) -> Option<Applied> {
-        let record = &self.past[*self.keys.get(key)?];
-        Some(Applied {
-            change: record.past.change.clone(),
-            versions: record.versions.clone(),
-            replayed: true,
-            answer: record.past.note.answer.clone(),
-        })
-    }
+fn version(_: &Locator, file: &Arc<File>) -> Result<Version> {
+    Ok(file.version.clone())
+}
 
-    fn index_of(&self, change: &ChangeId) -> Result<usize> {
-        let number: Option<usize> = change.as_str().parse().ok();
-        let index = number.and_then(|number| number.checked_sub(1)).filter(|index| *index < self.past.len());
-        index.ok_or_else(|| not_in_history(format!("the change `{change}`")))
-    }
-
-    /// A stamp for what the next change makes: no two changes share one.
-    fn stamp(&self) -> u64 {
-        self.past.len() as u64 + self.derived + 1
+/// Tries one edit; gives back what the history keeps of it, and the version it left behind where
+/// the caller is to be told. No two changes share a stamp.
+fn try_edit(
+    draft: &mut Draft<'_, Arc<File>>,
+    edit: &Edit,
+    mtime: Timestamp,
+    stamp: u64,
+) -> Result<(PastEdit, Option<Version>)> {
+    let file = |bytes: Arc<[u8]>| {
+        let version = Version::of(&bytes);
+        Arc::new(File { bytes, version, mtime, stamp })
+    };
+    let of = |file: Option<Arc<File>>| file.map(|file| file.version.clone());
+    let past = |op, at: &Locator, to, old, new| PastEdit { op, at: at.clone(), to, old, new };
+    match edit {
+        Edit::Write { at, bytes, expect } => {
+            let new = Version::of(bytes);
+            let old = of(draft.write(at, expect, |_| file(bytes.as_slice().into()))?);
+            Ok((past(Op::Write, at, None, old, Some(new.clone())), Some(new)))
+        }
+        Edit::Append { at, bytes, expect } => {
+            let mut new = None;
+            let old = draft.write(at, expect, |there| {
+                let before: &[u8] = there.map_or(&[], |file| &file.bytes);
+                let grown = file([before, bytes].concat().into());
+                new = Some(grown.version.clone());
+                grown
+            })?;
+            Ok((past(Op::Append, at, None, of(old), new), None))
+        }
+        Edit::Delete { at, expect } => {
+            let old = of(draft.delete(at, expect)?);
+            Ok((past(Op::Delete, at, None, old, None), None))
+        }
+        Edit::Rename { from, to, expect } => {
+            let version = of(draft.rename(from, to, expect)?);
+            Ok((past(Op::Rename, from, Some(to.clone()), version.clone(), version), None))
+        }
     }
 }
 
-fn info(at: &Locator, node: &Node) -> Info {
+fn info(at: &Locator, node: &Node<Arc<File>>) -> Info {
     let locator = at.clone();
     match node {
         Node::Folder { mtime } => {
@@ -252,6 +221,3 @@ fn info(at: &Locator, node: &Node) -> Info {
         },
     }
 }
-
-/// When the root was made: before everything in it.
-const BEGINNING: Timestamp = Timestamp::UNIX_EPOCH;

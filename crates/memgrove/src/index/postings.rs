@@ -110,7 +110,8 @@ mod tests {
         let mut back = BTreeMap::new();
         each(1, &bytes, |id, entry| {
             back.insert(id, entry);
-        }).expect("our own block");
+        })
+        .expect("our own block");
         assert_eq!(back, entries);
     }
 

@@ -5,5 +5,6 @@ pub mod entities;
 pub mod files;
 pub mod graph;
 pub mod memory_tool;
+pub mod merging;
 pub mod notes;
 pub mod records;

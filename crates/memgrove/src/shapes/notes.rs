@@ -343,7 +343,7 @@ impl Notes {
     /// # Errors
     /// As [`Memory::apply`].
     pub fn keep_graph(&self) -> Result<()> {
-        let note = Note { verb: "note_graph".to_owned(), ..Note::default() };
+        let note = Note { verb: "note_graph".to_owned(), derived: true, ..Note::default() };
         let kept =
             |store: &Store| -> Result<Plan<()>> { Survey::of(store, &self.root)?.kept(store, &self.root) };
         self.memory.apply(note, kept).map(drop)

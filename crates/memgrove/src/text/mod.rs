@@ -3,4 +3,5 @@
 pub mod blocks;
 pub mod jsonl;
 pub mod links;
+pub mod merge;
 pub mod words;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use memgrove::backend::PROMISES;
-use memgrove::backends::{Local, LocalOptions, Ram, Scoped};
+use memgrove::backends::cached::Freshness;
+use memgrove::backends::object::{Cloud, ObjectStore};
+use memgrove::backends::{CacheOptions, Cached, Local, LocalOptions, Ram, Scoped, Vault};
 use memgrove::clock::SystemClock;
 use memgrove::conformance::{self, CASES, Report, Storage, Subject};
 use memgrove::vfs::{RealFs, SimFs, Vfs};
@@ -13,6 +15,8 @@ use memgrove::{Backend, Result, Store};
 use tempfile::TempDir;
 
 mod faulty;
+
+use crate::s3::Server;
 
 /// Every backend of this crate, wrappers included.
 const BACKENDS: &[Subject] = &[
@@ -27,7 +31,15 @@ const BACKENDS: &[Subject] = &[
         reserved: LOCAL_RESERVED,
     },
     Subject { name: "scoped over local", storage: scoped_over_local, reserved: &[] },
+    Subject { name: "cached over ram", storage: cached_over_ram, reserved: &[] },
+    Subject { name: "cached over local, on disk", storage: cached_over_local, reserved: LOCAL_RESERVED },
+    Subject { name: "vault", storage: vault, reserved: &[] },
+    Subject { name: "object", storage: object, reserved: OBJECT_RESERVED },
+    Subject { name: "cached over object", storage: cached_over_object, reserved: OBJECT_RESERVED },
 ];
+
+/// What the object backend keeps in its bucket, in the spellings that a careless check lets through.
+const OBJECT_RESERVED: &[&str] = &[".memgrove", ".MemGrove"];
 
 /// What the local backend keeps in its tree, in the spellings that a careless check lets through.
 const LOCAL_RESERVED: &[&str] = &[".journal", ".lock", ".JOURNAL", ".Lock"];
@@ -107,6 +119,54 @@ fn local_without_exchange() -> Result<Box<dyn Storage>> {
     opens(move || open_simulated(&disk))
 }
 
+/// A cache that believes what it saw for the usual time: nobody else writes.
+fn cached_over_ram() -> Result<Box<dyn Storage>> {
+    let ram = Ram::default();
+    opens(move || {
+        let mut options = CacheOptions::new(Arc::new(SystemClock));
+        options.freshness = Freshness::For(memgrove::backends::cached::TTL);
+        Ok(Arc::new(Cached::new(Arc::new(ram.clone()), options)))
+    })
+}
+
+/// A cache that checks each read, and keeps a few bytes on a disk that several openings share.
+fn cached_over_local() -> Result<Box<dyn Storage>> {
+    let (tree, cache) =
+        (tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder"));
+    opens(move || {
+        let mut options = CacheOptions::new(Arc::new(SystemClock));
+        let folder: Arc<dyn Vfs> = Arc::new(RealFs::open_root(cache.path()).expect("it exists"));
+        (options.memory_bytes_max, options.disk) = (50_000, Some((folder, 200_000)));
+        Ok(Arc::new(Cached::new(open_local(&tree, None)?, options)))
+    })
+}
+
+fn vault() -> Result<Box<dyn Storage>> {
+    let (tree, state) =
+        (tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder"));
+    opens(move || {
+        let root = |folder: &TempDir| -> Arc<dyn Vfs> {
+            Arc::new(RealFs::open_root(folder.path()).expect("it exists"))
+        };
+        let mut options = LocalOptions::new(root(&tree), Arc::new(SystemClock));
+        options.state = Some(root(&state));
+        Ok(Arc::new(Vault::open(options)?))
+    })
+}
+
+fn object() -> Result<Box<dyn Storage>> {
+    let prefix = Server::shared().fresh_prefix();
+    opens(move || Server::shared().open(&prefix))
+}
+
+fn cached_over_object() -> Result<Box<dyn Storage>> {
+    let prefix = Server::shared().fresh_prefix();
+    opens(move || {
+        let options = CacheOptions::new(Arc::new(SystemClock));
+        Ok(Arc::new(Cached::new(Server::shared().open(&prefix)?, options)))
+    })
+}
+
 #[test]
 fn every_backend_keeps_every_promise() {
     let reports: Vec<Report> = thread::scope(|scope| {
@@ -131,6 +191,33 @@ fn every_backend_keeps_every_promise() {
         };
         assert_eq!(report.not_offered(), expected, "{}", report.subject);
     }
+}
+
+/// `make torture` starts a server of other people's making, which is slow, and sets its address.
+#[test]
+#[ignore = "needs MEMGROVE_TEST_S3; `make torture` runs it"]
+fn object_keeps_every_promise_on_another_server() {
+    let subject = Subject { name: "object on another server", storage: elsewhere, reserved: OBJECT_RESERVED };
+    let report = conformance::run(&subject);
+    println!("{report}");
+    assert_eq!(report.failures(), Vec::<String>::new());
+    assert_eq!((report.outcomes.len(), report.not_offered().len()), (CASES.len(), 0));
+}
+
+fn elsewhere() -> Result<Box<dyn Storage>> {
+    let endpoint = std::env::var("MEMGROVE_TEST_S3").expect("MEMGROVE_TEST_S3 is the server's address");
+    let settings = [
+        ("endpoint", &*endpoint),
+        ("region", "us-east-1"),
+        ("aws_access_key_id", "test"),
+        ("aws_secret_access_key", "test"),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let prefix = Server::shared().fresh_prefix();
+    opens(move || {
+        let (cloud, _) = Cloud::connect("s3://bucket", &settings)?;
+        Ok(Arc::new(ObjectStore::open(Arc::new(cloud), &prefix, Arc::new(SystemClock))?))
+    })
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Registering and choosing backends, and the tiers of a store.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use memgrove::backend::Capabilities;
@@ -130,7 +131,7 @@ fn capabilities_are_false_unless_a_backend_says_so() {
 fn what_is_registered_is_what_is_opened() {
     let registry = Registry::standard();
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-    let request = OpenRequest { location: String::new(), state: None, clock };
+    let request = OpenRequest { location: String::new(), state: None, settings: BTreeMap::new(), clock };
     let ram = registry.get("ram").expect("it is standard");
     let backend = (ram.open)(&request).expect("it needs nothing");
     assert_eq!(backend.capabilities(), ram.capabilities);

@@ -84,6 +84,9 @@ pub struct LocalOptions {
     pub background: bool,
     /// How many bytes of the journal are filled ahead, so that a sync writes no metadata.
     pub reserve_bytes: u64,
+    /// Whether new content is synced before it takes its place, so that nothing torn can be seen
+    /// there even after a power cut: for trees that something else replicates.
+    pub sync_files: bool,
     /// The size from which a checkpoint begins a new segment of the journal.
     pub segment_bytes: u64,
     /// A deliberate mistake.
@@ -100,6 +103,7 @@ impl LocalOptions {
             clock,
             background: true,
             reserve_bytes: 128 * 1024,
+            sync_files: false,
             segment_bytes: 1024 * 1024,
             #[cfg(feature = "seeded-bugs")]
             bug: None,
@@ -121,6 +125,7 @@ struct Core {
     inside: bool,
     clock: Arc<dyn Clock>,
     reserve_bytes: u64,
+    sync_files: bool,
     segment_bytes: u64,
     seeded: Seeded,
     inner: Mutex<Inner>,
@@ -175,6 +180,7 @@ impl Local {
             inside,
             clock: options.clock,
             reserve_bytes: options.reserve_bytes,
+            sync_files: options.sync_files,
             segment_bytes: options.segment_bytes,
             seeded: Seeded {
                 #[cfg(feature = "seeded-bugs")]

@@ -31,7 +31,9 @@ impl Core {
             }
             other => other?,
         };
-        file.write_at(0, bytes).and_then(|()| Ok(file.stat()?.inode)).inspect_err(|_| {
+        let written =
+            file.write_at(0, bytes).and_then(|()| if self.sync_files { file.sync_data() } else { Ok(()) });
+        written.and_then(|()| Ok(file.stat()?.inode)).inspect_err(|_| {
             let _ = self.tree.remove_file(name);
         })
     }

@@ -18,8 +18,6 @@ use crate::store::Store;
 const VERB: &str = "undo";
 /// The verb of what someone wrote past memgrove and the history kept.
 const OUTSIDE: &str = "outside";
-/// The verbs of what is written behind: derived, so that taking it back would take back nothing.
-const UPKEEP: [&str; 2] = ["entity_index", "note_graph"];
 /// How many changes are looked at before all are.
 const RECENT: usize = 64;
 
@@ -137,8 +135,7 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
             }
             continue;
         }
-        let upkeep = UPKEEP.contains(&past.note.verb.as_str()) && !by_name;
-        if past.note.verb == OUTSIDE || upkeep || past.edits.is_empty() || !meant(&past) {
+        if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(&past) {
             continue;
         }
         found.push(past);

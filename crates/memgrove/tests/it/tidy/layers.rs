@@ -77,11 +77,14 @@ fn path_words(text: &str) -> Vec<String> {
     words.filter(|word| PATH_WORDS.contains(word)).map(str::to_owned).collect()
 }
 
+/// The one file that knows a provider's client, which has its own words and its own runtime.
+const CLOUD: &str = "crates/memgrove/src/backends/object/cloud.rs";
+
 /// Only the real disk knows paths; everything above it speaks of locators.
 #[test]
 fn no_path_crosses_the_seam() {
     for (name, text) in sources("crates/memgrove/src") {
-        if name != "crates/memgrove/src/vfs/real.rs" {
+        if name != "crates/memgrove/src/vfs/real.rs" && name != CLOUD {
             assert_eq!(path_words(&text), Vec::<String>::new(), "{name} speaks of paths");
         }
     }
@@ -93,7 +96,8 @@ fn no_path_crosses_the_seam() {
 #[test]
 fn the_library_neither_prints_nor_asks_its_environment() {
     for (name, text) in sources("crates/memgrove/src") {
-        for word in ["println!", "eprintln!", "std::env", "tokio", "async fn"] {
+        let waits = ["tokio", "async fn"].into_iter().filter(|_| name != CLOUD);
+        for word in ["println!", "eprintln!", "std::env"].into_iter().chain(waits) {
             let used = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word));
             assert!(!used, "{name} uses {word}");
         }

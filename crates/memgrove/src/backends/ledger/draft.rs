@@ -2,99 +2,76 @@
 //! of them are known to be possible.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use super::tree::{Entry, File, Node, Tree, folded, range_beneath};
-use crate::backend::{
-    Edit, Expect, Op, PastEdit, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
-};
+use super::tree::{Entry, Node, Tree, folded, range_beneath};
+use crate::backend::{Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
+/// Tells the version of a file, at whatever price: only asked where a change expects one.
+pub(in crate::backends) type Versions<'a, F> = &'a dyn Fn(&Locator, &F) -> Result<Version>;
+
 /// A tree with some entries changed.
-pub(super) struct Draft<'a> {
-    tree: &'a Tree,
-    changed: BTreeMap<String, Option<Entry>>,
+pub(in crate::backends) struct Draft<'a, F> {
+    tree: &'a Tree<F>,
+    changed: BTreeMap<String, Option<Entry<F>>>,
     time: Timestamp,
-    stamp: u64,
+    versions: Versions<'a, F>,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(tree: &'a Tree, time: Timestamp, stamp: u64) -> Self {
-        Draft { tree, changed: BTreeMap::new(), time, stamp }
+impl<'a, F: Clone> Draft<'a, F> {
+    pub(in crate::backends) fn new(tree: &'a Tree<F>, time: Timestamp, versions: Versions<'a, F>) -> Self {
+        Draft { tree, changed: BTreeMap::new(), time, versions }
     }
 
     /// The entries that differ from the tree's (`None`: removed).
-    pub(super) fn finish(self) -> BTreeMap<String, Option<Entry>> {
+    pub(in crate::backends) fn finish(self) -> BTreeMap<String, Option<Entry<F>>> {
         self.changed
     }
 
-    /// Makes a folder with its parents.
-    pub(super) fn mkdir(&mut self, at: &Locator) -> Result<()> {
+    /// Makes a folder with its parents; tells whether there was none.
+    pub(in crate::backends) fn mkdir(&mut self, at: &Locator) -> Result<bool> {
         match self.get(at) {
-            Some(Node::Folder { .. }) => Ok(()),
+            Some(Node::Folder { .. }) => Ok(false),
             Some(Node::File(_)) => Err(exists(at)),
             None => {
                 self.make_way(at, None)?;
                 self.put(at, Node::Folder { mtime: self.time });
-                Ok(())
+                Ok(true)
             }
         }
     }
 
-    /// Does one edit; gives back what the history keeps of it, and the version it left behind
-    /// where the caller is to be told.
-    pub(super) fn apply(&mut self, edit: &Edit) -> Result<(PastEdit, Option<Version>)> {
-        match edit {
-            Edit::Write { at, bytes, expect } => {
-                let old = self.file_for_writing(at, expect)?.map(|file| file.version.clone());
-                let new = self.write(at, bytes.as_slice().into());
-                Ok((past(Op::Write, at, None, old, Some(new.clone())), Some(new)))
+    /// Puts at a place the file that `make` makes of what is there now, and gives back what was.
+    pub(in crate::backends) fn write(
+        &mut self,
+        at: &Locator,
+        expect: &Expect,
+        make: impl FnOnce(Option<&F>) -> F,
+    ) -> Result<Option<F>> {
+        let there = match self.get(at) {
+            Some(Node::Folder { .. }) => {
+                return Err(folder_met(at, expect).err().unwrap_or_else(|| is_folder(at)));
             }
-            Edit::Append { at, bytes, expect } => {
-                let there = self.file_for_writing(at, expect)?;
-                let old = there.as_ref().map(|file| file.version.clone());
-                let before: &[u8] = there.as_ref().map_or(&[], |file| &file.bytes);
-                let new = self.write(at, [before, bytes].concat().into());
-                Ok((past(Op::Append, at, None, old, Some(new)), None))
-            }
-            Edit::Delete { at, expect } => {
-                let old = self.delete(at, expect)?;
-                Ok((past(Op::Delete, at, None, old, None), None))
-            }
-            Edit::Rename { from, to, expect } => {
-                let version = self.rename(from, to, expect)?;
-                Ok((past(Op::Rename, from, Some(to.clone()), version.clone(), version), None))
-            }
-        }
-    }
-
-    /// The file that is there and is to be replaced; `None` if a new one may be made.
-    fn file_for_writing(&mut self, at: &Locator, expect: &Expect) -> Result<Option<Arc<File>>> {
-        match self.get(at) {
-            Some(Node::Folder { .. }) => Err(folder_met(at, expect).err().unwrap_or_else(|| is_folder(at))),
             Some(Node::File(file)) => {
-                expect.check(at, Some(&file.version))?;
-                Ok(Some(file))
+                self.check(at, &file, expect)?;
+                Some(file)
             }
             None => {
                 expect.check(at, None)?;
                 self.make_way(at, None)?;
-                Ok(None)
+                None
             }
-        }
+        };
+        let file = make(there.as_ref());
+        self.put(at, Node::File(file));
+        Ok(there)
     }
 
-    fn write(&mut self, at: &Locator, bytes: Arc<[u8]>) -> Version {
-        let version = Version::of(&bytes);
-        let file = File { bytes, version: version.clone(), mtime: self.time, stamp: self.stamp };
-        self.put(at, Node::File(Arc::new(file)));
-        version
-    }
-
-    fn delete(&mut self, at: &Locator, expect: &Expect) -> Result<Option<Version>> {
-        let version = self.version_for_moving(at, expect)?;
+    /// Removes a file or an empty folder; gives back the file.
+    pub(in crate::backends) fn delete(&mut self, at: &Locator, expect: &Expect) -> Result<Option<F>> {
+        let file = self.file_for_moving(at, expect)?;
         if at.is_root() {
             return Err(Error::new(Kind::Invalid, "the root cannot be deleted").code(code::INVALID_PATH));
         }
@@ -102,11 +79,17 @@ impl<'a> Draft<'a> {
             return Err(not_empty(at));
         }
         self.remove(at);
-        Ok(version)
+        Ok(file)
     }
 
-    fn rename(&mut self, from: &Locator, to: &Locator, expect: &Expect) -> Result<Option<Version>> {
-        let version = self.version_for_moving(from, expect)?;
+    /// Moves a file, or a folder with all that it holds; gives back the file.
+    pub(in crate::backends) fn rename(
+        &mut self,
+        from: &Locator,
+        to: &Locator,
+        expect: &Expect,
+    ) -> Result<Option<F>> {
+        let file = self.file_for_moving(from, expect)?;
         if from != to && to.is_within(from) {
             return Err(into_itself(from, to));
         }
@@ -124,21 +107,26 @@ impl<'a> Draft<'a> {
             at.check_creatable()?;
             self.put(&at, entry.node);
         }
-        Ok(version)
+        Ok(file)
     }
 
-    /// The version of what is to be removed or moved; `None` for a folder.
-    fn version_for_moving(&self, at: &Locator, expect: &Expect) -> Result<Option<Version>> {
+    /// The file that is to be removed or moved; `None` for a folder.
+    fn file_for_moving(&self, at: &Locator, expect: &Expect) -> Result<Option<F>> {
         match self.get(at) {
             None => {
                 expect.check(at, None)?;
                 Err(not_found(at))
             }
             Some(Node::Folder { .. }) => folder_met(at, expect).map(|()| None),
-            Some(Node::File(file)) => {
-                expect.check(at, Some(&file.version))?;
-                Ok(Some(file.version.clone()))
-            }
+            Some(Node::File(file)) => self.check(at, &file, expect).map(|()| Some(file)),
+        }
+    }
+
+    fn check(&self, at: &Locator, file: &F, expect: &Expect) -> Result<()> {
+        match expect {
+            Expect::Any => Ok(()),
+            Expect::Absent => Err(exists(at)),
+            Expect::At(_) => expect.check(at, Some(&(self.versions)(at, file)?)),
         }
     }
 
@@ -173,21 +161,21 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn get(&self, at: &Locator) -> Option<Node> {
+    fn get(&self, at: &Locator) -> Option<Node<F>> {
         if at.is_root() {
-            return self.tree.get(at).cloned();
+            return self.tree.get(at);
         }
         self.twin(&folded(at)).filter(|entry| entry.at == *at).map(|entry| entry.node.clone())
     }
 
-    fn twin(&self, key: &str) -> Option<&Entry> {
+    fn twin(&self, key: &str) -> Option<&Entry<F>> {
         match self.changed.get(key) {
             Some(entry) => entry.as_ref(),
             None => self.tree.twin(key),
         }
     }
 
-    fn beneath(&self, under: &Locator) -> Vec<Entry> {
+    fn beneath(&self, under: &Locator) -> Vec<Entry<F>> {
         let key = folded(under);
         let unchanged = self.tree.beneath(under).map(|entry| folded(&entry.at));
         let changed = range_beneath(&self.changed, &key).map(|(key, _)| key.clone());
@@ -195,7 +183,7 @@ impl<'a> Draft<'a> {
         keys.iter().filter_map(|key| self.twin(key).cloned()).collect()
     }
 
-    fn put(&mut self, at: &Locator, node: Node) {
+    fn put(&mut self, at: &Locator, node: Node<F>) {
         self.changed.insert(folded(at), Some(Entry { at: at.clone(), node }));
     }
 
@@ -211,8 +199,4 @@ fn folder_met(at: &Locator, expect: &Expect) -> Result<()> {
         Expect::Absent => Err(exists(at)),
         Expect::At(_) => Err(is_folder(at)),
     }
-}
-
-fn past(op: Op, at: &Locator, to: Option<Locator>, old: Option<Version>, new: Option<Version>) -> PastEdit {
-    PastEdit { op, at: at.clone(), to, old, new }
 }

@@ -1,0 +1,164 @@
+//! Which backend a store uses, why, and how it is opened: the one place that decides, for opening,
+//! for `memgrove backends` and for `memgrove doctor`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use memgrove::backend::Version;
+use memgrove::backends::cached::Freshness;
+use memgrove::backends::{CacheOptions, Cached};
+use memgrove::backends::{object, vault};
+use memgrove::clock::SystemClock;
+use memgrove::registry::{OpenRequest, Registration};
+use memgrove::vfs::{RealFs, Vfs};
+use memgrove::{Backend, Error, Kind, Registry, Result};
+
+use crate::config::{Environment, How, Place};
+use crate::context::located;
+use crate::settings::{BucketSettings, Settings};
+
+/// How many bytes of a far store are kept on this machine.
+const CACHE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// A backend that was chosen, and everything to open it with.
+pub(crate) struct Selected {
+    /// Its protocol name.
+    pub(crate) protocol: String,
+    /// Who named it.
+    pub(crate) because: &'static str,
+    registration: Registration,
+    /// Where the store is, in the backend's words.
+    pub(crate) location: String,
+    state: Option<PathBuf>,
+    settings: BTreeMap<String, String>,
+    freshness: Option<Freshness>,
+}
+
+/// Chooses the backend of a store: the explicit name, else the store's own record, else the default.
+/// Never another one.
+///
+/// # Errors
+/// As [`Registry::select`]; `Invalid` where the backend lacks something to be opened with; `Denied`
+/// where a store that was merely found names a bucket.
+pub(crate) fn select(
+    environment: &Environment,
+    place: &Place,
+    flag: Option<&str>,
+    requires: &[&str],
+) -> Result<Selected> {
+    let settings = Settings::read(&place.root)?;
+    let configured = settings.as_ref().and_then(|settings| settings.backend.as_deref());
+    let explicit = flag.or(environment.backend.as_deref());
+    let registry = Registry::standard();
+    let (protocol, registration) = registry.select(explicit, configured, requires)?;
+    let because = match (flag, &environment.backend, configured) {
+        (Some(_), ..) => "named by --backend",
+        (None, Some(_), _) => "named by MEMGROVE_BACKEND",
+        (None, None, Some(_)) if place.is_url() => "named by the store's address",
+        (None, None, Some(_)) => "named by the store's memgrove.toml",
+        (None, None, None) => "the default",
+    };
+    let mut selected = Selected {
+        protocol: protocol.to_owned(),
+        because,
+        registration: *registration,
+        location: String::new(),
+        state: None,
+        settings: BTreeMap::new(),
+        freshness: None,
+    };
+    if protocol == object::PROTOCOL {
+        let recorded = settings.map(|settings| settings.object).unwrap_or_default();
+        selected.bucket(environment, place, recorded)?;
+    } else {
+        selected.location = located(&place.root)?;
+        if protocol == vault::PROTOCOL {
+            selected.state = Some(state_of(environment, &selected.location)?);
+        }
+    }
+    Ok(selected)
+}
+
+/// The folder on this machine for what belongs to a store and must not lie in it.
+fn state_of(environment: &Environment, location: &str) -> Result<PathBuf> {
+    Ok(environment.state_folder()?.join(Version::of(location.as_bytes()).as_str()))
+}
+
+impl Selected {
+    /// Learns which bucket, from the environment and from the store's record, in this order.
+    fn bucket(&mut self, environment: &Environment, place: &Place, recorded: BucketSettings) -> Result<()> {
+        let told = &environment.bucket;
+        let location = match (place.is_url(), &told.bucket) {
+            (true, _) => place.root.to_str().map(str::to_owned),
+            (false, Some(bucket)) => {
+                let prefix = told.prefix.as_deref().unwrap_or("memory/");
+                Some(format!("s3://{bucket}/{prefix}"))
+            }
+            (false, None) => recorded.location.clone(),
+        };
+        let Some(location) = location else {
+            return Err(Error::new(Kind::Invalid, "the backend `object` has no bucket to use").hint(
+                "name it with --store s3://bucket/prefix, with MEMGROVE_S3_BUCKET, or as `location` in [object] of memgrove.toml",
+            ));
+        };
+        // A repository that somebody else wrote must not choose where memories are sent.
+        let found = place.how == How::Upward && !place.is_url();
+        if found && (told.bucket.is_none() || (recorded.endpoint.is_some() && told.endpoint.is_none())) {
+            return Err(Error::new(
+                Kind::Denied,
+                format!(
+                    "the store at `{}` was merely found, and may not send memories to `{location}`",
+                    place.root.display()
+                ),
+            )
+            .hint(format!("if you trust it, name it: --store {}", place.root.display())));
+        }
+        let or = |told: &Option<String>, recorded: Option<String>| told.clone().or(recorded);
+        let path_style = or(&told.path_style, recorded.path_style.map(|style| style.to_string()));
+        let named = [
+            ("region", or(&told.region, recorded.region)),
+            ("endpoint", or(&told.endpoint, recorded.endpoint)),
+            ("path_style", path_style),
+        ];
+        self.settings.clone_from(&environment.providers);
+        self.settings.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        self.state = Some(state_of(environment, &location)?);
+        self.freshness = Some(match environment.cache_ttl_s {
+            None | Some(0) => Freshness::Checked,
+            Some(seconds) => Freshness::For(Duration::from_secs(seconds)),
+        });
+        self.location = location;
+        Ok(())
+    }
+
+    fn request(&self) -> Result<OpenRequest> {
+        let state = self.state.as_deref().map(located).transpose()?;
+        let (location, settings) = (self.location.clone(), self.settings.clone());
+        Ok(OpenRequest { location, state, settings, clock: Arc::new(SystemClock) })
+    }
+
+    /// Opens the backend, with a cache in front if it is far away.
+    pub(crate) fn open(&self) -> Result<Arc<dyn Backend>> {
+        let backend = (self.registration.open)(&self.request()?)?;
+        let Some(freshness) = self.freshness else { return Ok(backend) };
+        let mut options = CacheOptions::new(Arc::new(SystemClock));
+        options.freshness = freshness;
+        options.disk = self.cache_folder()?.map(|folder| (folder, CACHE_BYTES_MAX));
+        Ok(Arc::new(Cached::new(backend, options)))
+    }
+
+    /// Opens the store with the conflict copies of a vault in sight.
+    pub(crate) fn open_with_copies(&self) -> Result<Arc<dyn Backend>> {
+        if self.protocol == vault::PROTOCOL { vault::open_with_copies(&self.request()?) } else { self.open() }
+    }
+
+    /// The folder of the cache, where there is one.
+    pub(crate) fn cache_folder(&self) -> Result<Option<Arc<dyn Vfs>>> {
+        let Some(state) = self.state.as_ref().filter(|_| self.freshness.is_some()) else { return Ok(None) };
+        let folder = state.join("cache");
+        let made = RealFs::create_root(&folder).map_err(|error| Error::from_io(error, folder.display()))?;
+        Ok(Some(Arc::new(made)))
+    }
+}

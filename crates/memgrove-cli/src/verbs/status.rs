@@ -1,0 +1,80 @@
+//! Where the store is, what carries it, and how often the cache helps.
+
+use std::io;
+
+use memgrove::Result;
+use memgrove::backends::Cached;
+use memgrove::backends::cached::Rates;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, On, Verb};
+use crate::context::Context;
+use crate::page::{Ink, Page};
+
+/// Say where the store is, what it holds, and how often the cache helps
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Status {}
+
+/// The state of a store.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StatusAnswer {
+    store: String,
+    found: &'static str,
+    backend: String,
+    because: &'static str,
+    /// Where the backend keeps it.
+    location: String,
+    files: usize,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
+    cache: Option<Rates>,
+}
+
+impl Verb for Status {
+    const NAME: &'static str = "status";
+    const TITLE: &'static str = "The state of the store";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli];
+    type Answer = StatusAnswer;
+
+    fn run(self, cx: &Context) -> Result<StatusAnswer> {
+        let memory = cx.reading()?;
+        let all = memory.store().list_all(&memgrove::Locator::root())?;
+        let files: Vec<_> = all.iter().filter(|info| !info.is_dir()).collect();
+        let place = cx.place().ok_or_else(|| {
+            memgrove::Error::new(memgrove::Kind::Invalid, "a folder that is used in place has no status")
+        })?;
+        let selected = cx.selected(place, &[])?;
+        Ok(StatusAnswer {
+            store: place.root.display().to_string(),
+            found: place.how.because(),
+            cache: selected.cache_folder()?.map(Cached::rates_in),
+            backend: selected.protocol,
+            because: selected.because,
+            location: selected.location,
+            files: files.len(),
+            bytes: files.iter().map(|info| info.size).sum(),
+        })
+    }
+
+    fn show(answer: &StatusAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.put("store ")?;
+        page.ink(Ink::Strong, &answer.store)?;
+        page.line(&format!(" ({})", answer.found))?;
+        page.line(&format!("backend uses {} ({})", answer.backend, answer.because))?;
+        if answer.location != answer.store {
+            page.line(&format!("kept at {}", answer.location))?;
+        }
+        page.line(&format!("{} files, {} bytes", answer.files, answer.bytes))?;
+        let Some(rates) = answer.cache else { return Ok(()) };
+        let rate = rates
+            .hit_rate()
+            .map_or("no reads yet".to_owned(), |rate| format!("{:.0} % of reads", rate * 100.0));
+        page.line(&format!(
+            "cache helped with {rate}: {} without asking, {} after asking for the version, {} fetched; {} bytes saved",
+            rates.hits, rates.checked, rates.misses, rates.bytes_saved
+        ))
+    }
+}

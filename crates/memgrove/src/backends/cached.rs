@@ -1,0 +1,239 @@
+//! A backend with a cache in front: for storages that are far away.
+//!
+//! Bytes are kept under the version that they are, so an entry is never wrong: at worst nobody
+//! asks for its version any more. What may be old is only *which* version a place is at, and
+//! [`Freshness`] says how long that is believed.
+
+mod rates;
+mod shelf;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rates::Counters;
+pub use rates::Rates;
+use shelf::Shelf;
+
+use crate::backend::{
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Finding, HistoryQuery,
+    Info, Moment, Past, Version,
+};
+use crate::clock::{Clock, Timestamp};
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::vfs::Vfs;
+
+/// How long a place is believed to be at the version that was seen there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// Not at all: each read asks the storage for the version, and only saves the bytes. A write
+    /// of another machine is seen by the next read.
+    Checked,
+    /// So long: a read within it asks nobody. A write of another machine may be seen that late;
+    /// one of our own never is, and a change that rests on an old read is refused as a conflict.
+    For(Duration),
+}
+
+/// The usual time to live.
+pub const TTL: Duration = Duration::from_secs(300);
+
+/// What a cache is made with.
+pub struct CacheOptions {
+    /// How long a place is believed to be at the version that was seen there.
+    pub freshness: Freshness,
+    /// How many bytes are kept in memory.
+    pub memory_bytes_max: u64,
+    /// A folder for bytes that outlive the process, and for how many of them. It may be deleted at any time.
+    pub disk: Option<(Arc<dyn Vfs>, u64)>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl CacheOptions {
+    /// A cache in memory alone that checks every read.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        CacheOptions { freshness: Freshness::Checked, memory_bytes_max: 64 * 1024 * 1024, disk: None, clock }
+    }
+}
+
+/// A backend with a cache in front.
+pub struct Cached {
+    inner: Arc<dyn Backend>,
+    freshness: Freshness,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    rates: Counters,
+}
+
+struct State {
+    /// What was last seen at each place, and when.
+    seen: HashMap<Locator, (Info, Timestamp)>,
+    shelf: Shelf,
+    /// Counts every beginning and end of a change: what was read across one is not kept.
+    turn: u64,
+}
+
+impl Cached {
+    /// Puts a cache in front of a backend.
+    pub fn new(inner: Arc<dyn Backend>, options: CacheOptions) -> Self {
+        let rates = Counters::load(options.disk.as_ref().map(|(folder, _)| Arc::clone(folder)));
+        let shelf = Shelf::new(options.memory_bytes_max, options.disk);
+        let state = State { seen: HashMap::new(), shelf, turn: 0 };
+        Cached { inner, freshness: options.freshness, clock: options.clock, state: Mutex::new(state), rates }
+    }
+
+    /// How often the cache helped: since it was made, or with a folder since that was.
+    pub fn rates(&self) -> Rates {
+        self.rates.rates()
+    }
+
+    /// The rates that a cache on a disk has kept.
+    pub fn rates_in(folder: Arc<dyn Vfs>) -> Rates {
+        Counters::load(Some(folder)).rates()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in it is worth more than a miss.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is believed to be at a place without asking.
+    fn believed(&self, at: &Locator) -> Option<Info> {
+        let Freshness::For(ttl) = self.freshness else { return None };
+        let state = self.state();
+        let (info, when) = state.seen.get(at)?;
+        let age = self.clock.now().duration_since(*when);
+        (age.as_millis() <= ttl.as_millis().try_into().unwrap_or(i128::MAX)).then(|| info.clone())
+    }
+
+    fn kept(&self, version: &Version) -> Option<Vec<u8>> {
+        self.state().shelf.get(version)
+    }
+
+    /// Keeps what was learned since `turn`, unless something changed meanwhile.
+    fn keep(&self, turn: u64, info: Option<Info>, content: Option<&Content>) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        if let Some(content) = content {
+            state.shelf.put(&content.version, &content.bytes);
+        }
+        if let Some(info) = info.filter(|_| state.turn == turn) {
+            state.seen.insert(info.locator.clone(), (info, now));
+        }
+    }
+
+    /// Begins or ends a change: what is known of the places that it touches is forgotten.
+    fn forget(&self, edits: &[Edit]) -> u64 {
+        let mut state = self.state();
+        state.turn += 1;
+        for edit in edits {
+            match edit {
+                Edit::Write { at, .. } | Edit::Append { at, .. } => drop(state.seen.remove(at)),
+                Edit::Delete { at, .. } => state.seen.retain(|place, _| !place.is_within(at)),
+                Edit::Rename { from, to, .. } => {
+                    state.seen.retain(|place, _| !place.is_within(from) && !place.is_within(to));
+                }
+            }
+        }
+        state.turn
+    }
+
+    fn read_inner(&self, at: &Locator, info: Option<Info>) -> Result<Content> {
+        let turn = self.state().turn;
+        self.rates.miss();
+        let content = self.inner.read(at)?;
+        // The description is of these bytes, or it is not kept.
+        let info = match self.freshness {
+            Freshness::Checked => None,
+            Freshness::For(_) => match info {
+                Some(info) => Some(info),
+                None => Some(self.inner.info(at)?),
+            },
+        };
+        self.keep(turn, info.filter(|info| info.version.as_ref() == Some(&content.version)), Some(&content));
+        Ok(content)
+    }
+}
+
+impl Backend for Cached {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner.conflict_strategy()
+    }
+
+    fn read(&self, at: &Locator) -> Result<Content> {
+        let believed = self.believed(at).and_then(|info| info.version);
+        if let Some(version) = believed
+            && let Some(bytes) = self.kept(&version)
+        {
+            self.rates.hit(bytes.len());
+            return Ok(Content { bytes, version });
+        }
+        if self.state().shelf.is_empty() {
+            return self.read_inner(at, None);
+        }
+        let turn = self.state().turn;
+        let info = self.inner.info(at)?;
+        let kept = info.version.as_ref().and_then(|version| Some((version.clone(), self.kept(version)?)));
+        let Some((version, bytes)) = kept else { return self.read_inner(at, Some(info)) };
+        self.rates.checked(bytes.len());
+        self.keep(turn, Some(info), None);
+        Ok(Content { bytes, version })
+    }
+
+    fn info(&self, at: &Locator) -> Result<Info> {
+        if let Some(info) = self.believed(at) {
+            return Ok(info);
+        }
+        let turn = self.state().turn;
+        let info = self.inner.info(at)?;
+        self.keep(turn, Some(info.clone()), None);
+        Ok(info)
+    }
+
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        self.inner.list(under, depth)
+    }
+
+    fn mkdir(&self, at: &Locator) -> Result<()> {
+        self.inner.mkdir(at)
+    }
+
+    fn apply(&self, change: &Change) -> Result<Applied> {
+        self.forget(&change.edits);
+        let result = self.inner.apply(change);
+        // After a refusal too: it says that what was believed is no longer so.
+        self.forget(&change.edits);
+        if let Ok(applied) = &result
+            && !applied.replayed
+        {
+            let mut state = self.state();
+            for (edit, version) in change.edits.iter().zip(&applied.versions) {
+                if let (Edit::Write { bytes, .. }, Some(version)) = (edit, version) {
+                    state.shelf.put(version, bytes);
+                }
+            }
+        }
+        result
+    }
+
+    fn applied(&self, key: &str) -> Result<Option<Applied>> {
+        self.inner.applied(key)
+    }
+
+    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.inner.history(query)
+    }
+
+    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+        self.inner.read_past(at, moment)
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        self.inner.check()
+    }
+}

@@ -1,0 +1,270 @@
+//! One store in a bucket, shared by many machines: S3, Google Cloud Storage, Azure.
+//!
+//! Every change is one object of a numbered log, written only if that number is free: so changes
+//! have one order, each happens whole or not at all, and the log is the history. Whoever finds
+//! its number taken reads what took it and tries again on top of that; whoever finds *its own*
+//! record there has only lost the answer.
+//!
+//! Beside the log every file is a plain object under its own key, for people and other programs.
+//! The record of a change is its intent: the writer puts the plain objects in place before it
+//! answers, and if it dies before, any reader finds the record and finishes the work. What an
+//! object holds is told by a mark beside its bytes, so a late or repeated placement is recognised,
+//! and an object without our mark is an edit by someone else, which is taken into the log.
+
+mod bucket;
+mod cloud;
+mod fold;
+mod leaf;
+mod log;
+mod placing;
+mod probe;
+mod reading;
+mod record;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub use bucket::{Answer, Bucket, Listed, Object, Request, When};
+pub use cloud::Cloud;
+use leaf::Leaf;
+
+use super::ledger::{Draft, Entry, Ledger, Node};
+use crate::backend::{
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
+    HistoryQuery, Info, Moment, Past, Version, not_derivable, not_found,
+};
+use crate::clock::{Clock, Timestamp};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::{Locator, collision_key};
+use crate::registry::{OpenRequest, Registration};
+
+/// The protocol name.
+pub const PROTOCOL: &str = "object";
+/// The folder of a bucket that is the backend's own.
+const OWN: &str = ".memgrove";
+/// The longest key that every provider takes.
+const KEY_BYTES_MAX: usize = 1024;
+
+const CAPABILITIES: Capabilities =
+    Capabilities { concurrent_writers: true, conflict_files: false, encryption: false, sync: false };
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    open: open_request,
+    capabilities: CAPABILITIES,
+    about: "a bucket that many machines share: s3://bucket/prefix, gs://…, az://…",
+};
+
+/// A store in a bucket.
+pub struct ObjectStore {
+    bucket: Arc<dyn Bucket>,
+    /// Put in front of every key; empty, or ends in `/`.
+    prefix: String,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// The writers of this process queue here, so that only other machines are raced with.
+    turn: Mutex<()>,
+    /// Whether the bucket honours conditions, once it is known.
+    honours: OnceLock<bool>,
+}
+
+struct State {
+    ledger: Ledger<Arc<Leaf>>,
+    /// The last record that was taken in.
+    seq: u64,
+    /// When it was made: times never go back.
+    time: Timestamp,
+    /// The headers since the last whole fold.
+    headers: Vec<String>,
+    /// Bodies of recent records.
+    bodies: HashMap<u64, Arc<[u8]>>,
+    bodies_len: usize,
+    /// The plain object at a place as we last saw it: its tag and its mark.
+    placed: BTreeMap<Locator, Seen>,
+}
+
+/// A plain object as it was seen.
+#[derive(Clone, Debug)]
+struct Seen {
+    tag: String,
+    mark: Option<String>,
+    size: u64,
+    /// Whether it was taken into the log as it is, and only lacks our mark.
+    adopted: bool,
+}
+
+fn open_request(request: &OpenRequest) -> Result<Arc<dyn Backend>> {
+    let (cloud, prefix) = Cloud::connect(&request.location, &request.settings)?;
+    Ok(Arc::new(ObjectStore::open(Arc::new(cloud), &prefix, Arc::clone(&request.clock))?))
+}
+
+impl ObjectStore {
+    /// Opens the store beneath a prefix of a bucket, and learns its log.
+    ///
+    /// # Errors
+    /// `Busy` or `Denied` as the bucket says; `Corrupt` for a log that cannot be understood.
+    pub fn open(bucket: Arc<dyn Bucket>, prefix: &str, clock: Arc<dyn Clock>) -> Result<Self> {
+        let prefix = prefix.trim_matches('/');
+        let state = State {
+            ledger: Ledger::default(),
+            seq: 0,
+            time: Timestamp::UNIX_EPOCH,
+            headers: Vec::new(),
+            bodies: HashMap::new(),
+            bodies_len: 0,
+            placed: BTreeMap::new(),
+        };
+        let store = ObjectStore {
+            bucket,
+            prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") },
+            clock,
+            state: Mutex::new(state),
+            turn: Mutex::default(),
+            honours: OnceLock::new(),
+        };
+        store.learn()?;
+        if store.state().seq == 0 {
+            // A bucket that was filled by other means.
+            store.adopt_strays()?;
+        }
+        Ok(store)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A record is taken in whole or not at all, so a panic elsewhere left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The key of a file's plain object.
+    fn key(&self, at: &Locator) -> String {
+        format!("{}{}", self.prefix, at.key())
+    }
+
+    /// The key of an object of the backend's own.
+    fn own(&self, name: &str) -> String {
+        format!("{}{OWN}/{name}", self.prefix)
+    }
+
+    fn check_place(&self, at: &Locator) -> Result<()> {
+        let first = at.parts().next().unwrap_or_default();
+        let refused =
+            |why: String, hint: &str| Err(Error::new(Kind::Invalid, why).code(code::INVALID_PATH).hint(hint));
+        if collision_key(first) == OWN {
+            return refused(format!("`{at}` is the backend's own"), "choose a place outside `.memgrove`");
+        }
+        if self.prefix.len() + at.key().len() > KEY_BYTES_MAX {
+            let why = format!("`{at}` is longer, with the bucket's prefix, than {KEY_BYTES_MAX} bytes");
+            return refused(why, "use fewer or shorter folders, or a shorter prefix");
+        }
+        Ok(())
+    }
+
+    fn file_at(&self, at: &Locator) -> Result<Option<Arc<Leaf>>> {
+        match self.state().ledger.tree.get(at) {
+            None => Ok(None),
+            Some(Node::Folder { .. }) => Err(crate::backend::is_folder(at)),
+            Some(Node::File(leaf)) => Ok(Some(leaf)),
+        }
+    }
+}
+
+fn describe(at: &Locator, node: &Node<Arc<Leaf>>) -> Info {
+    let locator = at.clone();
+    match node {
+        Node::Folder { mtime } => {
+            Info { locator, kind: FileKind::Folder, size: 0, mtime: *mtime, stamp: 0, version: None }
+        }
+        Node::File(leaf) => Info {
+            locator,
+            kind: FileKind::File,
+            size: leaf.len,
+            mtime: leaf.mtime,
+            stamp: leaf.stamp(),
+            version: leaf.version.get().cloned(),
+        },
+    }
+}
+
+impl Backend for ObjectStore {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        ConflictStrategy::Etag
+    }
+
+    fn read(&self, at: &Locator) -> Result<Content> {
+        let bytes = self.read_current(at)?.ok_or_else(|| not_found(at))?;
+        let version = Version::of(&bytes);
+        Ok(Content { bytes, version })
+    }
+
+    fn info(&self, at: &Locator) -> Result<Info> {
+        self.look(std::slice::from_ref(at))?;
+        let node = self.state().ledger.tree.get(at).ok_or_else(|| not_found(at))?;
+        if let Node::File(leaf) = &node
+            && leaf.version.get().is_none()
+        {
+            let version = Version::of(&self.assemble(at, leaf)?);
+            let _ = leaf.version.set(version);
+        }
+        Ok(describe(at, &node))
+    }
+
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        self.sync()?;
+        let state = self.state();
+        let listed = state.ledger.list(under, depth);
+        Ok(listed.into_iter().map(|Entry { at, node }| describe(at, node)).collect())
+    }
+
+    fn mkdir(&self, at: &Locator) -> Result<()> {
+        self.check_place(at)?;
+        self.sync()?;
+        let is_new = {
+            let state = self.state();
+            Draft::new(&state.ledger.tree, state.time, &|at, leaf| self.version_of(at, leaf)).mkdir(at)?
+        };
+        if is_new { self.commit_mkdir(at) } else { Ok(()) }
+    }
+
+    fn apply(&self, change: &Change) -> Result<Applied> {
+        for edit in &change.edits {
+            self.check_place(edit.at())?;
+            if let Edit::Rename { to, .. } = edit {
+                self.check_place(to)?;
+            }
+        }
+        if change.note.derived {
+            change.check_derived()?;
+            for edit in change.edits.iter().filter(|edit| matches!(edit, Edit::Delete { .. })) {
+                if self.info(edit.at()).is_ok_and(|info| info.is_dir()) {
+                    return Err(not_derivable(edit.at()));
+                }
+            }
+        }
+        self.check_conditions()?;
+        self.commit(change)
+    }
+
+    fn applied(&self, key: &str) -> Result<Option<Applied>> {
+        self.sync()?;
+        Ok(self.state().ledger.replay(key))
+    }
+
+    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.sync()?;
+        self.state().ledger.history(query)
+    }
+
+    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+        self.sync()?;
+        let leaf = self.state().ledger.past_file(at, moment)?;
+        leaf.map(|leaf| self.logged(&leaf)).transpose()
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        self.sync()?;
+        self.examine()
+    }
+}

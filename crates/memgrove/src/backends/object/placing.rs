@@ -1,0 +1,221 @@
+//! The plain objects: kept in step with the log by whoever comes by.
+
+use std::sync::{Arc, PoisonError};
+
+use super::bucket::{Answer, Request, When};
+use super::leaf::Leaf;
+use super::reading::{Found, compare, is_ours, mark_of};
+use super::{OWN, ObjectStore, Seen};
+use crate::backend::{Finding, Level};
+use crate::error::Result;
+use crate::locator::Locator;
+
+/// How often a placement is tried while others place too.
+const ROUNDS_MAX: u32 = 4;
+/// What is appended to a file stays in the log alone until it is so many bytes, or so large a part
+/// of the file, or so many pieces: a log of N lines is then not rewritten N times.
+const BEHIND_BYTES_MAX: u64 = 32 * 1024;
+const BEHIND_PIECES_MAX: u32 = 256;
+
+impl ObjectStore {
+    /// Brings the plain objects that a record touched in step. What fails here is done by the next
+    /// reader: the change itself is in the log.
+    pub(super) fn place_record(&self, seq: u64) {
+        let touched = self.state().ledger.touched(seq);
+        self.place(&touched);
+    }
+
+    /// Brings the plain objects of some places in step with the log.
+    pub(super) fn place(&self, places: &[Locator]) {
+        let mut open: Vec<Locator> = places.to_vec();
+        let unseen = {
+            let state = self.state();
+            let is_gone =
+                |at: &&Locator| state.ledger.tree.get(at).is_none() && !state.placed.contains_key(*at);
+            open.iter().filter(is_gone).cloned().collect::<Vec<_>>()
+        };
+        self.see(&unseen);
+        for round in 0..ROUNDS_MAX {
+            if round > 0 {
+                self.see(&open);
+            }
+            let mut tried = Vec::new();
+            let mut requests = Vec::new();
+            for at in open {
+                if let Some(request) = self.placement(&at) {
+                    requests.push(request);
+                    tried.push(at);
+                }
+            }
+            let answers = self.bucket.send(requests);
+            open =
+                tried.into_iter().zip(answers).filter_map(|(at, answer)| self.unplaced(at, answer)).collect();
+            if open.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Takes in the answer to a placement; gives back the place if it is still to be done.
+    fn unplaced(&self, at: Locator, answer: Result<Answer>) -> Option<Locator> {
+        let mut state = self.state();
+        match answer {
+            Ok(Answer::Written(tag)) => {
+                let leaf = state.ledger.tree.get(&at).and_then(|node| node.into_file())?;
+                let seen = Seen { tag, mark: Some(mark_of(&at, &leaf)), size: leaf.len, adopted: false };
+                state.placed.insert(at, seen);
+                None
+            }
+            Ok(Answer::Refused) => Some(at),
+            Ok(_) => {
+                state.placed.remove(&at);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Looks at plain objects anew.
+    fn see(&self, places: &[Locator]) {
+        let requests = places.iter().map(|at| Request::Head(self.key(at))).collect();
+        for (at, answer) in places.iter().zip(self.bucket.send(requests)) {
+            let mut state = self.state();
+            match answer {
+                Ok(Answer::Object(object)) => drop(state.placed.insert(at.clone(), Seen::from(&object))),
+                Ok(_) => drop(state.placed.remove(at)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What is to be done about a plain object, if anything.
+    fn placement(&self, at: &Locator) -> Option<Request> {
+        let (leaf, seen) = {
+            let state = self.state();
+            (state.ledger.tree.get(at).and_then(|node| node.into_file()), state.placed.get(at).cloned())
+        };
+        let key = self.key(at);
+        let Some(leaf) = leaf else {
+            // Gone by the log; the object goes if it is ours.
+            return is_ours(at, seen?.mark.as_deref()).then_some(Request::Delete(key));
+        };
+        let when = match &seen {
+            None => When::Absent,
+            Some(seen) => match compare(at, &leaf, seen) {
+                Found::State(state) if is_near(state, &leaf) => return None,
+                Found::State(_) | Found::Other => When::Tagged(seen.tag.clone()),
+                // Left as it is: whoever reads it next takes it in.
+                Found::Foreign => return None,
+            },
+        };
+        let bytes = self.whole(at, &leaf).ok()?;
+        Some(Request::Put { key, bytes, when, mark: Some(mark_of(at, &leaf)) })
+    }
+
+    fn whole(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Vec<u8>> {
+        if leaf.links == 1 { self.logged(leaf) } else { self.assemble(at, leaf) }
+    }
+
+    /// Whether any plain object is behind the log, however little; then it is brought in step.
+    fn flush(&self) -> usize {
+        let behind: Vec<(Locator, Arc<Leaf>)> = {
+            let state = self.state();
+            let all = state.ledger.list(&Locator::root(), crate::backend::Depth::All);
+            let files = all.into_iter().filter_map(|entry| {
+                Some((entry.at.clone(), entry.node.clone().into_file().filter(|leaf| leaf.links > 1)?))
+            });
+            files.collect()
+        };
+        let mut done = 0;
+        for (at, leaf) in behind {
+            self.see(std::slice::from_ref(&at));
+            let Some(seen) = self.state().placed.get(&at).cloned() else { continue };
+            if seen.size == leaf.len || !is_ours(&at, seen.mark.as_deref()) {
+                continue;
+            }
+            let Ok(bytes) = self.assemble(&at, &leaf) else { continue };
+            let (key, mark) = (self.key(&at), Some(mark_of(&at, &leaf)));
+            let put = Request::Put { key, bytes, when: When::Tagged(seen.tag), mark };
+            let answer = self.bucket.ask(put);
+            done += usize::from(matches!(answer, Ok(Answer::Written(_))));
+            self.unplaced(at, answer);
+        }
+        done
+    }
+
+    /// Takes into the log every object that other programs have put into the bucket, and removes
+    /// what a late placement has left of a deleted file. Tells what could not be taken in.
+    pub(super) fn adopt_strays(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        for listed in self.bucket.list(&self.prefix)? {
+            let Some(name) = listed.key.strip_prefix(&self.prefix) else { continue };
+            if name.split('/').next().is_some_and(|first| first == OWN) || name.ends_with('/') {
+                continue;
+            }
+            let at = match Locator::new(name) {
+                Ok(at) if at.key() == name => at,
+                _ => {
+                    findings.push(unfit(name, "its key is no name that every system can hold"));
+                    continue;
+                }
+            };
+            if self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) {
+                continue;
+            }
+            let Some(object) = self.bucket.get(&listed.key)? else { continue };
+            if is_ours(&at, object.mark.as_deref()) {
+                self.bucket.ask(Request::Delete(listed.key))?;
+                continue;
+            }
+            self.check_conditions()?;
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.adopt(&at, &object) {
+                Ok(()) => findings.push(Finding {
+                    level: Level::Info,
+                    at: name.to_owned(),
+                    what: "it was put into the bucket by another program, and is now in the history".into(),
+                    hint: "nothing is to be done".into(),
+                }),
+                Err(error) => findings.push(unfit(name, error.message())),
+            }
+        }
+        Ok(findings)
+    }
+
+    pub(super) fn examine(&self) -> Result<Vec<Finding>> {
+        let mut findings = self.adopt_strays()?;
+        let flushed = self.flush();
+        if flushed > 0 {
+            findings.push(Finding {
+                level: Level::Info,
+                at: self.bucket.name(),
+                what: format!("the plain objects of {flushed} files were behind the log, and are not now"),
+                hint: "nothing is to be done".into(),
+            });
+        }
+        if let Err(error) = self.check_conditions() {
+            findings.push(Finding {
+                level: Level::Error,
+                at: self.bucket.name(),
+                what: error.message().to_owned(),
+                hint: error.hint_text().unwrap_or_default().to_owned(),
+            });
+        }
+        Ok(findings)
+    }
+}
+
+/// Whether a placed state is near enough to the file: nothing, or little, was appended since.
+fn is_near(placed: &Leaf, leaf: &Leaf) -> bool {
+    let (bytes, pieces) = (leaf.len - placed.len, leaf.links - placed.links);
+    bytes == 0 && pieces == 0 || bytes < BEHIND_BYTES_MAX.max(placed.len / 2) && pieces < BEHIND_PIECES_MAX
+}
+
+fn unfit(name: &str, why: &str) -> Finding {
+    Finding {
+        level: Level::Warning,
+        at: name.to_owned(),
+        what: format!("another program put it into the bucket, and it cannot be taken in: {why}"),
+        hint: "rename the object".into(),
+    }
+}

@@ -1,0 +1,226 @@
+//! What a file holds: its plain object, and what the log has added to it since.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use super::bucket::{Answer, Object, Request};
+use super::leaf::Leaf;
+use super::record::{self, damaged};
+use super::{ObjectStore, Seen};
+use crate::backend::{Actor, Change, Edit, Expect, Note, Origin, Version};
+use crate::error::{Kind, Result};
+use crate::locator::Locator;
+
+/// What a plain object is, compared with what the log says of its place.
+pub(super) enum Found<'a> {
+    /// The file, or an earlier state of it that has only been appended to since.
+    State(&'a Leaf),
+    /// A placement of ours that is older or newer than what we know.
+    Other,
+    /// Somebody else wrote it.
+    Foreign,
+}
+
+/// The mark of an object that holds a state of a file.
+pub(super) fn mark_of(at: &Locator, leaf: &Leaf) -> String {
+    format!("{}.{}", leaf.mark(), place_hash(at))
+}
+
+/// So that a copy made by other means, mark and all, is not taken for a placement of ours.
+fn place_hash(at: &Locator) -> String {
+    Version::of(at.key().as_bytes()).as_str()[..8].to_owned()
+}
+
+/// Whether an object at a place is a placement of ours.
+pub(super) fn is_ours(at: &Locator, mark: Option<&str>) -> bool {
+    mark.and_then(|mark| mark.rsplit_once('.')).is_some_and(|(_, hash)| hash == place_hash(at))
+}
+
+/// Says what a plain object is.
+pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a> {
+    if seen.adopted {
+        return Found::Other;
+    }
+    if !is_ours(at, seen.mark.as_deref()) {
+        return Found::Foreign;
+    }
+    match leaf.chain().find(|state| Some(mark_of(at, state)) == seen.mark) {
+        Some(state) if state.len == seen.size => Found::State(state),
+        Some(_) => Found::Foreign,
+        None => Found::Other,
+    }
+}
+
+impl From<&Object> for Seen {
+    fn from(object: &Object) -> Self {
+        Seen { tag: object.tag.clone(), mark: object.mark.clone(), size: object.size, adopted: false }
+    }
+}
+
+impl ObjectStore {
+    /// Takes in the log, looks at the plain objects of these places, and takes in what other
+    /// programs have made of them.
+    pub(super) fn look(&self, places: &[Locator]) -> Result<()> {
+        for (at, object) in self.look_for_strangers(places)? {
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.adopt(&at, &object)?;
+        }
+        Ok(())
+    }
+
+    /// As [`ObjectStore::look`], and gives back what was written by someone else.
+    pub(super) fn look_for_strangers(&self, places: &[Locator]) -> Result<Vec<(Locator, Object)>> {
+        let files: Vec<Locator> = {
+            let state = self.state();
+            let is_file =
+                |at: &&Locator| state.ledger.tree.get(at).and_then(|node| node.into_file()).is_some();
+            places.iter().filter(is_file).cloned().collect()
+        };
+        let answers = self.sync_beside(files.iter().map(|at| Request::Head(self.key(at))).collect())?;
+        let mut strangers = Vec::new();
+        for (at, answer) in files.into_iter().zip(answers) {
+            if let Answer::Object(head) = answer?
+                && self.is_foreign(&at, &head)
+                && let Some(object) = self.bucket.get(&self.key(&at))?
+                && self.is_foreign(&at, &object)
+            {
+                strangers.push((at, object));
+            }
+        }
+        Ok(strangers)
+    }
+
+    /// Remembers an object as it was seen, and tells whether someone else wrote it.
+    fn is_foreign(&self, at: &Locator, object: &Object) -> bool {
+        let seen = Seen::from(object);
+        let mut state = self.state();
+        state.placed.insert(at.clone(), seen.clone());
+        let Some(leaf) = state.ledger.tree.get(at).and_then(|node| node.into_file()) else { return false };
+        matches!(compare(at, &leaf, &seen), Found::Foreign)
+    }
+
+    /// Takes what someone else wrote into the log: with the turn in hand.
+    pub(super) fn adopt(&self, at: &Locator, object: &Object) -> Result<()> {
+        let expect = match self.file_at(at)? {
+            None => Expect::Absent,
+            Some(leaf) => Expect::At(self.version_of(at, &leaf)?),
+        };
+        let edit = Edit::Write { at: at.clone(), bytes: object.bytes.clone(), expect };
+        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
+        let note = Note { verb: "file_edit".into(), actor, ..Note::default() };
+        self.state().placed.insert(at.clone(), Seen { adopted: true, ..Seen::from(object) });
+        match self.commit_in_turn(&Change { edits: vec![edit], note }, &[]) {
+            Ok(_) => Ok(()),
+            // Another machine took it in first, or changed the file since: the next look decides.
+            Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The bytes at a place now; `None` where nothing is.
+    pub(super) fn read_current(&self, at: &Locator) -> Result<Option<Vec<u8>>> {
+        if at.is_root() {
+            return Err(crate::backend::is_folder(at));
+        }
+        let answer = self.sync_beside(vec![Request::Get(self.key(at))])?.pop();
+        let object = answer.transpose()?.and_then(Answer::object);
+        let Some(leaf) = self.file_at(at)? else {
+            // Only what is in the log is there; strays are taken in by `memgrove doctor`.
+            return Ok(None);
+        };
+        self.bytes_of(at, &leaf, object).map(Some)
+    }
+
+    /// The bytes of a file, of which this is the plain object.
+    fn bytes_of(&self, at: &Locator, leaf: &Arc<Leaf>, object: Option<Object>) -> Result<Vec<u8>> {
+        let Some(object) = object else {
+            let bytes = self.logged(leaf)?;
+            self.place(std::slice::from_ref(at));
+            return Ok(bytes);
+        };
+        let seen = Seen::from(&object);
+        self.state().placed.insert(at.clone(), seen.clone());
+        match compare(at, leaf, &seen) {
+            Found::State(state) if holds(state, &object.bytes) => self.grown(leaf, state, object.bytes),
+            Found::Other => {
+                let bytes = self.logged(leaf)?;
+                self.place(std::slice::from_ref(at));
+                Ok(bytes)
+            }
+            Found::State(_) | Found::Foreign => {
+                let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                self.adopt(at, &object)?;
+                drop(turn);
+                Ok(object.bytes)
+            }
+        }
+    }
+
+    /// The bytes of a file, for its version.
+    pub(super) fn assemble(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Vec<u8>> {
+        let object = self.bucket.get(&self.key(at))?;
+        if let Some(object) = object
+            && let Found::State(state) = compare(at, leaf, &Seen::from(&object))
+            && holds(state, &object.bytes)
+        {
+            return self.grown(leaf, state, object.bytes);
+        }
+        self.logged(leaf)
+    }
+
+    pub(super) fn version_of(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Version> {
+        if let Some(version) = leaf.version.get() {
+            return Ok(version.clone());
+        }
+        let version = Version::of(&self.assemble(at, leaf)?);
+        Ok(leaf.version.get_or_init(|| version).clone())
+    }
+
+    /// The bytes of an earlier state with all that was appended since.
+    fn grown(&self, leaf: &Leaf, from: &Leaf, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        bytes.extend(self.pieces(leaf.chain().take_while(|state| state.links > from.links))?);
+        let _ = leaf.version.set(Version::of(&bytes));
+        Ok(bytes)
+    }
+
+    /// The bytes of a file from the log alone.
+    pub(super) fn logged(&self, leaf: &Leaf) -> Result<Vec<u8>> {
+        self.pieces(leaf.chain())
+    }
+
+    /// The bytes of some links of a chain, which come newest first.
+    fn pieces<'a>(&self, links: impl Iterator<Item = &'a Leaf>) -> Result<Vec<u8>> {
+        let links: Vec<&Leaf> = links.collect();
+        let mut bodies: HashMap<u64, Arc<[u8]>> = HashMap::new();
+        let mut missing = Vec::new();
+        {
+            let state = self.state();
+            for link in links.iter().filter(|link| link.added > 0) {
+                match state.bodies.get(&link.seq) {
+                    Some(body) => drop(bodies.insert(link.seq, Arc::clone(body))),
+                    None => missing.push(link.seq),
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let answers = self.bucket.send(missing.iter().map(|seq| Request::Get(self.log_key(*seq))).collect());
+        for (seq, answer) in missing.into_iter().zip(answers) {
+            let object = answer?.object().ok_or_else(|| damaged(&format!("number {seq} is missing")))?;
+            let body: Arc<[u8]> = record::decode(&object.bytes)?.1.into();
+            self.state().keep_body(seq, &body);
+            bodies.insert(seq, body);
+        }
+        let mut bytes = Vec::new();
+        for link in links.iter().rev().filter(|link| link.added > 0) {
+            let piece = bodies.get(&link.seq).and_then(|body| body.get(link.range()));
+            bytes.extend_from_slice(piece.ok_or_else(|| damaged(&format!("number {} is short", link.seq)))?);
+        }
+        Ok(bytes)
+    }
+}
+
+/// Whether these are the bytes of a state, as far as its version is known.
+fn holds(state: &Leaf, bytes: &[u8]) -> bool {
+    state.version.get().is_none_or(|version| *version == Version::of(bytes))
+}

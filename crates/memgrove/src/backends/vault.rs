@@ -1,0 +1,267 @@
+//! A folder that something else replicates: Drive, iCloud, Dropbox, Syncthing, Obsidian, git.
+//!
+//! As `local`, with these differences. The journal and the lock lie outside the tree. Every file is
+//! synced before it takes its place, and grows by replacement too, so that nothing torn can be
+//! replicated. A file that is empty or was changed by someone else a moment ago is still on its
+//! way, and is waited for. Conflict copies are no memories: they are not listed, they are never
+//! deleted, and `memgrove conflicts` shows and merges them.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::local::{Local, LocalOptions};
+use crate::backend::{
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Expect, FileKind,
+    Finding, HistoryQuery, Info, Level, Moment, Past,
+};
+use crate::clock::{Clock, Timestamp};
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::locator::copies::{self, copy_of};
+use crate::registry::{OpenRequest, Registration};
+use crate::vfs::{RealFs, Vfs};
+
+/// The protocol name.
+pub const PROTOCOL: &str = "vault";
+/// How long a file that someone else changed is left alone.
+const SETTLED_MS: i64 = 2_000;
+/// How long such a file is waited for.
+const WAIT: Duration = Duration::from_millis(3_500);
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often an append is tried anew on what is there by then.
+const ATTEMPTS_MAX: u32 = 200;
+
+const CAPABILITIES: Capabilities =
+    Capabilities { concurrent_writers: true, conflict_files: true, encryption: false, sync: true };
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    open: |request| Ok(Arc::new(Vault::open(options_of(request)?)?)),
+    capabilities: CAPABILITIES,
+    about: "a folder that Drive, iCloud, Dropbox, Syncthing, Obsidian or git replicates",
+};
+
+/// A folder that something else replicates.
+pub struct Vault {
+    local: Local,
+    tree: Arc<dyn Vfs>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Opens the same folder with the conflict copies in sight, for those who merge them.
+///
+/// # Errors
+/// As [`Local::open`].
+pub fn open_with_copies(request: &OpenRequest) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(Local::open(options_of(request)?)?))
+}
+
+fn options_of(request: &OpenRequest) -> Result<LocalOptions> {
+    let root = |folder: &str| -> Result<Arc<dyn Vfs>> {
+        Ok(Arc::new(RealFs::create_root(folder.as_ref()).map_err(|error| Error::from_io(error, folder))?))
+    };
+    let Some(state) = &request.state else {
+        return Err(Error::new(Kind::Invalid, "a vault needs a folder for its journal outside the tree")
+            .hint("set XDG_STATE_HOME or HOME"));
+    };
+    let mut options = LocalOptions::new(root(&request.location)?, Arc::clone(&request.clock));
+    options.state = Some(root(state)?);
+    options.sync_files = true;
+    Ok(options)
+}
+
+impl Vault {
+    /// Opens a tree. The options must name a state folder outside it.
+    ///
+    /// # Errors
+    /// As [`Local::open`].
+    pub fn open(mut options: LocalOptions) -> Result<Self> {
+        options.sync_files = true;
+        let (tree, clock) = (Arc::clone(&options.tree), Arc::clone(&options.clock));
+        Ok(Vault { local: Local::open(options)?, tree, clock })
+    }
+
+    /// Waits until a file that someone else is changing has come to rest.
+    fn wait_for(&self, at: &Locator) -> Result<()> {
+        let mut waited = Duration::ZERO;
+        while !self.is_settled(at)? {
+            if waited >= WAIT {
+                return Err(Error::new(Kind::Busy, format!("`{at}` is being changed by another program"))
+                    .hint("try again in a few seconds, when it is all there"));
+            }
+            thread::sleep(PAUSE);
+            waited += PAUSE;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self, at: &Locator) -> Result<bool> {
+        let Ok(stat) = self.tree.stat(at.key()) else { return Ok(true) };
+        if stat.kind != FileKind::File {
+            return Ok(true);
+        }
+        let age_ms = i128::from(self.clock.now().as_millisecond()) - stat.mtime_ns / 1_000_000;
+        if stat.size > 0 && age_ms >= i128::from(SETTLED_MS) {
+            return Ok(true);
+        }
+        // Young, or empty: well if it is what one of us wrote last.
+        let there = self.local.read(at)?.version;
+        let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
+        let last = self.local.history(&query)?;
+        let edits = last.first().into_iter().flat_map(|past| past.edits.iter().rev());
+        let touched = |to: &crate::backend::PastEdit| at.is_within(to.to.as_ref().unwrap_or(&to.at));
+        match edits.into_iter().find(|edit| touched(edit)) {
+            Some(edit) if edit.at == *at && edit.to.is_none() && edit.new.is_some() => {
+                Ok(edit.new.as_ref() == Some(&there))
+            }
+            // Moved or grown by one of us.
+            Some(_) => Ok(true),
+            None => Ok(false),
+        }
+    }
+
+    /// The change with every append as a replacement of what is there; `None` if there is none.
+    fn by_replacement(&self, change: &Change) -> Result<Option<Change>> {
+        let mut edits = Vec::with_capacity(change.edits.len());
+        let mut grown = false;
+        for (index, edit) in change.edits.iter().enumerate() {
+            let Edit::Append { at, bytes, expect } = edit else {
+                edits.push(edit.clone());
+                continue;
+            };
+            let earlier = change.edits[..index].iter();
+            let mut places = earlier.flat_map(|edit| match edit {
+                Edit::Rename { from, to, .. } => vec![from, to],
+                other => vec![other.at()],
+            });
+            if places.any(|place| place.is_within(at) || at.is_within(place)) {
+                // What the same change has made a moment before is not in sight yet.
+                edits.push(edit.clone());
+                continue;
+            }
+            match self.local.read(at) {
+                Ok(there) => {
+                    expect.check(at, Some(&there.version))?;
+                    let whole = [&there.bytes[..], bytes].concat();
+                    edits.push(Edit::Write {
+                        at: at.clone(),
+                        bytes: whole,
+                        expect: Expect::At(there.version),
+                    });
+                    grown = true;
+                }
+                // A new file, or something that the edit itself is refused for.
+                Err(_) => edits.push(edit.clone()),
+            }
+        }
+        Ok(grown.then(|| Change { edits, note: change.note.clone() }))
+    }
+}
+
+impl Backend for Vault {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        ConflictStrategy::WholeFile
+    }
+
+    fn read(&self, at: &Locator) -> Result<Content> {
+        self.local.read(at)
+    }
+
+    fn info(&self, at: &Locator) -> Result<Info> {
+        self.local.info(at)
+    }
+
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        let mut listed = self.local.list(under, depth)?;
+        listed.retain(|info| !copies::is_certain(info.locator.name()));
+        Ok(listed)
+    }
+
+    fn mkdir(&self, at: &Locator) -> Result<()> {
+        self.local.mkdir(at)
+    }
+
+    fn apply(&self, change: &Change) -> Result<Applied> {
+        if let Some(key) = &change.note.key
+            && let Some(applied) = self.local.applied(key)?
+        {
+            return Ok(applied);
+        }
+        if change.note.derived {
+            change.check_derived()?;
+        }
+        for edit in &change.edits {
+            self.wait_for(edit.at())?;
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            let Some(whole) = self.by_replacement(change)? else { return self.local.apply(change) };
+            match self.local.apply(&whole) {
+                Ok(mut applied) => {
+                    for (edit, version) in change.edits.iter().zip(&mut applied.versions) {
+                        if matches!(edit, Edit::Append { .. }) {
+                            *version = None;
+                        }
+                    }
+                    return Ok(applied);
+                }
+                // Someone was faster: once more, on what is there now, unless the caller minds.
+                Err(error) if error.kind() == Kind::Conflict && !change.edits.iter().any(minds) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.local.apply(change)
+    }
+
+    fn applied(&self, key: &str) -> Result<Option<Applied>> {
+        self.local.applied(key)
+    }
+
+    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
+        self.local.history(query)
+    }
+
+    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
+        self.local.read_past(at, moment)
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        let mut findings = self.local.check()?;
+        let all = self.local.list(&Locator::root(), Depth::All)?;
+        for info in all.iter().filter(|info| !info.is_dir()) {
+            let finding = |level, what: String, hint: &str| Finding {
+                level,
+                at: info.locator.key().to_owned(),
+                what,
+                hint: hint.to_owned(),
+            };
+            if let Some(copy) = copy_of(info.locator.name()).filter(|copy| copy.family.is_certain()) {
+                let what = format!("a conflict copy of `{}` by {}", copy.base, copy.family.name());
+                findings.push(finding(Level::Warning, what, "`memgrove conflicts` shows and merges it"));
+            } else if let Some(name) = copies::placeholder(info.locator.name()) {
+                let what = format!("`{name}` is not on this machine: iCloud keeps it elsewhere");
+                findings.push(finding(Level::Warning, what, "open its folder in Finder and download it"));
+            } else if info.size == 0 && young(info.mtime, self.clock.now()) {
+                let what = "it is empty and young: perhaps it is still on its way".to_owned();
+                findings.push(finding(Level::Info, what, "look again in a few seconds"));
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// Whether an edit rests on a version.
+fn minds(edit: &Edit) -> bool {
+    let (Edit::Write { expect, .. }
+    | Edit::Append { expect, .. }
+    | Edit::Delete { expect, .. }
+    | Edit::Rename { expect, .. }) = edit;
+    matches!(expect, Expect::At(_))
+}
+
+fn young(mtime: Timestamp, now: Timestamp) -> bool {
+    now.as_millisecond() - mtime.as_millisecond() < SETTLED_MS
+}

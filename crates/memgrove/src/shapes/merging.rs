@@ -1,0 +1,78 @@
+//! Two copies of one file into one, at the level of what the file means.
+//!
+//! Records are merged by their ids, entities by their observations, anything else line by line.
+//! With a common ancestor, what one side removed stays removed; without one, nothing is removed.
+
+mod entities;
+mod finding;
+mod records;
+
+pub use finding::{Conflict, Side, find, merge_copy};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+use crate::locator::Locator;
+use crate::text::merge::three_way;
+
+/// How one kind of file is merged.
+pub struct Merger {
+    /// What it is called when it is told which merger did the work.
+    pub name: &'static str,
+    /// Whether a file is of that kind.
+    pub fits: fn(&Locator) -> bool,
+    /// Merges; `None` if the files cannot be understood as that kind without losing something.
+    pub merge: fn(&Texts<'_>) -> Option<String>,
+}
+
+/// One line for each shape whose files are more than lines. The first that fits is used.
+pub const MERGERS: &[Merger] = &[
+    Merger { name: "records", fits: records::fits, merge: records::merge },
+    Merger { name: "entities", fits: entities::fits, merge: entities::merge },
+];
+
+/// The three texts of a merge.
+pub struct Texts<'a> {
+    /// What both come from, if it is known.
+    pub base: Option<&'a str>,
+    /// What is in the place of the file.
+    pub ours: &'a str,
+    /// What is in the copy.
+    pub theirs: &'a str,
+}
+
+/// What came of a merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// The text; with git's markers where there are clashes.
+    pub text: String,
+    /// How many places both sides changed differently.
+    pub clashes: usize,
+    /// Which merger did it.
+    pub by: String,
+}
+
+/// Merges two texts of a file.
+///
+/// # Errors
+/// `Conflict` where lines differ and no common version is known.
+pub fn merge(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
+    let merged = |text: String, by: &str| Merged { text, clashes: 0, by: by.to_owned() };
+    if texts.ours == texts.theirs || texts.base == Some(texts.theirs) {
+        return Ok(merged(texts.ours.to_owned(), "sameness"));
+    }
+    if texts.base == Some(texts.ours) {
+        return Ok(merged(texts.theirs.to_owned(), "sameness"));
+    }
+    for merger in MERGERS.iter().filter(|merger| (merger.fits)(at)) {
+        if let Some(text) = (merger.merge)(texts) {
+            return Ok(merged(text, merger.name));
+        }
+    }
+    let Some(base) = texts.base else {
+        return Err(Error::new(Kind::Conflict, format!("`{at}` and its copy have no common version in the history"))
+            .hint("look at both, then take one of them with --take ours or --take theirs; the history keeps the other"));
+    };
+    let three = three_way(base, texts.ours, texts.theirs);
+    Ok(Merged { text: three.text, clashes: three.clashes, by: "lines".to_owned() })
+}

@@ -1,0 +1,238 @@
+//! A folder that something else replicates: copies, unsettled files, and nothing torn.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memgrove::backend::{Level, Note};
+use memgrove::backends::{Local, LocalOptions, Vault};
+use memgrove::clock::SystemClock;
+use memgrove::locator::copies::{Family, copy_of, placeholder};
+use memgrove::shapes::merging::{self, Conflict, Side};
+use memgrove::vfs::{RealFs, Vfs};
+use memgrove::{Kind, Locator, Memory, Store};
+use tempfile::TempDir;
+
+/// One line a name: the family (`-`: no copy), the file that it is a copy of, the name.
+const NAMES: &str = include_str!("vault/names.txt");
+
+fn family(name: &str) -> Option<Family> {
+    Some(match name {
+        "-" => return None,
+        "dropbox" => Family::Dropbox,
+        "obsidian" => Family::Obsidian,
+        "syncthing" => Family::Syncthing,
+        "nextcloud" => Family::Nextcloud,
+        "clash" => Family::CaseClash,
+        "securisync" => Family::SecuriSync,
+        "rclone" => Family::Rclone,
+        "git" => Family::GitOriginal,
+        "drive" => Family::GoogleDrive,
+        "icloud" => Family::ICloud,
+        "onedrive" => Family::OneDrive,
+        other => panic!("no family is called {other}"),
+    })
+}
+
+#[test]
+fn every_name_is_told_for_what_it_is() {
+    let (mut names, mut copies, mut wrong) = (0, 0, Vec::new());
+    for line in NAMES.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        let [kind, base, name] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+            panic!("{line:?} is not three fields")
+        };
+        let wanted = family(kind).map(|family| (base.to_owned(), family));
+        let found = copy_of(name).map(|copy| (copy.base, copy.family));
+        names += 1;
+        copies += usize::from(wanted.is_some());
+        if found != wanted {
+            wrong.push(format!("{name}: {found:?}, not {wanted:?}"));
+        }
+    }
+    println!("{names} names, {copies} of them copies, {} told wrong", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(names >= 160 && copies >= 80, "{names} names, {copies} copies");
+    assert_eq!(placeholder(".note.md.icloud"), Some("note.md"));
+    assert_eq!([".icloud", "note.icloud", "note.md"].map(placeholder), [None; 3]);
+}
+
+struct Folders {
+    tree: TempDir,
+    state: TempDir,
+}
+
+impl Folders {
+    fn new() -> Self {
+        Folders { tree: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() }
+    }
+
+    fn options(&self) -> LocalOptions {
+        let root = |folder: &TempDir| -> Arc<dyn Vfs> { Arc::new(RealFs::open_root(folder.path()).unwrap()) };
+        let mut options = LocalOptions::new(root(&self.tree), Arc::new(SystemClock));
+        options.state = Some(root(&self.state));
+        options
+    }
+
+    fn vault(&self) -> Store {
+        Store::new(Vault::open(self.options()).unwrap())
+    }
+
+    /// The store with the copies in sight.
+    fn bare(&self) -> Memory {
+        Memory::new(Store::new(Local::open(self.options()).unwrap()), Arc::new(SystemClock))
+    }
+
+    /// As a sync tool writes: past us, and long ago.
+    fn place(&self, name: &str, text: &str) {
+        let path = self.tree.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    }
+}
+
+fn at(key: &str) -> Locator {
+    Locator::new(key).unwrap()
+}
+
+#[test]
+fn copies_are_not_listed_and_nothing_of_ours_lies_in_the_tree() {
+    let folders = Folders::new();
+    let vault = folders.vault();
+    vault.write(&at("a.md"), "a").unwrap();
+    folders.place("a (Ada's conflicted copy 2026-01-31).md", "b");
+    folders.place(".b.md.icloud", "x");
+    folders.place("a 2.md", "a note of its own");
+    let listed: Vec<String> = vault.list(&Locator::root()).unwrap().iter().map(|at| at.to_string()).collect();
+    assert_eq!(listed, [".b.md.icloud", "a 2.md", "a.md"]);
+    drop(vault);
+    let there = std::fs::read_dir(folders.tree.path()).unwrap().count();
+    assert_eq!(there, 4, "no journal, no lock, no temporary file");
+    let found = folders.vault().backend().check().unwrap();
+    let warned: Vec<&str> =
+        found.iter().filter(|one| one.level == Level::Warning).map(|finding| &*finding.at).collect();
+    assert_eq!(warned, [".b.md.icloud", "a (Ada's conflicted copy 2026-01-31).md"]);
+}
+
+#[test]
+fn a_file_that_is_on_its_way_is_waited_for() {
+    let folders = Folders::new();
+    let vault = folders.vault();
+    vault.write(&at("ours.md"), "1").unwrap();
+    let start = Instant::now();
+    vault.write(&at("ours.md"), "2").unwrap();
+    assert!(start.elapsed() < Duration::from_millis(1500), "our own writes need no waiting");
+    // Someone else has begun to write, and goes on after a while.
+    let path = folders.tree.path().join("theirs.md");
+    std::fs::write(&path, "").unwrap();
+    let other = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            std::thread::sleep(Duration::from_millis(400));
+            std::fs::write(path, "all of it\n").unwrap();
+        }
+    });
+    let added = vault.update(&at("theirs.md"), |old| Ok([old.unwrap_or_default(), b"and more\n"].concat()));
+    other.join().unwrap();
+    added.unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\nand more\n");
+    // A file that stays empty is never rewritten.
+    std::fs::write(folders.tree.path().join("empty.md"), "").unwrap();
+    let refused = vault.write(&at("empty.md"), "x").unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.message()),
+        (Kind::Busy, "`empty.md` is being changed by another program")
+    );
+}
+
+const RECORD: &str = "{\"id\":\"ID\",\"content\":\"C\",\"updated_at\":\"2026-01-01T00:00:00Z\"}\n";
+
+fn record(id: &str, content: &str) -> String {
+    RECORD.replace("ID", id).replace('C', content)
+}
+
+fn entity(observations: &[&str]) -> String {
+    let numbered = observations.iter().enumerate().map(|(index, text)| format!("{}. {text}\n", index + 1));
+    let lines: String = numbered.collect();
+    format!("# Entity: Ada\n**Type**: person\n\n## Observations\n{lines}")
+}
+
+#[test]
+fn copies_are_merged_at_the_level_of_what_they_mean() {
+    let folders = Folders::new();
+    let store = folders.vault();
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    store.write(&at("files/plan.md"), base).unwrap();
+    store.write(&at("files/plan.md"), &base.replace("one", "ONE")).unwrap();
+    store.write(&at("records/tasks.jsonl"), &(record("a", "1") + &record("b", "1"))).unwrap();
+    store.write(&at("knowledge/entities/person/ada.md"), &entity(&["likes tea", "lives in Bern"])).unwrap();
+    drop(store);
+    folders.place("files/plan.sync-conflict-20260131-120000-ABCDEFG.md", &base.replace("five", "FIVE"));
+    folders.place(
+        "records/tasks (conflicted copy ada 2026-01-31 120000).jsonl",
+        &(record("a", "1") + &record("c", "1")),
+    );
+    folders.place(
+        "knowledge/entities/person/ada (Conflicted copy laptop 202601311200).md",
+        &entity(&["likes tea", "plays chess"]),
+    );
+    folders.place("files/marked.md", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n");
+    let memory = folders.bare();
+    let found = merging::find(memory.store()).unwrap();
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(found.contains(&Conflict::Markers { at: "files/marked.md".into(), lines: vec![2] }));
+    let mut by = Vec::new();
+    for conflict in found {
+        if let Conflict::Copy { at: copy, .. } = conflict {
+            by.push(merging::merge_copy(&memory, Note::default(), &at(&copy), None).unwrap().outcome.by);
+            assert!(!memory.store().exists(&at(&copy)).unwrap());
+            let last = memory.store().backend().history(&Default::default()).unwrap().remove(0);
+            let kept = memgrove::backend::Moment::Before(last.change);
+            assert!(
+                memory.store().backend().read_past(&at(&copy), &kept).unwrap().is_some(),
+                "{copy} is kept"
+            );
+        }
+    }
+    assert_eq!(by, ["lines", "entities", "records"]);
+    let read = |key: &str| memory.store().read(&at(key)).unwrap();
+    assert_eq!(read("files/plan.md"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+    assert_eq!(read("records/tasks.jsonl"), record("a", "1") + &record("b", "1") + &record("c", "1"));
+    assert_eq!(
+        read("knowledge/entities/person/ada.md"),
+        entity(&["likes tea", "lives in Bern", "plays chess"])
+    );
+    assert!(read("files/marked.md").contains("<<<<<<< HEAD"), "never resolved");
+}
+
+#[test]
+fn what_cannot_be_merged_is_left_for_a_person() {
+    let folders = Folders::new();
+    folders.place("a.md", "ours\n");
+    folders.place("a (Ada's conflicted copy 2026-01-31).md", "theirs\n");
+    folders.place("gone (Ada's conflicted copy 2026-01-31).md", "only here\n");
+    folders.place("b.md", "---\nid: 7\n---\nx\n");
+    folders.place("b 2.md", "---\nid: 7\n---\ny\n");
+    folders.place("c.md", "x\n");
+    folders.place("c 2.md", "a note of its own\n");
+    let memory = folders.bare();
+    let copies: Vec<String> = merging::find(memory.store())
+        .unwrap()
+        .into_iter()
+        .map(|conflict| match conflict {
+            Conflict::Copy { at, .. } => at,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let wanted =
+        ["a (Ada's conflicted copy 2026-01-31).md", "b 2.md", "gone (Ada's conflicted copy 2026-01-31).md"];
+    assert_eq!(copies, wanted, "`c 2.md` is a note of its own");
+    let refused = merging::merge_copy(&memory, Note::default(), &at(wanted[0]), None).unwrap_err();
+    assert_eq!(refused.message(), "`a.md` and its copy have no common version in the history");
+    merging::merge_copy(&memory, Note::default(), &at(wanted[0]), Some(Side::Theirs)).unwrap();
+    merging::merge_copy(&memory, Note::default(), &at(wanted[2]), None).unwrap();
+    assert_eq!(memory.store().read(&at("a.md")).unwrap(), "theirs\n");
+    assert_eq!(memory.store().read(&at("gone.md")).unwrap(), "only here\n");
+    let unnamed = merging::merge_copy(&memory, Note::default(), &at("c.md"), None).unwrap_err();
+    assert_eq!(unnamed.message(), "`c.md` is not named like a conflict copy");
+}
