@@ -7,6 +7,9 @@ export async function fill(served) {
   await file("preferences.md", "# Preferences\n\n- Tea, never coffee: **Darjeeling** in the morning.\n- Answers short, with the command first.\n- [x] Dark mode\n- [ ] Weekly review\n\n> Ask before you delete anything.\n\nSee [the plan](projects/silica.md) and [[projects/silica]].\n", "the user said so");
   await file("projects/silica.md", "# Silica\n\nA static site generator for notes.\n\n| milestone | when |\n|---|---:|\n| parser | done |\n| themes | December |\n\n```rust\nfn main() {\n    println!(\"silica\");\n}\n```\n\nBlocked by [[preferences]]. ![logo](logo.png) ![far](https://tracker.example/pixel.png)\n");
   await file("projects/harbor.md", "# Harbor\n\nDeploys go through `make ship`. The staging host is *not* behind the VPN.\n");
+  // One green pixel.
+  const pixel = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkSPX7DwADNgGfW4nRMAAAAABJRU5ErkJggg==", "base64");
+  await fetch(`${served.base}/api/content?address=file:/memories/projects/logo.png`, { method: "PUT", body: pixel, headers: { authorization: `Bearer ${served.token}` } });
   await call("entity_batch", { entities: [
     { name: "Alice Moreau", type: "person", tags: ["team"], observations: ["Leads the Silica project", "Prefers tea over coffee", "In Lyon until March"], relations: [{ type: "works on", to: "Silica" }, { type: "reports to", to: "Bo Lindqvist" }] },
     { name: "Bo Lindqvist", type: "person", observations: ["Runs the platform team", "On holiday in week 51"], relations: [{ type: "owns", to: "Harbor" }] },

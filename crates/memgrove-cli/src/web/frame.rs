@@ -96,7 +96,7 @@ impl Frame<'_> {
         let spaces: Vec<&str> = call.served.spaces().collect();
         html! {
             header.top {
-                a.brand href=(root) { (leaf()) span { "memgrove" } }
+                a.brand href=(root) aria-label="memgrove" { (leaf()) span { "memgrove" } }
                 form.find role="search" action=(root) method="get" {
                     input #q type="search" name="q" value=(self.query) placeholder="Search memories"
                         aria-label="Search memories" autocomplete="off" spellcheck="false"

@@ -35,7 +35,7 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
     let given: std::collections::BTreeMap<String, String> = call.query()?;
     let value = |name: &str| given.get(name).map(|value| value.trim()).unwrap_or_default();
     let mut asked =
-        Map::from_iter([("limit".to_owned(), json!(LISTED_MAX)), ("budget".to_owned(), json!(1 << 40))]);
+        Map::from_iter([("limit".to_owned(), json!(LISTED_MAX)), ("budget".to_owned(), json!(1_u64 << 40))]);
     let names = CHOICES.iter().map(|(name, ..)| *name).chain(["text", "category"]);
     asked.extend(
         names.filter(|name| !value(name).is_empty()).map(|name| (name.to_owned(), json!(value(name)))),
