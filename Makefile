@@ -28,7 +28,9 @@ clients: install
 	$(PYTHON) tests/clients/memory_tool_diff.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_client.py $(DEBUG)
 	$(PYTHON) tests/clients/kg_diff.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/mcp_http.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
+	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
 
 # The web page in Chromium; what it looked like is kept in target/web/screens.
 web:
@@ -44,6 +46,7 @@ bench: install
 	$(CARGO) bench --workspace --benches
 	$(CARGO) build --release -p memgrove-cli
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
+	$(PYTHON) tests/clients/serve_load.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.
 torture:

@@ -5,8 +5,11 @@ mod api;
 mod content;
 mod events;
 mod gate;
+mod link;
+mod listen;
 mod log;
 mod mcp;
+mod memory_stores;
 mod metrics;
 mod openapi;
 mod problem;
@@ -18,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, Method, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use memgrove::{Error, Kind, Result};
 use tokio::net::TcpListener;
 
@@ -31,7 +34,7 @@ use crate::context::{Context, Input, random_id};
 
 /// The port that is tried first.
 const PORT: u16 = 4747;
-/// How long requests may go on after the server was told to end.
+/// How long work may go on after everything has been answered.
 const END_WAIT: Duration = Duration::from_secs(10);
 /// After how much time what is written behind is brought up to date.
 const SETTLE_EVERY: Duration = Duration::from_secs(30);
@@ -61,6 +64,9 @@ pub(crate) struct Serve {
     /// How to tell of what happens, on standard error
     #[arg(long, value_enum, default_value_t)]
     log_format: log::Format,
+    /// Print a fresh link of the server that runs already, and end
+    #[arg(long)]
+    link: bool,
     /// The most requests at once; more are told to come back
     #[arg(long, value_name = "COUNT", default_value_t = 512)]
     requests_max: usize,
@@ -69,6 +75,9 @@ pub(crate) struct Serve {
 impl Serve {
     /// Serves until it is told to end. `tell` gets the address.
     pub(crate) fn run(self, cx: &Context, tell: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+        if self.link {
+            return tell(&link::fresh(self.address(), cx)?);
+        }
         log::choose(self.log_format);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -87,9 +96,8 @@ impl Serve {
         let keys = Keys::read(&cx.environment().state_folder()?)?;
         let access = Access::new(keys, at.port(), self.read_only);
         let served = Arc::new(Served::new(spaces, access, self.names(at), self.limits(), random_id()));
-        tell(&format!("http://{at}/open?link={}", served.access.link()))?;
-        let router = route::router(routes(), Arc::clone(&served));
-        let router = router.layer(axum::middleware::from_fn_with_state(Arc::clone(&served), gate::gate));
+        tell(&link::printed(at, &served.access.link()))?;
+        let router = app(&served);
         tokio::spawn(settling(Arc::clone(&served)));
         let told = served.ending.clone();
         tokio::spawn(async move {
@@ -97,15 +105,9 @@ impl Serve {
             log::event("ending", "ending, once the requests under way are answered");
             told.cancel();
         });
-        let ending = served.ending.clone();
-        let done = axum::serve(listener, router).with_graceful_shutdown(ending.clone().cancelled_owned());
-        let late = async {
-            ending.cancelled().await;
-            tokio::time::sleep(END_WAIT).await;
-        };
-        let ended = tokio::select! { done = done => done, () = late => Ok(()) };
+        listen::serve(listener, router, &served.ending).await;
         served.settle();
-        ended.map_err(|error| Error::from_io(error, "the server"))
+        Ok(())
     }
 
     /// The stores, opened, so that what is wrong with them is told now.
@@ -134,8 +136,12 @@ impl Serve {
         Ok(spaces)
     }
 
+    fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], PORT)))
+    }
+
     async fn listener(&self) -> Result<TcpListener> {
-        let at = self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], PORT)));
+        let at = self.address();
         if !at.ip().is_loopback() && !self.unencrypted {
             return Err(Error::new(Kind::Denied, format!("`{at}` is not only for this machine"))
                 .hint("put a proxy with TLS before it, or add --unencrypted if the network may read along"));
@@ -166,6 +172,7 @@ impl Serve {
         Limits {
             body_bytes_max: 4 * 1024 * 1024,
             content_bytes_max: 64 * 1024 * 1024,
+            reply_bytes_max: 16 * 1024 * 1024,
             requests_max: self.requests_max.max(1),
             timeout: Duration::from_secs(30),
             streams_max: 64,
@@ -176,12 +183,19 @@ impl Serve {
 const READ: Need = Need::Scope(Scope::Read);
 const WRITE: Need = Need::Scope(Scope::Write);
 
+/// Everything that is served, behind the gate.
+fn app(served: &Arc<Served>) -> axum::Router {
+    let gate = axum::middleware::from_fn_with_state(Arc::clone(served), gate::gate);
+    route::router(routes(), Arc::clone(served)).layer(gate)
+}
+
 /// Every route of the server.
 fn routes() -> Vec<Route> {
     let mut routes = vec![
         Route::new(Method::GET, "/healthz", Need::Nothing, healthy).of_server(),
-        Route::new(Method::GET, "/open", Need::Nothing, open).of_server().speaking_to(Voice::Person),
+        Route::new(Method::GET, "/open", Need::Nothing, link::open).of_server().speaking_to(Voice::Person),
         Route::new(Method::GET, "/metrics", READ, metrics).of_server(),
+        Route::new(Method::POST, "/api/link", READ, link::made).of_server(),
         Route::new(Method::GET, "/api/events", READ, events::stream),
         Route::new(Method::GET, "/api/openapi.json", READ, openapi::described),
         Route::new(Method::GET, "/api/content", READ, content::get),
@@ -192,6 +206,7 @@ fn routes() -> Vec<Route> {
         Route::new(Method::DELETE, "/mcp", READ, mcp::serve),
     ];
     routes.extend(api::routes());
+    routes.extend(memory_stores::routes());
     routes.extend(crate::web::routes());
     routes
 }
@@ -203,24 +218,6 @@ async fn healthy(_: Call) -> Result<Response> {
 async fn metrics(call: Call) -> Result<Response> {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     Ok(([(header::CONTENT_TYPE, kind)], call.served.metrics.told()).into_response())
-}
-
-#[derive(serde::Deserialize)]
-struct Link {
-    #[serde(default)]
-    link: String,
-}
-
-/// Lets a browser in by a link that works once. The page leads on by itself, because a browser does
-/// not send a strict cookie along with a redirection that began on another site.
-async fn open(call: Call) -> Result<Response> {
-    let Link { link } = call.query()?;
-    let Some(cookie) = call.served.access.redeem(&link) else {
-        return Err(Error::new(Kind::Denied, "this link was used before, or is not of this server")
-            .hint("start `memgrove serve` again for a new one"));
-    };
-    let headers = [(header::SET_COOKIE, cookie), (header::REFRESH, "0; url=/".to_owned())];
-    Ok((headers, Html("<!doctype html><title>memgrove</title><a href=\"/\">Go on</a>")).into_response())
 }
 
 /// Brings up to date what is written behind, now and then.
@@ -244,3 +241,6 @@ async fn asked_to_end() {
     #[cfg(not(unix))]
     let _ = interrupted.await;
 }
+
+#[cfg(test)]
+mod tests;

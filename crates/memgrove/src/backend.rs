@@ -16,7 +16,7 @@ pub use refusal::{exists, into_itself, is_file, is_folder, not_empty, not_found,
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
 /// What every backend promises. A conformance case cites the number that it proves.
@@ -198,7 +198,8 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// One storage. Small on purpose: no method has a default body, so none can be forgotten.
+/// One storage. Small on purpose: no method but [`Backend::redact`] has a default body, so none can
+/// be forgotten.
 ///
 /// All methods may be called from several threads at once.
 pub trait Backend: Send + Sync {
@@ -257,6 +258,19 @@ pub trait Backend: Send + Sync {
     /// `Unsupported` where the backend keeps no history; `NotFound` for an unknown change, or for
     /// a moment older than the history.
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
+
+    /// Takes what `change` left at `at` (its name at that moment) out of the history for good. That
+    /// there was a change stays; what it held can be read no more. The one method that has a body:
+    /// most storages cannot forget.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where it
+    /// left nothing; `Conflict` while the file still holds it.
+    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+        let _ = change;
+        Err(Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
+            .hint("keep what may have to be forgotten in a `device-local` store"))
+    }
 
     /// What is wrong with the storage itself, for `memgrove doctor`.
     ///

@@ -97,6 +97,8 @@ pub mod code {
     pub const INVALID_ENTITY: &str = "INVALID_ENTITY";
     /// The version expected is not the version there.
     pub const VERSION_MISMATCH: &str = "VERSION_MISMATCH";
+    /// What it held was taken out of the history for good.
+    pub const REDACTED: &str = "REDACTED";
 }
 
 /// One failure: its kind, one sentence, and what to try.

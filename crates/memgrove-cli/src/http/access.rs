@@ -8,6 +8,8 @@ use std::sync::Mutex;
 use axum::http::{HeaderMap, Method, header};
 use memgrove::{Error, Kind};
 
+#[cfg(test)]
+pub(crate) use keys::Key;
 pub(crate) use keys::{Keys, secret};
 
 /// What a request may do at most. Ordered: who may write may read.
@@ -32,6 +34,8 @@ pub(crate) struct Asker {
     pub(crate) scope: Scope,
     /// The only space that it may do it in; `None` is all of them.
     pub(crate) space: Option<String>,
+    /// Whether it is the server's own token, or a cookie that came of it.
+    pub(crate) is_owner: bool,
     /// How it said who it is.
     pub(crate) by: By,
 }
@@ -95,7 +99,8 @@ impl Access {
             false => unknown("this needs a token"),
         })?;
         let scope = if self.read_only { Scope::Read } else { key.scope };
-        Ok(Asker { name: key.name.clone(), scope, space: key.space.clone(), by })
+        let is_owner = std::ptr::eq(key, self.keys.own());
+        Ok(Asker { name: key.name.clone(), scope, space: key.space.clone(), is_owner, by })
     }
 }
 

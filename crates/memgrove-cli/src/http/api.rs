@@ -89,14 +89,18 @@ fn typed(schema: &Value, value: String) -> Value {
 async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Response> {
     let known = call.header(header::IF_NONE_MATCH.as_str()).map(str::to_owned);
     let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
-    Ok(told(reply.as_ref(), known.as_deref()))
+    let body = reply.json_line();
+    if body.len() > call.served.limits.reply_bytes_max {
+        let message = format!("the answer has {} bytes, more than is sent at once", body.len());
+        return Err(Error::new(Kind::Full, message).hint("ask for less, or stream it from /api/content"));
+    }
+    Ok(told(reply.as_ref(), body, known.as_deref()))
 }
 
 /// The answer of a verb, with the version of the memory as its ETag.
-fn told(reply: &dyn Reply, known: Option<&str>) -> Response {
+fn told(reply: &dyn Reply, body: String, known: Option<&str>) -> Response {
     let status = reply.failed().map_or(200, status::http_status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = reply.json_line();
     let etag = reply.json().get("version").and_then(Value::as_str).map(|version| format!("\"{version}\""));
     if let (Some(etag), Some(known)) = (&etag, known)
         && known.split(',').any(|known| known.trim() == etag)

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use memgrove::error::code;
 use memgrove::{Error, Kind};
 use serde::Serialize;
 
@@ -25,7 +26,10 @@ struct Problem<'a> {
 
 /// An error as an answer.
 pub(crate) fn answer(error: &Error) -> Response {
-    let status = status::http_status(error.kind());
+    let status = match error.code_name() {
+        Some(code::TOO_LARGE) => 413,
+        _ => status::http_status(error.kind()),
+    };
     refusal(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error)
 }
 

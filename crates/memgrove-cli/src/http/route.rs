@@ -41,6 +41,8 @@ pub(crate) enum Voice {
     Program,
     /// People, in pages.
     Person,
+    /// Anthropic's clients, in their own documents.
+    Anthropic,
 }
 
 /// What answers.
@@ -134,10 +136,12 @@ impl Route {
             Ok(call) => call,
             Err((status, error)) => return self.voice.refusal(status, &error),
         };
-        match (self.handle)(call).await {
-            Ok(response) => response,
-            Err(error) => self.voice.failure(&error),
+        let space = Arc::clone(&call.space);
+        let done = (self.handle)(call).await;
+        if self.need == Need::Scope(Scope::Write) {
+            space.changes.look();
         }
+        done.unwrap_or_else(|error| self.voice.failure(&error))
     }
 
     /// The call, if whoever makes it may.
@@ -186,6 +190,7 @@ impl Voice {
         match self {
             Voice::Program => problem::answer(error),
             Voice::Person => crate::web::failure(error),
+            Voice::Anthropic => super::memory_stores::failure(error),
         }
     }
 
@@ -193,6 +198,7 @@ impl Voice {
         match self {
             Voice::Program => problem::refusal(status, error),
             Voice::Person => crate::web::refusal(status, error),
+            Voice::Anthropic => super::memory_stores::refusal(status, error),
         }
     }
 }
@@ -262,11 +268,9 @@ impl Call {
         &self,
         work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (cx, space) = (self.cx(), Arc::clone(&self.space));
+        let cx = self.cx();
         let done = tokio::task::spawn_blocking(move || work(&cx)).await;
-        let done = done.map_err(|_| Error::new(Kind::Io, "the work was broken off").hint("try again"))?;
-        space.changes.look();
-        done
+        done.map_err(|_| Error::new(Kind::Io, "the work was broken off").hint("try again"))?
     }
 
     /// Runs a verb of the table, as if it were called over the API: what a page is made of.

@@ -1,13 +1,14 @@
 //! What is served: the spaces, each a store of its own, and what all requests share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
 use super::mcp::McpServers;
+use super::memory_stores::Catalog;
 use super::metrics::Metrics;
 use crate::changes::Changes;
 use crate::context::Context;
@@ -42,6 +43,8 @@ pub(crate) struct Space {
     pub(crate) changes: Changes,
     /// Its MCP servers.
     pub(crate) mcp: McpServers,
+    /// What its history tells of memories.
+    pub(crate) catalog: Mutex<Catalog>,
 }
 
 /// What a request may cost.
@@ -51,6 +54,8 @@ pub(crate) struct Limits {
     pub(crate) body_bytes_max: usize,
     /// The largest body where it is the content of a file.
     pub(crate) content_bytes_max: usize,
+    /// The largest answer of a verb.
+    pub(crate) reply_bytes_max: usize,
     /// The most requests at once; more are told to come back.
     pub(crate) requests_max: usize,
     /// The longest that an answer may take.
@@ -72,7 +77,7 @@ impl Served {
         let space = |(name, cx): (String, Context)| {
             let changes = Changes::of(cx.clone());
             let mcp = McpServers::new(&cx, &changes, limits.body_bytes_max, &ending);
-            (name.clone(), Arc::new(Space { name, cx, changes, mcp }))
+            (name.clone(), Arc::new(Space { name, cx, changes, mcp, catalog: Mutex::default() }))
         };
         let spaces = spaces.into_iter().map(space).collect();
         Served { spaces, access, hosts, metrics, limits, session, ending }

@@ -15,6 +15,7 @@ mod mcp;
 mod memory_tool;
 mod past;
 mod records;
+mod serve;
 mod transcripts;
 
 /// A file that is not named above would never run.

@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
 use super::{Done, Memory, Plan};
-use crate::backend::{Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
-use crate::error::Result;
+use crate::backend::{ChangeId, Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
+use crate::error::{Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
+
+/// How the keys of redactions begin, by which the history knows them.
+pub const REDACTION: &str = "redaction of";
 
 /// A point in the past of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,25 @@ impl Memory {
             }
             _ => Ok(format!("`{at}` is not text: {} bytes became {} bytes\n", size(&old), size(&new))),
         }
+    }
+
+    /// Takes what a change left at a place (its name at that moment) out of the history for good,
+    /// and keeps in the history that this was done. Done again, it does nothing.
+    ///
+    /// # Errors
+    /// As [`Backend::redact`](crate::Backend::redact).
+    pub fn redact(&self, note: Note, at: &Locator, change: &ChangeId) -> Result<()> {
+        let key = format!("{REDACTION} {change} {at}");
+        if self.store().backend().applied(&key)?.is_some() {
+            return Ok(());
+        }
+        match self.store().backend().redact(at, change) {
+            // It was done, and could not be told.
+            Err(error) if error.code_name() == Some(code::REDACTED) => {}
+            done => done?,
+        }
+        let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
+        self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
     }
 
     /// Makes a place hold what it held at a point in its past: writes those bytes, or deletes what

@@ -15,6 +15,7 @@ mod names;
 mod past;
 mod processes;
 mod records;
+mod redact;
 mod registry;
 mod scoped;
 mod tidy;

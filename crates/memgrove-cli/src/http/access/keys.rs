@@ -72,6 +72,12 @@ impl Keys {
         Ok(Keys(std::iter::once(own).chain(others.token).collect()))
     }
 
+    #[cfg(test)]
+    /// Tokens for a test; the first is the server's own.
+    pub(crate) fn of(keys: Vec<Key>) -> Keys {
+        Keys(keys)
+    }
+
     /// The server's own.
     pub(crate) fn own(&self) -> &Key {
         &self.0[0]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Core;
 use super::journal::segments;
 use super::record::{Entry, Record, What};
+use super::redact::is_redacted;
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
 use crate::error::{Error, Kind, Result, code};
@@ -68,7 +69,8 @@ impl Core {
             Moment::After(change) => (change, true),
         };
         let seq = self.known(change)?;
-        let mut search = Search { name: at.clone(), expected: None, appended: Vec::new(), offset: None };
+        let mut search =
+            Search { name: at.clone(), expected: None, appended: Vec::new(), offset: None, redacted: false };
         let mut found = None;
         self.backwards(|record| {
             let wanted = record.header.seq < seq || (record.header.seq == seq && inclusive);
@@ -81,6 +83,7 @@ impl Core {
             Ok(if found.is_some() { Visit::Stop } else { Visit::On })
         })?;
         match found {
+            _ if search.redacted => Err(redacted(at)),
             Some(state) => Ok(state.map(|base| search.grown(base))),
             None => self.told_by_later(at, seq, inclusive, &search),
         }
@@ -150,6 +153,12 @@ fn cut(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
     bytes
 }
 
+fn redacted(at: &Locator) -> Error {
+    Error::new(Kind::NotFound, format!("what `{at}` was at that moment has been redacted"))
+        .code(code::REDACTED)
+        .hint("it cannot be brought back")
+}
+
 fn too_old(at: &Locator) -> Error {
     not_in_history(format!("what `{at}` was at that moment"))
 }
@@ -169,6 +178,8 @@ struct Search {
     appended: Vec<Vec<u8>>,
     /// Where the oldest append met so far began.
     offset: Option<u64>,
+    /// Whether the content that is looked for was taken out.
+    redacted: bool,
 }
 
 impl Search {
@@ -181,6 +192,7 @@ impl Search {
         match &record.header.edits[index] {
             Entry::Write { at, new, .. } if *at == self.name => {
                 let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
+                self.redacted |= fits && is_redacted(new);
                 fits.then(|| Some(record.after(index).to_vec()))
             }
             Entry::Append { .. } | Entry::Delete { .. } if self.expected.is_some() => None,

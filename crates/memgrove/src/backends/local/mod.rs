@@ -24,6 +24,7 @@ mod place;
 mod plan;
 mod record;
 mod recover;
+mod redact;
 mod tree;
 mod view;
 
@@ -40,7 +41,7 @@ use mark::MarkFile;
 use tree::{absent_or, info_of, meant, not_regular};
 
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, FileKind, Finding,
+    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, FileKind, Finding,
     HistoryQuery, Info, Moment, Past, Version,
 };
 use crate::clock::Clock;
@@ -261,6 +262,10 @@ impl Backend for Local {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.core.read_past(at, moment)
+    }
+
+    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+        self.core.redact(at, change)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -9,6 +9,8 @@ const DOCUMENTS: &[&str] = &[
     "docs/format.md",
     "docs/format-records.md",
     "docs/format-entities.md",
+    "docs/serve.md",
+    "docs/memory-stores.md",
 ];
 
 /// What stands in backticks, code blocks aside.

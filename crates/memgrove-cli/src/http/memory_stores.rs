@@ -1,0 +1,155 @@
+//! Anthropic's memory stores API at `/v1/memory_stores`, so that the official SDKs work against a
+//! store of one's own. A memory store is a folder beneath `/memories`; a memory is a file in it; a
+//! version is a change in the history. `docs/memory-stores.md` tells where it differs.
+
+mod catalog;
+mod memories;
+mod stores;
+mod versions;
+
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use memgrove::backend::Note;
+use memgrove::error::code;
+use memgrove::{Error, Kind, Result};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub(crate) use catalog::Catalog;
+
+use super::route::{Call, Route, Voice};
+use super::{READ, WRITE};
+use crate::context::{Context, random_id};
+
+/// Said of a version that is still what the memory holds.
+const CURRENT: &str = "CURRENT_VERSION";
+
+/// The routes.
+pub(super) fn routes() -> Vec<Route> {
+    const STORES: &str = "/v1/memory_stores";
+    const STORE: &str = "/v1/memory_stores/{store}";
+    const MEMORIES: &str = "/v1/memory_stores/{store}/memories";
+    const MEMORY: &str = "/v1/memory_stores/{store}/memories/{memory}";
+    const VERSIONS: &str = "/v1/memory_stores/{store}/memory_versions";
+    const VERSION: &str = "/v1/memory_stores/{store}/memory_versions/{version}";
+    let routes = vec![
+        Route::new(Method::GET, STORES, READ, stores::list),
+        Route::new(Method::POST, STORES, WRITE, stores::create),
+        Route::new(Method::GET, STORE, READ, stores::retrieve),
+        Route::new(Method::POST, STORE, WRITE, stores::update),
+        Route::new(Method::DELETE, STORE, WRITE, stores::delete),
+        Route::new(Method::POST, format!("{STORE}/archive"), WRITE, stores::archive),
+        Route::new(Method::GET, MEMORIES, READ, memories::list),
+        Route::new(Method::POST, MEMORIES, WRITE, memories::create),
+        Route::new(Method::GET, MEMORY, READ, memories::retrieve),
+        Route::new(Method::POST, MEMORY, WRITE, memories::update),
+        Route::new(Method::DELETE, MEMORY, WRITE, memories::delete),
+        Route::new(Method::GET, VERSIONS, READ, versions::list),
+        Route::new(Method::GET, VERSION, READ, versions::retrieve),
+        Route::new(Method::POST, format!("{VERSION}/redact"), WRITE, versions::redact),
+    ];
+    routes.into_iter().map(|route| route.speaking_to(Voice::Anthropic)).collect()
+}
+
+/// An error as Anthropic's clients read it.
+pub(super) fn failure(error: &Error) -> Response {
+    let folder = [code::IS_DIRECTORY, code::NOT_DIRECTORY, code::DIRECTORY_NOT_EMPTY];
+    let (status, kind) = match (error.kind(), error.code_name()) {
+        (Kind::Invalid, Some(code)) if folder.contains(&code) => (409, "memory_path_conflict_error"),
+        (Kind::Exists, _) => (409, "memory_path_conflict_error"),
+        (Kind::Conflict, Some(CURRENT)) => (409, "conflict_error"),
+        (Kind::Conflict, _) => (409, "memory_precondition_failed_error"),
+        (Kind::NotFound, _) => (404, "not_found_error"),
+        (Kind::Denied, _) => (403, "permission_error"),
+        (Kind::Busy, _) => (529, "overloaded_error"),
+        (Kind::Full, _) => (413, "invalid_request_error"),
+        (Kind::Invalid | Kind::Unsupported, _) => (400, "invalid_request_error"),
+        (Kind::Corrupt | Kind::Io, _) => (500, "api_error"),
+    };
+    told_as(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), kind, error)
+}
+
+/// A refusal at the door.
+pub(super) fn refusal(status: StatusCode, error: &Error) -> Response {
+    let kind = match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::NOT_FOUND => "not_found_error",
+        _ => "permission_error",
+    };
+    told_as(status, kind, error)
+}
+
+fn told_as(status: StatusCode, kind: &str, error: &Error) -> Response {
+    let hint = error.hint_text().map_or(String::new(), |hint| format!("; {hint}"));
+    let id = format!("req_{}", random_id().replace('-', ""));
+    let message = format!("{}{hint}", error.message());
+    let text = json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": id});
+    let mut response =
+        (status, [(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response();
+    response.headers_mut().extend(
+        HeaderValue::try_from(id).ok().map(|id| (axum::http::HeaderName::from_static("request-id"), id)),
+    );
+    response
+}
+
+/// An answer.
+fn answered(answer: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+}
+
+/// The body, as what it must be.
+async fn sent<T: DeserializeOwned>(call: &Call) -> Result<T> {
+    let body = call.body().await?;
+    let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
+    serde_json::from_slice(body).map_err(|error| invalid(format!("the body does not fit: {error}")))
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(Kind::Invalid, message)
+}
+
+fn absent(what: &str, id: &str) -> Error {
+    Error::new(Kind::NotFound, format!("there is no {what} `{}`", id.escape_default()))
+}
+
+/// What the history shall remember.
+fn note(cx: &Context, verb: &str, key: Option<String>) -> Note {
+    Note { verb: verb.to_owned(), actor: cx.actor.clone(), key, ..Note::default() }
+}
+
+fn key(call: &Call) -> Option<String> {
+    call.header("idempotency-key").map(str::to_owned)
+}
+
+/// One page of a list: at most `limit`, after what the page before ended with.
+struct Page<T> {
+    data: Vec<T>,
+    next: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// Takes a page from what is in order. `name` tells what a page ends with.
+    fn of(
+        all: impl Iterator<Item = T>,
+        limit: usize,
+        after: Option<&str>,
+        name: impl Fn(&T) -> String,
+    ) -> Self {
+        let mut all = all.peekable();
+        if let Some(after) = after {
+            all.by_ref().find(|item| name(item) == after);
+        }
+        let data: Vec<T> = all.by_ref().take(limit).collect();
+        let next = all.peek().and(data.last()).map(name);
+        Page { data, next }
+    }
+}
+
+/// How many items a page may have.
+fn limit(given: Option<usize>, most: usize) -> Result<usize> {
+    match given {
+        None => Ok(20),
+        Some(limit) if (1..=100).contains(&limit) => Ok(limit.min(most)),
+        Some(limit) => Err(invalid(format!("`limit` is {limit}, and must be from 1 to 100"))),
+    }
+}

@@ -1,0 +1,204 @@
+//! Which memories there were and what became of each, read from the history: the history is the truth,
+//! this only remembers how far it was read.
+
+use std::collections::BTreeMap;
+
+use memgrove::backend::{Actor, ChangeId, HistoryQuery, Op, Past, PastEdit, Version};
+use memgrove::clock::Timestamp;
+use memgrove::memory::REDACTION;
+use memgrove::{Locator, Result};
+
+use crate::context::Context;
+
+/// Every memory that the history tells of.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    last: Option<ChangeId>,
+    /// Which memory is at a place.
+    live: BTreeMap<Locator, usize>,
+    pub(super) memories: Vec<Lineage>,
+    redactions: Vec<Redaction>,
+}
+
+/// One memory through all its names.
+pub(super) struct Lineage {
+    pub(super) id: String,
+    pub(super) versions: Vec<VersionOf>,
+}
+
+/// One change of a memory.
+pub(super) struct VersionOf {
+    pub(super) id: String,
+    pub(super) change: ChangeId,
+    /// Where it was after the change; before it, if the change deleted it.
+    pub(super) at: Locator,
+    pub(super) operation: Operation,
+    pub(super) time: Timestamp,
+    pub(super) actor: Actor,
+    /// What it then held, where the history says so without being read.
+    pub(super) content: Option<Version>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Created,
+    Modified,
+    Deleted,
+}
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Operation::Created => "created",
+            Operation::Modified => "modified",
+            Operation::Deleted => "deleted",
+        }
+    }
+}
+
+/// That something was redacted, when and by whom.
+pub(super) struct Redaction {
+    key: String,
+    pub(super) time: Timestamp,
+    pub(super) actor: Actor,
+}
+
+impl Catalog {
+    /// Reads what has happened since it was last read.
+    pub(crate) fn refresh(&mut self, cx: &Context) -> Result<()> {
+        let memory = cx.reading()?;
+        let mut limit = 16;
+        let news = loop {
+            let query = HistoryQuery { limit, ..HistoryQuery::default() };
+            let mut past = memory.history(&query)?;
+            let whole = limit == 0 || past.len() < limit;
+            if let Some(seen) = past.iter().position(|past| Some(&past.change) == self.last.as_ref()) {
+                past.truncate(seen);
+                break past;
+            }
+            if whole {
+                // It begins anew: the journal is another one, or was never read.
+                *self = Catalog::default();
+                break past;
+            }
+            limit = if limit < 1_000 { limit * 8 } else { 0 };
+        };
+        let files = cx.files();
+        for past in news.into_iter().rev() {
+            self.add(&files, past);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, files: &Locator, past: Past) {
+        if let Some(key) = past.note.key.clone().filter(|key| key.starts_with(REDACTION)) {
+            self.redactions.push(Redaction { key, time: past.time, actor: past.note.actor.clone() });
+        }
+        for (index, edit) in past.edits.iter().enumerate() {
+            match edit.op {
+                Op::Write | Op::Append if edit.at.is_within(files) => self.written(&past, index, edit),
+                Op::Delete => self.deleted(&past, index, &edit.at),
+                Op::Rename => self.renamed(files, &past, index, edit),
+                _ => {}
+            }
+        }
+        self.last = Some(past.change);
+    }
+
+    fn written(&mut self, past: &Past, index: usize, edit: &PastEdit) {
+        let known = self.live.get(&edit.at).copied();
+        let operation =
+            if known.is_some() || edit.old.is_some() { Operation::Modified } else { Operation::Created };
+        let memory = known.unwrap_or_else(|| {
+            let id = match edit.old {
+                // It was there before the history began.
+                Some(_) => unrecorded(&edit.at),
+                None => format!("mem_{}x{index}", past.change),
+            };
+            self.begin(id, &edit.at)
+        });
+        self.version(memory, past, index, &edit.at, operation, edit.new.clone());
+    }
+
+    fn deleted(&mut self, past: &Past, index: usize, at: &Locator) {
+        if let Some(memory) = self.live.remove(at) {
+            self.version(memory, past, index, at, Operation::Deleted, None);
+        }
+    }
+
+    fn renamed(&mut self, files: &Locator, past: &Past, index: usize, edit: &PastEdit) {
+        let Some(to) = &edit.to else { return };
+        let moved: Vec<(Locator, Locator)> =
+            self.live.keys().filter_map(|at| Some((at.clone(), at.rebased(&edit.at, to)?))).collect();
+        for (from, to) in moved {
+            let Some(memory) = self.live.remove(&from) else { continue };
+            let held = self.memories[memory].versions.last().and_then(|version| version.content.clone());
+            if to.is_within(files) {
+                self.live.insert(to.clone(), memory);
+                self.version(memory, past, index, &to, Operation::Modified, held);
+            } else {
+                self.version(memory, past, index, &from, Operation::Deleted, None);
+            }
+        }
+    }
+
+    fn begin(&mut self, id: String, at: &Locator) -> usize {
+        self.memories.push(Lineage { id, versions: Vec::new() });
+        self.live.insert(at.clone(), self.memories.len() - 1);
+        self.memories.len() - 1
+    }
+
+    /// One change of a memory is one version, however many edits it took.
+    fn version(
+        &mut self,
+        memory: usize,
+        past: &Past,
+        index: usize,
+        at: &Locator,
+        operation: Operation,
+        content: Option<Version>,
+    ) {
+        let versions = &mut self.memories[memory].versions;
+        if let Some(last) = versions.last_mut().filter(|last| last.change == past.change) {
+            last.at = at.clone();
+            last.content = content;
+            if operation == Operation::Deleted {
+                last.operation = operation;
+            }
+            return;
+        }
+        versions.push(VersionOf {
+            id: format!("memver_{}x{index}", past.change),
+            change: past.change.clone(),
+            at: at.clone(),
+            operation,
+            time: past.time,
+            actor: past.note.actor.clone(),
+            content,
+        });
+    }
+
+    /// The memory at a place.
+    pub(super) fn at(&self, at: &Locator) -> Option<&Lineage> {
+        self.live.get(at).map(|memory| &self.memories[*memory])
+    }
+
+    /// The memory of an id, and where it is if it is still there.
+    pub(super) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
+        let index = self.memories.iter().position(|memory| memory.id == id)?;
+        let at = self.live.iter().find(|(_, memory)| **memory == index).map(|(at, _)| at);
+        Some((&self.memories[index], at))
+    }
+
+    /// When and by whom a version was redacted; if only its content was, with another version of the
+    /// same content, then as that one.
+    pub(super) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
+        let key = format!("{REDACTION} {} {}", version.change, version.at);
+        self.redactions.iter().find(|redaction| redaction.key == key).or(self.redactions.last())
+    }
+}
+
+/// The id of a memory that was there before the history began.
+pub(super) fn unrecorded(at: &Locator) -> String {
+    format!("mem_p{}", &Version::of(at.key().as_bytes()).as_str()[..24])
+}

@@ -1,0 +1,339 @@
+//! Memories: files in the folder of a memory store.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::response::Response;
+use memgrove::backend::{Content, Edit, Expect, FileKind, Info, Version};
+use memgrove::clock::Timestamp;
+use memgrove::error::code;
+use memgrove::memory::Plan;
+use memgrove::shapes::files::{self, Limits};
+use memgrove::{Error, Kind, Locator, Result, Store};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::catalog::{Catalog, unrecorded};
+use super::stores::MemoryStore;
+use super::{Page, absent, answered, invalid, key, limit, note, sent};
+use crate::context::Context;
+use crate::http::route::Call;
+
+/// The largest content of a memory.
+const CONTENT_BYTES_MAX: usize = 102_400;
+const PATH_BYTES_MAX: usize = 1_024;
+const SEGMENTS_MAX: usize = 20;
+
+/// Whether an answer includes content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum View {
+    Basic,
+    Full,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Viewed {
+    pub(super) view: Option<View>,
+}
+
+/// The bytes' hash, as the API tells it.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The path of a memory in its store.
+pub(super) fn path_of(root: &Locator, at: &Locator) -> Option<String> {
+    at.relative_to(root).filter(|inside| !inside.is_empty()).map(|inside| format!("/{inside}"))
+}
+
+/// Where the memory of a path is.
+fn place(root: &Locator, path: &str) -> Result<Locator> {
+    let wrong = |why: &str| {
+        Err(invalid(format!("the path `{}` {why}", path.escape_default())).code(code::INVALID_PATH))
+    };
+    let Some(inside) = path.strip_prefix('/') else { return wrong("does not begin with `/`") };
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+    };
+    if path.len() > PATH_BYTES_MAX {
+        return wrong("is longer than 1,024 bytes");
+    }
+    if path.chars().any(hidden) {
+        return wrong("has control or format characters");
+    }
+    if inside.split('/').count() > SEGMENTS_MAX {
+        return wrong("has more than 20 segments");
+    }
+    if inside.split('/').any(|segment| ["", ".", ".."].contains(&segment)) {
+        return wrong("has an empty segment, `.` or `..`");
+    }
+    let at = root.child(inside)?;
+    match path_of(root, &at).as_deref() == Some(path) {
+        true => Ok(at),
+        false => wrong("is not in Unicode Normalization Form C"),
+    }
+}
+
+/// A memory store with what the history tells of its memories.
+pub(super) struct Desk<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) of: MemoryStore,
+    pub(super) root: Locator,
+    catalog: &'a Mutex<Catalog>,
+}
+
+/// Works on a memory store.
+pub(super) async fn at_desk<T: Send + 'static>(
+    call: &Call,
+    work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (id, space) = (call.param("store").to_owned(), call.space.clone());
+    call.work(move |cx| {
+        let of = MemoryStore::find(cx, &id)?;
+        let root = of.root(cx)?;
+        let desk = Desk { cx, of, root, catalog: &space.catalog };
+        desk.catalog().refresh(cx)?;
+        work(&desk)
+    })
+    .await
+}
+
+impl Desk<'_> {
+    /// What the history tells. Not to be held while something is written: others wait for it.
+    pub(super) fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the memory of an id is.
+    fn find(&self, store: &Store, id: &str) -> Result<Locator> {
+        if let Some((_, at)) = self.catalog().by_id(id) {
+            let here = at.filter(|at| at.is_within(&self.root));
+            return here.cloned().ok_or_else(|| absent("memory", id));
+        }
+        // One that was there before the history began.
+        let files = store.list_all(&self.root)?.into_iter().filter(|info| info.kind == FileKind::File);
+        let mut places = files.map(|info| info.locator);
+        places.find(|at| unrecorded(at) == id).ok_or_else(|| absent("memory", id))
+    }
+
+    fn told(&self, at: &Locator, there: &Content, view: View, mtime: Option<Timestamp>) -> Value {
+        let catalog = self.catalog();
+        let lineage = catalog.at(at);
+        let last = lineage.and_then(|lineage| lineage.versions.last());
+        let recorded = last.filter(|last| last.content.as_ref().is_none_or(|held| *held == there.version));
+        let now = mtime.or(last.map(|last| last.time));
+        let first = lineage.and_then(|lineage| lineage.versions.first()).map(|version| version.time).or(now);
+        let text = str::from_utf8(&there.bytes).ok().filter(|_| view == View::Full);
+        json!({
+            "type": "memory",
+            "id": lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone()),
+            "memory_store_id": self.of.id,
+            "memory_version_id": recorded.map_or_else(|| edited(&there.version), |last| last.id.clone()),
+            "path": path_of(&self.root, at),
+            "content": text,
+            "content_sha256": sha256(&there.bytes),
+            "content_size_bytes": there.bytes.len(),
+            "created_at": first,
+            "updated_at": recorded.map(|last| last.time).or(now),
+        })
+    }
+
+    /// A memory as it is now, after a change.
+    fn told_now(&self, at: &Locator, view: View) -> Result<Value> {
+        self.catalog().refresh(self.cx)?;
+        let store = self.cx.reading()?;
+        let there = store.store().read_bytes(at)?;
+        let mtime = store.store().info_optional(at)?.map(|info| info.mtime);
+        Ok(self.told(at, &there, view, mtime))
+    }
+}
+
+/// The id of a version that somebody wrote past the history.
+fn edited(version: &Version) -> String {
+    format!("memver_e{version}")
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    depth: Option<usize>,
+    limit: Option<usize>,
+    page: Option<String>,
+    path_prefix: Option<String>,
+    view: Option<View>,
+}
+
+/// What a list is made of.
+enum Item {
+    Memory(Info, String),
+    Prefix(String),
+}
+
+impl Item {
+    fn path(&self) -> String {
+        match self {
+            Item::Memory(_, path) | Item::Prefix(path) => path.clone(),
+        }
+    }
+}
+
+pub(super) async fn list(call: Call) -> Result<Response> {
+    let asked: Listed = call.query()?;
+    let view = asked.view.unwrap_or(View::Basic);
+    let limit = limit(asked.limit, if view == View::Full { 20 } else { 100 })?;
+    let prefix = asked.path_prefix.unwrap_or_else(|| "/".to_owned());
+    if !prefix.starts_with('/') || !prefix.ends_with('/') {
+        return Err(invalid("`path_prefix` must begin and end with `/`"));
+    }
+    let depth = asked.depth.unwrap_or(0);
+    let listed = at_desk(&call, move |desk| {
+        let memory = desk.cx.reading()?;
+        let files =
+            memory.store().list_all(&desk.root)?.into_iter().filter(|info| info.kind == FileKind::File);
+        let mut items: Vec<Item> = Vec::new();
+        for info in files {
+            let Some(path) = path_of(&desk.root, &info.locator) else { continue };
+            let Some(rest) = path.strip_prefix(&prefix) else { continue };
+            let deep = depth > 0 && rest.split('/').count() > depth;
+            if !deep {
+                items.push(Item::Memory(info, path));
+                continue;
+            }
+            let folder: Vec<&str> = rest.split('/').take(depth).collect();
+            let folder = format!("{prefix}{}/", folder.join("/"));
+            if !items.iter().any(|item| matches!(item, Item::Prefix(known) if *known == folder)) {
+                items.push(Item::Prefix(folder));
+            }
+        }
+        items.sort_by_key(Item::path);
+        let page = Page::of(items.into_iter(), limit, asked.page.as_deref(), Item::path);
+        let mut data = Vec::new();
+        for item in &page.data {
+            match item {
+                Item::Prefix(path) => data.push(json!({"type": "memory_prefix", "path": path})),
+                Item::Memory(info, _) => {
+                    // One that is deleted meanwhile is left out.
+                    let Some(there) = memory.store().read_optional(&info.locator)? else { continue };
+                    data.push(desk.told(&info.locator, &there, view, Some(info.mtime)));
+                }
+            }
+        }
+        Ok(json!({"data": data, "next_page": page.next}))
+    });
+    Ok(answered(&listed.await?))
+}
+
+#[derive(Deserialize)]
+struct New {
+    path: String,
+    content: Option<String>,
+}
+
+fn checked(content: String) -> Result<Vec<u8>> {
+    match content.len() <= CONTENT_BYTES_MAX {
+        true => Ok(content.into_bytes()),
+        false => {
+            Err(invalid(format!("the content has {} bytes, and at most 102,400 are allowed", content.len()))
+                .code(code::TOO_LARGE))
+        }
+    }
+}
+
+pub(super) async fn create(call: Call) -> Result<Response> {
+    let view = call.query::<Viewed>()?.view.unwrap_or(View::Basic);
+    let (key, New { path, content }) = (key(&call), sent(&call).await?);
+    let bytes = checked(content.unwrap_or_default())?;
+    let made = at_desk(&call, move |desk| {
+        desk.of.check_open()?;
+        let at = place(&desk.root, &path)?;
+        let limits = Limits::default();
+        let note = note(desk.cx, "memory_create", key);
+        desk.cx.writing()?.apply(note, |store| files::create(store, &at, bytes.clone(), &limits))?;
+        desk.told_now(&at, view)
+    });
+    Ok(answered(&made.await?))
+}
+
+pub(super) async fn retrieve(call: Call) -> Result<Response> {
+    let view = call.query::<Viewed>()?.view.unwrap_or(View::Full);
+    let id = call.param("memory").to_owned();
+    let found = at_desk(&call, move |desk| {
+        let at = desk.find(desk.cx.reading()?.store(), &id)?;
+        desk.told_now(&at, view)
+    });
+    Ok(answered(&found.await?))
+}
+
+#[derive(Deserialize)]
+struct Changes {
+    content: Option<String>,
+    path: Option<String>,
+    precondition: Option<Precondition>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Precondition {
+    ContentSha256 { content_sha256: String },
+}
+
+pub(super) async fn update(call: Call) -> Result<Response> {
+    let view = call.query::<Viewed>()?.view.unwrap_or(View::Basic);
+    let (key, id) = (key(&call), call.param("memory").to_owned());
+    let Changes { content, path, precondition } = sent(&call).await?;
+    let bytes = content.map(checked).transpose()?;
+    let expected = precondition.map(|Precondition::ContentSha256 { content_sha256 }| content_sha256);
+    let changed = at_desk(&call, move |desk| {
+        desk.of.check_open()?;
+        let from = desk.find(desk.cx.reading()?.store(), &id)?;
+        let to = path.map_or(Ok(from.clone()), |path| place(&desk.root, &path))?;
+        let note = note(desk.cx, "memory_update", key);
+        desk.cx.writing()?.apply(note, |store| {
+            let there = held(store, &from, &id, expected.as_deref())?;
+            let mut edits = Vec::new();
+            if to != from {
+                let expect = Expect::At(there.version.clone());
+                edits.push(Edit::Rename { from: from.clone(), to: to.clone(), expect });
+            }
+            if let Some(bytes) = bytes.clone().filter(|bytes| *bytes != there.bytes) {
+                edits.push(Edit::Write { at: to.clone(), bytes, expect: Expect::At(there.version) });
+            }
+            Ok(Plan { edits, outcome: () })
+        })?;
+        desk.told_now(&to, view)
+    });
+    Ok(answered(&changed.await?))
+}
+
+/// What a memory holds, if that is what is expected.
+fn held(store: &Store, at: &Locator, id: &str, expected: Option<&str>) -> Result<Content> {
+    let there = store.read_optional(at)?.ok_or_else(|| absent("memory", id))?;
+    match expected.is_none_or(|expected| sha256(&there.bytes).eq_ignore_ascii_case(expected)) {
+        true => Ok(there),
+        false => Err(Error::new(Kind::Conflict, "the content is not what the precondition says")
+            .code(code::VERSION_MISMATCH)
+            .hint("retrieve it again and repeat the change on what is there now")),
+    }
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    expected_content_sha256: Option<String>,
+}
+
+pub(super) async fn delete(call: Call) -> Result<Response> {
+    let expected = call.query::<Deleted>()?.expected_content_sha256;
+    let (key, id) = (key(&call), call.param("memory").to_owned());
+    let deleted = at_desk(&call, move |desk| {
+        let at = desk.find(desk.cx.reading()?.store(), &id)?;
+        let note = note(desk.cx, "memory_delete", key);
+        desk.cx.writing()?.apply(note, |store| {
+            let there = held(store, &at, &id, expected.as_deref())?;
+            let edit = Edit::Delete { at: at.clone(), expect: Expect::At(there.version) };
+            Ok(Plan { edits: vec![edit], outcome: () })
+        })?;
+        Ok(json!({"type": "memory_deleted", "id": id}))
+    });
+    Ok(answered(&deleted.await?))
+}

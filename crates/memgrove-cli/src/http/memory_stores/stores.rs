@@ -1,0 +1,278 @@
+//! The memory stores themselves: each a small file that says what it is called and which folder it is.
+
+use std::collections::BTreeMap;
+
+use axum::response::Response;
+use memgrove::backend::{Edit, Expect, Version};
+use memgrove::clock::Timestamp;
+use memgrove::memory::Plan;
+use memgrove::{Error, Kind, Locator, Result, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Page, absent, answered, invalid, key, limit, note, sent};
+use crate::address::{MEMORIES, file_at};
+use crate::context::{Context, random_id};
+use crate::http::route::Call;
+
+/// The folder of a store that tells of its memory stores.
+const FOLDER: &str = "memory_stores";
+/// The key of the metadata that chooses a folder which is there already.
+const CHOSEN: &str = "memgrove_folder";
+
+/// What is known of a memory store.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct MemoryStore {
+    pub(super) id: String,
+    name: String,
+    description: String,
+    metadata: BTreeMap<String, String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    archived_at: Option<Timestamp>,
+    /// Where its memories are, such as `/memories/notes`.
+    folder: String,
+}
+
+impl MemoryStore {
+    /// The memory store of an id.
+    pub(super) fn find(cx: &Context, id: &str) -> Result<MemoryStore> {
+        Ok(read(cx.reading()?.store(), id)?.0)
+    }
+
+    /// Where its memories are.
+    pub(super) fn root(&self, cx: &Context) -> Result<Locator> {
+        file_at(cx, &self.folder)
+    }
+
+    /// Refuses changes of an archived one.
+    pub(super) fn check_open(&self) -> Result<()> {
+        match self.archived_at {
+            None => Ok(()),
+            Some(_) => Err(invalid(format!("the memory store `{}` is archived", self.id))),
+        }
+    }
+
+    fn told(&self) -> Value {
+        json!({"type": "memory_store", "id": self.id, "name": self.name, "description": self.description,
+            "metadata": self.metadata, "created_at": self.created_at, "updated_at": self.updated_at,
+            "archived_at": self.archived_at})
+    }
+
+    fn check(&self) -> Result<()> {
+        let chars = |text: &str| text.chars().count();
+        if !(1..=255).contains(&chars(&self.name)) || self.name.chars().any(char::is_control) {
+            return Err(invalid("`name` must have 1 to 255 characters, and no control characters"));
+        }
+        if chars(&self.description) > 1_024 {
+            return Err(invalid("`description` has at most 1,024 characters"));
+        }
+        let fits = |(key, value): (&String, &String)| (1..=64).contains(&chars(key)) && chars(value) <= 512;
+        match self.metadata.len() <= 16 && self.metadata.iter().all(fits) {
+            true => Ok(()),
+            false => Err(invalid(
+                "`metadata` has at most 16 keys of 1 to 64 characters, with values of at most 512",
+            )),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("a memory store is plain data")
+    }
+}
+
+fn place(id: &str) -> Result<Locator> {
+    let plain =
+        id.strip_prefix("memstore_").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric()));
+    if !plain {
+        return Err(absent("memory store", id));
+    }
+    Locator::new(format!("{FOLDER}/{id}.json"))
+}
+
+fn read(store: &Store, id: &str) -> Result<(MemoryStore, Version)> {
+    let at = place(id)?;
+    let there = store.read_optional(&at)?.ok_or_else(|| absent("memory store", id))?;
+    let found = serde_json::from_slice(&there.bytes).map_err(|error| {
+        Error::new(Kind::Corrupt, format!("`{at}` cannot be understood: {error}")).hint("mend it by hand")
+    })?;
+    Ok((found, there.version))
+}
+
+fn all(store: &Store) -> Result<Vec<MemoryStore>> {
+    let mut found = Vec::new();
+    for at in store.list(&Locator::new(FOLDER)?)? {
+        if let Some(id) = at.name().strip_suffix(".json") {
+            // One that somebody removes meanwhile, or has spoiled, does not hide the others.
+            found.extend(read(store, id).ok().map(|(found, _)| found));
+        }
+    }
+    found.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
+    Ok(found)
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    limit: Option<usize>,
+    page: Option<String>,
+    #[serde(default)]
+    include_archived: bool,
+    #[serde(rename = "created_at[gte]")]
+    created_at_gte: Option<Timestamp>,
+    #[serde(rename = "created_at[lte]")]
+    created_at_lte: Option<Timestamp>,
+}
+
+pub(super) async fn list(call: Call) -> Result<Response> {
+    let asked: Listed = call.query()?;
+    let limit = limit(asked.limit, 100)?;
+    let found = call.work(|cx| all(cx.reading()?.store())).await?;
+    let wanted = found.into_iter().filter(|store| {
+        (asked.include_archived || store.archived_at.is_none())
+            && asked.created_at_gte.is_none_or(|from| store.created_at >= from)
+            && asked.created_at_lte.is_none_or(|upto| store.created_at <= upto)
+    });
+    let page = Page::of(wanted, limit, asked.page.as_deref(), |store| store.id.clone());
+    let data: Vec<Value> = page.data.iter().map(MemoryStore::told).collect();
+    Ok(answered(&json!({"data": data, "next_page": page.next})))
+}
+
+#[derive(Deserialize)]
+struct New {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+pub(super) async fn create(call: Call) -> Result<Response> {
+    let (key, New { name, description, metadata }) = (key(&call), sent(&call).await?);
+    let id = format!("memstore_{}", random_id().replace('-', ""));
+    let made = move |cx: &Context| {
+        let memory = cx.writing()?;
+        let now = memory.clock().now();
+        let mut made = MemoryStore {
+            folder: String::new(),
+            id,
+            name,
+            description,
+            metadata,
+            created_at: now,
+            updated_at: now,
+            archived_at: None,
+        };
+        made.check()?;
+        let done = memory.apply(note(cx, "memory_store_create", key), |store| {
+            made.folder = free_folder(cx, store, &made)?;
+            let edit = Edit::Write { at: place(&made.id)?, bytes: made.bytes(), expect: Expect::Absent };
+            Ok(Plan { edits: vec![edit], outcome: made.clone() })
+        })?;
+        Ok(done.outcome.told())
+    };
+    Ok(answered(&call.work(made).await?))
+}
+
+/// The folder that the metadata chose, or one after the name that is not there yet.
+fn free_folder(cx: &Context, store: &Store, made: &MemoryStore) -> Result<String> {
+    if let Some(chosen) = made.metadata.get(CHOSEN) {
+        file_at(cx, chosen)?;
+        return Ok(chosen.clone());
+    }
+    let words: String =
+        made.name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' }).collect();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let slug = if words.is_empty() { "store".to_owned() } else { words.join("-") };
+    let slug: String = slug.chars().take(64).collect();
+    let taken: Vec<String> = all(store)?.into_iter().map(|store| store.folder).collect();
+    let names = std::iter::once(slug.clone()).chain((2..).map(|number| format!("{slug}-{number}")));
+    for folder in names.map(|name| format!("{MEMORIES}/{name}")) {
+        if !taken.contains(&folder) && !store.exists(&file_at(cx, &folder)?)? {
+            return Ok(folder);
+        }
+    }
+    Err(Error::new(Kind::Full, "there is no folder left"))
+}
+
+pub(super) async fn retrieve(call: Call) -> Result<Response> {
+    let id = call.param("store").to_owned();
+    Ok(answered(&call.work(move |cx| Ok(MemoryStore::find(cx, &id)?.told())).await?))
+}
+
+#[derive(Deserialize)]
+struct Changes {
+    name: Option<String>,
+    description: Option<String>,
+    metadata: Option<BTreeMap<String, Option<String>>>,
+}
+
+pub(super) async fn update(call: Call) -> Result<Response> {
+    let given: Changes = sent(&call).await?;
+    changed(call, "memory_store_update", move |store, _| {
+        store.check_open()?;
+        store.name = given.name.clone().unwrap_or_else(|| store.name.clone());
+        store.description = given.description.clone().unwrap_or_else(|| store.description.clone());
+        for (key, value) in given.metadata.iter().flatten() {
+            match value {
+                Some(value) => store.metadata.insert(key.clone(), value.clone()),
+                None => store.metadata.remove(key),
+            };
+        }
+        store.check()
+    })
+    .await
+}
+
+pub(super) async fn archive(call: Call) -> Result<Response> {
+    changed(call, "memory_store_archive", |store, now| {
+        store.archived_at = store.archived_at.or(Some(now));
+        Ok(())
+    })
+    .await
+}
+
+async fn changed(
+    call: Call,
+    verb: &'static str,
+    mut change: impl FnMut(&mut MemoryStore, Timestamp) -> Result<()> + Send + 'static,
+) -> Result<Response> {
+    let (key, id) = (key(&call), call.param("store").to_owned());
+    let changed = move |cx: &Context| {
+        let memory = cx.writing()?;
+        let now = memory.clock().now();
+        let done = memory.apply(note(cx, verb, key), |store| {
+            let (mut found, version) = read(store, &id)?;
+            change(&mut found, now)?;
+            found.updated_at = now;
+            let edit = Edit::Write { at: place(&id)?, bytes: found.bytes(), expect: Expect::At(version) };
+            Ok(Plan { edits: vec![edit], outcome: found })
+        })?;
+        Ok(done.outcome.told())
+    };
+    Ok(answered(&call.work(changed).await?))
+}
+
+/// Deletes a memory store with all its memories. The history still holds them: `memgrove undo` brings
+/// them back, and redaction takes them out.
+pub(super) async fn delete(call: Call) -> Result<Response> {
+    let (key, id) = (key(&call), call.param("store").to_owned());
+    let deleted = move |cx: &Context| {
+        cx.writing()?.apply(note(cx, "memory_store_delete", key), |store| {
+            let (found, version) = read(store, &id)?;
+            let root = found.root(cx)?;
+            let mut edits: Vec<Edit> = store
+                .list_all(&root)?
+                .into_iter()
+                .rev()
+                .map(|info| Edit::Delete { at: info.locator, expect: Expect::Any })
+                .collect();
+            if root != cx.files() && store.exists(&root)? {
+                edits.push(Edit::Delete { at: root, expect: Expect::Any });
+            }
+            edits.push(Edit::Delete { at: place(&id)?, expect: Expect::At(version) });
+            Ok(Plan { edits, outcome: () })
+        })?;
+        Ok(json!({"type": "memory_store_deleted", "id": id}))
+    };
+    Ok(answered(&call.work(deleted).await?))
+}

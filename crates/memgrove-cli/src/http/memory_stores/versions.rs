@@ -1,0 +1,177 @@
+//! Versions of memories: changes in the history, and taking one out of it for good.
+
+use axum::response::Response;
+use memgrove::backend::{Actor, Moment, Origin};
+use memgrove::clock::Timestamp;
+use memgrove::error::code;
+use memgrove::{Error, Kind, Result};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::catalog::{Catalog, Lineage, Operation, VersionOf};
+use super::memories::{Desk, View, Viewed, at_desk, path_of, sha256};
+use super::{CURRENT, Page, absent, answered, limit, note};
+use crate::http::route::Call;
+
+#[derive(Deserialize)]
+struct Listed {
+    limit: Option<usize>,
+    page: Option<String>,
+    memory_id: Option<String>,
+    operation: Option<String>,
+    session_id: Option<String>,
+    api_key_id: Option<String>,
+    #[serde(rename = "created_at[gte]")]
+    created_at_gte: Option<Timestamp>,
+    #[serde(rename = "created_at[lte]")]
+    created_at_lte: Option<Timestamp>,
+    view: Option<View>,
+}
+
+impl Listed {
+    fn wants(&self, lineage: &Lineage, version: &VersionOf) -> bool {
+        let by = told_actor(&version.actor);
+        let is = |asked: &Option<String>, found: Option<&str>| {
+            asked.as_deref().is_none_or(|asked| Some(asked) == found)
+        };
+        is(&self.memory_id, Some(&lineage.id))
+            && is(&self.operation, Some(version.operation.name()))
+            && is(&self.session_id, by["session_id"].as_str())
+            && is(&self.api_key_id, by["api_key_id"].as_str())
+            && self.created_at_gte.is_none_or(|from| version.time >= from)
+            && self.created_at_lte.is_none_or(|upto| version.time <= upto)
+    }
+}
+
+impl Desk<'_> {
+    /// The versions of this memory store's memories, newest first.
+    fn versions<'a>(&self, catalog: &'a Catalog) -> Vec<(&'a Lineage, &'a VersionOf)> {
+        let all = catalog.memories.iter();
+        let all = all.flat_map(|lineage| lineage.versions.iter().map(move |version| (lineage, version)));
+        let mut found: Vec<_> = all.filter(|(_, version)| version.at.is_within(&self.root)).collect();
+        found.sort_by(|(_, a), (_, b)| b.time.cmp(&a.time).then_with(|| number(b).cmp(&number(a))));
+        found
+    }
+
+    fn version<'a>(&self, catalog: &'a Catalog, id: &str) -> Result<(&'a Lineage, &'a VersionOf)> {
+        let found = self.versions(catalog).into_iter().find(|(_, version)| version.id == id);
+        found.ok_or_else(|| absent("memory version", id))
+    }
+
+    fn told_version(
+        &self,
+        catalog: &Catalog,
+        (lineage, version): (&Lineage, &VersionOf),
+        view: View,
+    ) -> Result<Value> {
+        let mut told = json!({
+            "type": "memory_version",
+            "id": version.id,
+            "memory_id": lineage.id,
+            "memory_store_id": self.of.id,
+            "operation": version.operation.name(),
+            "path": path_of(&self.root, &version.at),
+            "content": null,
+            "content_sha256": null,
+            "content_size_bytes": null,
+            "created_at": version.time,
+            "created_by": told_actor(&version.actor),
+            "redacted_at": null,
+            "redacted_by": null,
+        });
+        if version.operation == Operation::Deleted {
+            return Ok(told);
+        }
+        let store = self.cx.reading()?;
+        let held = store.store().backend().read_past(&version.at, &Moment::After(version.change.clone()));
+        match held {
+            Ok(bytes) => {
+                let bytes = bytes.unwrap_or_default();
+                told["content_sha256"] = sha256(&bytes).into();
+                told["content_size_bytes"] = bytes.len().into();
+                if view == View::Full {
+                    told["content"] = String::from_utf8(bytes).ok().into();
+                }
+            }
+            Err(error) if error.code_name() == Some(code::REDACTED) => {
+                let redaction = catalog.redaction(version);
+                told["path"] = Value::Null;
+                told["redacted_at"] = json!(redaction.map_or(version.time, |redaction| redaction.time));
+                told["redacted_by"] = redaction.map_or(Value::Null, |redaction| told_actor(&redaction.actor));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(told)
+    }
+}
+
+fn number(version: &VersionOf) -> u64 {
+    version.change.as_str().parse().unwrap_or_default()
+}
+
+/// Who made a change, in the API's words.
+fn told_actor(actor: &Actor) -> Value {
+    let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+    match actor.origin {
+        Origin::User => json!({"type": "user_actor", "user_id": format!("user_{}", named(&actor.client))}),
+        Origin::Agent => {
+            json!({"type": "session_actor", "session_id": format!("sesn_{}", named(&actor.session))})
+        }
+        _ => json!({"type": "api_actor", "api_key_id": format!("apikey_{}", named(&actor.client))}),
+    }
+}
+
+pub(super) async fn list(call: Call) -> Result<Response> {
+    let asked: Listed = call.query()?;
+    let view = asked.view.unwrap_or(View::Basic);
+    let limit = limit(asked.limit, if view == View::Full { 20 } else { 100 })?;
+    let listed = at_desk(&call, move |desk| {
+        let catalog = desk.catalog();
+        let all = desk.versions(&catalog).into_iter();
+        let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
+        let page = Page::of(wanted, limit, asked.page.as_deref(), |(_, version)| version.id.clone());
+        let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
+        let data = told.collect::<Result<Vec<Value>>>()?;
+        Ok(json!({"data": data, "next_page": page.next}))
+    });
+    Ok(answered(&listed.await?))
+}
+
+pub(super) async fn retrieve(call: Call) -> Result<Response> {
+    let view = call.query::<Viewed>()?.view.unwrap_or(View::Full);
+    let id = call.param("version").to_owned();
+    let found = at_desk(&call, move |desk| {
+        let catalog = desk.catalog();
+        desk.told_version(&catalog, desk.version(&catalog, &id)?, view)
+    });
+    Ok(answered(&found.await?))
+}
+
+/// Takes what a version held out of the journal for good.
+pub(super) async fn redact(call: Call) -> Result<Response> {
+    let id = call.param("version").to_owned();
+    let redacted = at_desk(&call, move |desk| {
+        let (at, change, operation) = {
+            let catalog = desk.catalog();
+            let (_, version) = desk.version(&catalog, &id)?;
+            (version.at.clone(), version.change.clone(), version.operation)
+        };
+        if operation != Operation::Deleted {
+            let note = note(desk.cx, "memory_version_redact", None);
+            desk.cx.writing()?.redact(note, &at, &change).map_err(still_there)?;
+        }
+        let mut catalog = desk.catalog();
+        catalog.refresh(desk.cx)?;
+        desk.told_version(&catalog, desk.version(&catalog, &id)?, View::Basic)
+    });
+    Ok(answered(&redacted.await?))
+}
+
+fn still_there(error: Error) -> Error {
+    match error.kind() {
+        Kind::Conflict => Error::new(Kind::Conflict, "this version is what the memory holds now")
+            .code(CURRENT)
+            .hint("update or delete the memory first"),
+        _ => error,
+    }
+}

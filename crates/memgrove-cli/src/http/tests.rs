@@ -1,0 +1,204 @@
+//! Every route of the table against every way to be let in or not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use memgrove::backend::Actor;
+use tower::ServiceExt;
+
+use super::access::{Access, Key, Keys, Scope};
+use super::route::{Need, Route};
+use super::served::{DEFAULT_SPACE, Limits, Served};
+use super::{app, routes};
+use crate::config::Environment;
+use crate::context::{Context, Input};
+use crate::settings::make_store;
+
+const HOST: &str = "127.0.0.1:4747";
+const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+/// A server over two empty stores, which listens nowhere.
+struct Bench {
+    app: Router,
+    served: Arc<Served>,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(requests_max: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let space = |name: &str| {
+            let root = folder.path().join(name);
+            make_store(&root, name, None).expect("a store can be made");
+            let environment = Environment::default();
+            let cx = Context::new(environment, Some(&root), None, Actor::default(), Input::None);
+            (name.to_owned(), cx.expect("it is named"))
+        };
+        let spaces = vec![space(DEFAULT_SPACE), space("work")];
+        let key = |name: &str, scope, space: Option<&str>| Key {
+            name: name.to_owned(),
+            token: format!("the-token-of-{name}"),
+            scope,
+            space: space.map(str::to_owned),
+        };
+        let keys = vec![
+            key("owner", Scope::Write, None),
+            key("reader", Scope::Read, None),
+            key("worker", Scope::Read, Some("work")),
+        ];
+        let access = Access::new(Keys::of(keys), 4747, false);
+        let limits = Limits {
+            body_bytes_max: 1_000_000,
+            content_bytes_max: 1_000_000,
+            reply_bytes_max: 1_000_000,
+            requests_max,
+            timeout: Duration::from_secs(30),
+            streams_max: 1_000_000,
+        };
+        let hosts = vec![HOST.to_owned()];
+        let served = Arc::new(Served::new(spaces, access, hosts, limits, "test".to_owned()));
+        Bench { app: app(&served), served, _folder: folder }
+    }
+
+    async fn ask(&self, method: &Method, path: &str, headers: &[(&str, &str)]) -> StatusCode {
+        let mut request =
+            Request::builder().method(method).uri(path).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from("{}")).expect("a plain request");
+        self.app.clone().oneshot(request).await.expect("it always answers").status()
+    }
+}
+
+/// A path with something in the place of its names.
+fn filled(path: &str) -> String {
+    let mut out = String::new();
+    for part in path.split('/').skip(1) {
+        out.push('/');
+        match part {
+            "{space}" => out.push_str("work"),
+            name if name.starts_with('{') => out.push('x'),
+            plain => out.push_str(plain),
+        }
+    }
+    out
+}
+
+/// What must come of a request, before it is looked at what it asks for.
+fn expected(route: &Route, path: &str, who: Option<&str>) -> Option<StatusCode> {
+    let Need::Scope(scope) = route.need else { return None };
+    match who {
+        None | Some("wrong") => Some(StatusCode::UNAUTHORIZED),
+        Some("reader") if scope == Scope::Write => Some(StatusCode::FORBIDDEN),
+        Some("worker") if scope == Scope::Write || !path.starts_with("/s/work") => {
+            Some(StatusCode::FORBIDDEN)
+        }
+        Some(_) => None,
+    }
+}
+
+#[tokio::test]
+async fn every_route_is_guarded() {
+    let bench = Bench::new(1_000);
+    let (routes, mut tried) = (routes(), 0);
+    assert!(routes.len() > 50, "the table is whole");
+    for route in &routes {
+        for path in route.paths().iter().map(|path| filled(path)) {
+            for who in [None, Some("wrong"), Some("reader"), Some("worker")] {
+                let token = who.map(|who| format!("Bearer the-token-of-{who}"));
+                for host in [Some(HOST), Some("evil.example"), Some("127.0.0.1:4748"), None] {
+                    for origin in
+                        [None, Some("http://127.0.0.1:4747"), Some("http://evil.example"), Some("null")]
+                    {
+                        let pairs = [("authorization", token.as_deref()), ("host", host), ("origin", origin)];
+                        let headers: Vec<(&str, &str)> =
+                            pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+                        let status = bench.ask(&route.method, &path, &headers).await;
+                        let foreign =
+                            host != Some(HOST) || origin.is_some_and(|origin| !origin.ends_with(HOST));
+                        let what = format!("{} {path} {headers:?}", route.method);
+                        let wanted =
+                            if foreign { Some(StatusCode::FORBIDDEN) } else { expected(route, &path, who) };
+                        match wanted {
+                            Some(wanted) => assert_eq!(status, wanted, "{what}"),
+                            // Whoever may is let in, whatever then comes of it.
+                            None => assert_ne!(status, StatusCode::UNAUTHORIZED, "{what}"),
+                        }
+                        tried += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("{tried} requests over {} routes", routes.len());
+    let past = bench.served.space(None).expect("it is served").cx.reading().expect("it opens");
+    assert_eq!(past.history(&Default::default()).expect("it can be read"), [], "nothing was changed");
+}
+
+#[tokio::test]
+async fn methods_that_are_not_in_the_table_are_refused() {
+    let bench = Bench::new(1_000);
+    let routes = routes();
+    let paths: std::collections::BTreeSet<String> = routes.iter().flat_map(Route::paths).collect();
+    for path in paths {
+        let known = |method: &Method| {
+            routes.iter().any(|route| route.method == *method && route.paths().contains(&path))
+        };
+        for method in METHODS.iter().filter(|method| !known(method)) {
+            let open = bench.ask(method, &filled(&path), &[("host", HOST)]).await;
+            assert_eq!(open, StatusCode::UNAUTHORIZED, "{method} {path}");
+            let token = [("host", HOST), ("authorization", "Bearer the-token-of-owner")];
+            assert_eq!(
+                bench.ask(method, &filled(&path), &token).await,
+                StatusCode::METHOD_NOT_ALLOWED,
+                "{method} {path}"
+            );
+        }
+    }
+    let token = [("host", HOST), ("authorization", "Bearer the-token-of-owner")];
+    assert_eq!(bench.ask(&Method::GET, "/nowhere", &token).await, StatusCode::NOT_FOUND);
+    assert_eq!(bench.ask(&Method::GET, "/nowhere", &[("host", HOST)]).await, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_cookie_alone_lets_no_other_site_in() {
+    let bench = Bench::new(10);
+    let link = bench.served.access.link();
+    let cookie = bench.served.access.redeem(&link).expect("the link is right");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert_eq!(bench.served.access.redeem(&link), None, "a link works once");
+    let cookie = cookie.split(';').next().expect("a cookie").to_owned();
+    let ask = async |method: Method, more: &[(&str, &str)]| {
+        let headers = [&[("host", HOST), ("cookie", cookie.as_str())], more].concat();
+        bench.ask(&method, "/api/find?text=x", &headers).await
+    };
+    assert_eq!(ask(Method::GET, &[]).await, StatusCode::OK);
+    assert_eq!(ask(Method::GET, &[("sec-fetch-site", "same-origin")]).await, StatusCode::OK);
+    assert_eq!(ask(Method::GET, &[("sec-fetch-site", "cross-site")]).await, StatusCode::FORBIDDEN);
+    assert_eq!(ask(Method::POST, &[]).await, StatusCode::FORBIDDEN, "nobody says where it comes from");
+    let own = ("origin", "http://127.0.0.1:4747");
+    assert_eq!(
+        ask(Method::POST, &[own]).await,
+        StatusCode::BAD_REQUEST,
+        "it is let in, and asks for nothing"
+    );
+    let wrong = [("host", HOST), ("cookie", cookie.as_str()), ("authorization", "Bearer wrong")];
+    assert_eq!(bench.ask(&Method::GET, "/api/find?text=x", &wrong).await, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn more_requests_than_allowed_are_told_to_come_back() {
+    let bench = Bench::new(1);
+    let _turn = bench.served.metrics.turn().expect("the first is free");
+    let request = Request::builder().uri("/api/find?text=x").header("host", HOST);
+    let request =
+        request.header("authorization", "Bearer the-token-of-owner").body(Body::empty()).expect("plain");
+    let answer = bench.app.clone().oneshot(request).await.expect("it always answers");
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    assert_eq!(bench.ask(&Method::GET, "/healthz", &[("host", HOST)]).await, StatusCode::OK);
+}

@@ -1,0 +1,174 @@
+//! Redaction: the one thing that rewrites the journal. What a version held is taken out of every
+//! record that keeps it; that there was a change, by whom and when, stays.
+//!
+//! Only segments that nobody appends to are rewritten, each as a new file that takes the old one's
+//! place by rename: a crash leaves every segment as it was or as it shall be.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::journal::{FOLDER, segment_name, segments};
+use super::record::{Decoded, Entry, Record, decode, encode, resync};
+use super::{Core, Locked};
+use crate::backend::{ChangeId, Moment, Version, not_found};
+use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
+use crate::vfs::{Open, Rename, Vfs};
+
+/// What stands where a version was redacted.
+const REDACTED: &str = "redacted";
+/// The rewritten segment on its way to its place.
+const TEMP: &str = ".journal/redacting";
+/// How often a checkpoint is tried that covers everything, beside writers.
+const ATTEMPTS: u32 = 100;
+
+/// Whether a version was redacted.
+pub(super) fn is_redacted(version: &Version) -> bool {
+    version.as_str() == REDACTED
+}
+
+impl Core {
+    /// Takes what `change` left at `at` (its name then) out of the journal.
+    pub(super) fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+        let in_journal = |error| Error::from_io(error, "the journal");
+        let (locked, current) = self.lock_fresh_segment()?;
+        let content = self.read_past(at, &Moment::After(change.clone()))?.ok_or_else(|| not_found(at))?;
+        let version = Version::of(&content);
+        let names = self.names_of(at)?;
+        for name in &names {
+            if self.read_file(name).is_ok_and(|bytes| bytes == content) {
+                return Err(Error::new(
+                    Kind::Conflict,
+                    format!("`{name}` still holds what is to be redacted"),
+                )
+                .code(code::VERSION_MISMATCH)
+                .hint("change or delete it first"));
+            }
+        }
+        let held = segments(&*self.state).map_err(in_journal)?;
+        let mut found = false;
+        for segment in held.into_iter().filter(|segment| *segment < current) {
+            found |= self.rewrite(segment, &names, &version).map_err(in_journal)?;
+        }
+        drop(locked);
+        match found {
+            true => Ok(()),
+            false => {
+                Err(Error::new(Kind::Unsupported, format!("what `{at}` held then was appended in parts"))
+                    .hint("redact the versions before it"))
+            }
+        }
+    }
+
+    /// The lock, and the number of a segment in which nothing has happened yet: whatever is in those
+    /// before is durable in its place, so recovery does not look at them.
+    fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
+        for _ in 0..ATTEMPTS {
+            self.checkpoint()?;
+            let mut locked = self.lock_recovered()?;
+            let journal = locked.inner.journal.as_mut().expect("the journal is open under the lock");
+            if journal.mark.checkpoint < journal.mark.end {
+                continue;
+            }
+            if journal.mark.end > 0 {
+                journal.rotate().map_err(|error| Error::from_io(error, "the journal"))?;
+            }
+            let current = journal.mark.segment;
+            return Ok((locked, current));
+        }
+        Err(Error::new(Kind::Busy, "others change the store without a pause").hint("try again"))
+    }
+
+    /// Every name that a file had which ever had this one.
+    fn names_of(&self, at: &Locator) -> Result<BTreeSet<Locator>> {
+        let mut moves = Vec::new();
+        for segment in segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))? {
+            for record in self.segment_records(segment)? {
+                let renames = record.header.edits.iter().filter_map(|entry| Some((entry.at(), entry.to()?)));
+                moves.extend(renames.map(|(from, to)| (from.clone(), to.clone())));
+            }
+        }
+        let mut names = BTreeSet::from([at.clone()]);
+        loop {
+            let known: Vec<Locator> = names.iter().cloned().collect();
+            for (from, to) in &moves {
+                let ends = |name: &Locator| [name.rebased(from, to), name.rebased(to, from)];
+                names.extend(known.iter().flat_map(ends).flatten());
+            }
+            if names.len() == known.len() {
+                return Ok(names);
+            }
+        }
+    }
+
+    /// Rewrites one segment; whether there was anything to take out.
+    fn rewrite(&self, segment: u64, names: &BTreeSet<Locator>, version: &Version) -> io::Result<bool> {
+        let name = segment_name(segment);
+        let bytes = self.state.open(&name, Open::Read)?.read_all()?;
+        let (mut kept, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, false);
+        loop {
+            let len = match decode(&bytes[at..]) {
+                Decoded::End => break,
+                Decoded::Record(record, len) => {
+                    match without(&record, names, version) {
+                        Some(redacted) => {
+                            found = true;
+                            kept.extend_from_slice(&encode(&redacted));
+                        }
+                        None => kept.extend_from_slice(&bytes[at..at + len]),
+                    }
+                    at += len;
+                    continue;
+                }
+                // Damage is kept as it is: what it holds is not known.
+                Decoded::Damaged => resync(&bytes[at..]).unwrap_or(bytes.len() - at),
+            };
+            kept.extend_from_slice(&bytes[at..at + len]);
+            at += len;
+        }
+        if found {
+            replace(&*self.state, &name, &kept)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Puts a whole new file in the place of one.
+fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
+    match state.remove_file(TEMP) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = state.open(TEMP, Open::CreateNew)?;
+    file.write_at(0, bytes)?;
+    file.sync_data()?;
+    state.rename(TEMP, name, Rename::Replace)?;
+    state.sync_dir(FOLDER)
+}
+
+/// The record without a version of these files, if it holds or names it.
+fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Option<Record> {
+    let (mut header, mut body, mut found) = (record.header.clone(), Vec::new(), false);
+    let gone = || Version::new(REDACTED);
+    for (index, entry) in header.edits.iter_mut().enumerate() {
+        let ours = names.contains(entry.at());
+        let (mut after, mut earlier) = (record.after(index), record.before(index));
+        match entry {
+            Entry::Write { new, len, .. } if ours && new == version => {
+                (*new, *len, after, found) = (gone(), 0, &[], true);
+            }
+            _ => {}
+        }
+        match entry {
+            Entry::Write { old: Some(old), before, .. } | Entry::Delete { old: Some(old), before, .. }
+                if ours && old == version =>
+            {
+                (*old, *before, earlier, found) = (gone(), None, None, true);
+            }
+            _ => {}
+        }
+        body.extend_from_slice(after);
+        body.extend_from_slice(earlier.unwrap_or_default());
+    }
+    found.then(|| Record::new(header, body))
+}

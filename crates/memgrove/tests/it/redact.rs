@@ -1,0 +1,176 @@
+//! Redaction: what was redacted is nowhere any more, and nothing else is lost, wherever the power goes.
+
+use std::sync::Arc;
+
+use memgrove::backend::{Change, ChangeId, Edit, Expect, HistoryQuery, Moment, Note};
+use memgrove::backends::local::{Local, LocalOptions};
+use memgrove::clock::ManualClock;
+use memgrove::error::code;
+use memgrove::memory::REDACTION;
+use memgrove::vfs::{Open, SimFs, Vfs};
+use memgrove::{Backend, Kind, Locator, Memory, Store};
+
+use crate::crash::explore::open;
+
+const SECRET: &str = "sk-the-secret-of-this-test";
+
+fn at(key: &str) -> Locator {
+    Locator::new(key).expect("a valid key")
+}
+
+fn note(verb: &str) -> Note {
+    Note { verb: verb.into(), ..Note::default() }
+}
+
+fn memory(disk: &SimFs) -> Memory {
+    let clock = Arc::new(ManualClock::default());
+    let mut options = LocalOptions::new(Arc::new(disk.clone()), clock.clone());
+    options.background = false;
+    Memory::new(Store::new(Local::open(options).expect("it opens")), clock)
+}
+
+fn did(backend: &dyn Backend, edit: Edit) -> ChangeId {
+    backend.apply(&Change { edits: vec![edit], note: note("test") }).expect("it is possible").change
+}
+
+fn wrote(backend: &dyn Backend, key: &str, text: &str) -> ChangeId {
+    did(backend, Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any })
+}
+
+/// A file that held a secret, was changed, moved, and changed again; and the change with the secret.
+fn prepared(backend: &dyn Backend) -> (ChangeId, ChangeId) {
+    let first = wrote(backend, "a.md", "harmless\n");
+    let secret = wrote(backend, "a.md", &format!("{SECRET}\n"));
+    wrote(backend, "a.md", "clean\n");
+    did(backend, Edit::Rename { from: at("a.md"), to: at("b/c.md"), expect: Expect::Any });
+    wrote(backend, "b/c.md", "cleaner\n");
+    wrote(backend, "other.md", "another\n");
+    (first, secret)
+}
+
+/// The names of all files whose bytes hold the secret.
+fn holders(disk: &SimFs, folder: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, stat) in disk.read_dir(folder).expect("it can be listed") {
+        let name = name.expect("it is text");
+        if [".", ".."].contains(&name.as_str()) {
+            continue;
+        }
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        if stat.kind == memgrove::backend::FileKind::Folder {
+            found.extend(holders(disk, &path));
+            continue;
+        }
+        let bytes = disk.open(&path, Open::Read).and_then(|file| file.read_all()).expect("it can be read");
+        if bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn check_the_rest(backend: &dyn Backend, first: &ChangeId) {
+    assert_eq!(backend.read(&at("b/c.md")).unwrap().bytes, b"cleaner\n");
+    assert_eq!(backend.read(&at("other.md")).unwrap().bytes, b"another\n");
+    let past = |key: &str, moment| backend.read_past(&at(key), &moment).unwrap();
+    assert_eq!(past("a.md", Moment::After(first.clone())), Some(b"harmless\n".to_vec()));
+    let last = backend.history(&HistoryQuery { at: Some(at("b/c.md")), ..HistoryQuery::default() }).unwrap();
+    let before = Moment::Before(last[0].change.clone());
+    assert_eq!(past("b/c.md", before), Some(b"clean\n".to_vec()));
+    assert_eq!(backend.check().unwrap(), []);
+}
+
+#[test]
+fn what_is_redacted_is_nowhere_and_the_history_stays() {
+    let disk = SimFs::new();
+    let memory = memory(&disk);
+    let backend = memory.store().backend();
+    let (first, secret) = prepared(&**backend);
+    let changes = memory.history(&HistoryQuery::default()).unwrap().len();
+    assert_ne!(holders(&disk, ""), Vec::<String>::new(), "the test can fail");
+    memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+    assert_eq!(holders(&disk, ""), Vec::<String>::new());
+    let history = memory.history(&HistoryQuery::default()).unwrap();
+    assert_eq!(history.len(), changes + 1);
+    assert!(history[0].note.key.as_deref().is_some_and(|key| key.starts_with(REDACTION)));
+    assert_eq!(history[0].note.reason.as_deref(), Some(secret.as_str()));
+    let gone = backend.read_past(&at("a.md"), &Moment::After(secret.clone())).unwrap_err();
+    assert_eq!((gone.kind(), gone.code_name()), (Kind::NotFound, Some(code::REDACTED)));
+    check_the_rest(&**backend, &first);
+    memory.redact(note("redact"), &at("a.md"), &secret).expect("again is no error");
+    assert_eq!(memory.history(&HistoryQuery::default()).unwrap().len(), changes + 1);
+    wrote(&**backend, "a.md", "new here\n");
+    drop(memory);
+    let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+    check_the_rest(&backend, &first);
+}
+
+#[test]
+fn what_is_still_there_is_not_redacted() {
+    let disk = SimFs::new();
+    let memory = memory(&disk);
+    let backend = memory.store().backend();
+    let secret = wrote(&**backend, "a.md", SECRET);
+    let refused = memory.redact(note("redact"), &at("a.md"), &secret).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Conflict);
+    assert_eq!(memory.store().read(&at("a.md")).unwrap(), SECRET);
+    did(&**backend, Edit::Delete { at: at("a.md"), expect: Expect::Any });
+    memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+    assert_eq!(holders(&disk, ""), Vec::<String>::new());
+    let unknown = memory.redact(note("redact"), &at("a.md"), &ChangeId::new("99")).unwrap_err();
+    assert_eq!(unknown.kind(), Kind::NotFound);
+}
+
+#[test]
+fn power_cuts_during_a_redaction_lose_nothing() {
+    let disk = SimFs::new();
+    let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+    let (first, secret) = prepared(&backend);
+    disk.record();
+    backend.redact(&at("a.md"), &secret).unwrap();
+    let recording = disk.recording();
+    assert!(recording.ops() > 10, "something happened");
+    for after in 0..=recording.ops() {
+        for seed in 0..8 {
+            let disk = recording.power_cut(after, seed);
+            let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+            check_the_rest(&backend, &first);
+            match backend.read_past(&at("a.md"), &Moment::After(secret.clone())) {
+                Ok(bytes) => {
+                    assert_eq!(bytes.as_deref(), Some(format!("{SECRET}\n").as_bytes()));
+                    backend.redact(&at("a.md"), &secret).unwrap();
+                }
+                Err(error) => assert_eq!(error.code_name(), Some(code::REDACTED)),
+            }
+            assert_eq!(holders(&disk, ""), Vec::<String>::new(), "cut after {after}, seed {seed}");
+        }
+    }
+}
+
+/// Others write while a version is taken out: every answered change is there.
+#[test]
+fn writers_beside_a_redaction_lose_nothing() {
+    let disk = SimFs::new();
+    let memory = memory(&disk);
+    let backend = memory.store().backend();
+    let (first, secret) = prepared(&**backend);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let disk = disk.clone();
+            scope.spawn(move || {
+                // Each as a process of its own would.
+                let backend = open(Arc::new(disk), None, None).unwrap();
+                for line in 0..25 {
+                    wrote(&backend, &format!("w{writer}-{line}.md"), "kept\n");
+                }
+            });
+        }
+        memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+    });
+    for (writer, line) in (0..4).flat_map(|writer| (0..25).map(move |line| (writer, line))) {
+        assert_eq!(memory.store().read(&at(&format!("w{writer}-{line}.md"))).unwrap(), "kept\n");
+    }
+    assert_eq!(memory.history(&HistoryQuery::default()).unwrap().len(), 6 + 100 + 1);
+    check_the_rest(&**backend, &first);
+    assert_eq!(holders(&disk, ""), Vec::<String>::new());
+}

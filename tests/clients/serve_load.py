@@ -1,0 +1,129 @@
+"""Load on `memgrove serve`: 10,000 memories, 128 clients, nine reads to one durable write, beside 32 stdio servers
+that write to the same store.
+
+usage: serve_load.py MEMGROVE [SECONDS]
+
+Prints figures and ratios of one run, and exits with 1 if a request failed, a write was lost, or reads were slower
+than 5 times /healthz in the same run or 50 ms, whichever is larger.
+"""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from serving import serving
+
+MEMORIES, CLIENTS, STDIO = 10_000, 128, 32
+WORDS = "garden river deploy friday coffee mountain table window letter engine harbour winter planet silver".split()
+
+
+def fill(served):
+    """Makes the memories, many in one change."""
+    for start in range(0, MEMORIES, 500):
+        edits = [
+            {"type": "create", "path": f"m/{number % 100}/{number}.md",
+             "content": f"# Memory {number}\n{WORDS[number % 14]} {WORDS[number // 14 % 14]} {number}\n"}
+            for number in range(start, start + 500)
+        ]
+        served.post("/api/file_batch", {"operations": edits})
+
+
+class Client(threading.Thread):
+    """One client on one connection."""
+
+    def __init__(self, served, number, until, read):
+        super().__init__()
+        self.served, self.number, self.until, self.read = served, number, until, read
+        self.reads, self.healths, self.writes, self.wrong, self.written = [], [], [], [], 0
+
+    def ask(self, connection, method, path, body, into):
+        headers = {"Authorization": f"Bearer {self.served.token}", "Content-Type": "application/json"}
+        started = time.perf_counter()
+        connection.request(method, path, body and json.dumps(body), headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        into.append(time.perf_counter() - started)
+        if answer.status != 200:
+            self.wrong.append((path, answer.status, data[:200]))
+
+    def run(self):
+        host = self.served.base.removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=60)
+        turn = self.number
+        while time.monotonic() < self.until:
+            turn += 1
+            if turn % 10 == 0:
+                self.written += 1
+                line = {"path": f"w/{self.number}-{self.written}.md", "text": "written under load\n"}
+                self.ask(connection, "POST", "/api/file_create", line, self.writes)
+            else:
+                self.ask(connection, "POST", *self.read(turn), self.reads)
+            if turn % 5 == 0:
+                self.ask(connection, "GET", "/healthz", None, self.healths)
+        connection.close()
+
+
+def stdio(memgrove, served, number, count, wrong):
+    """One stdio server that writes, beside the others."""
+    run = [memgrove, "mcp"]
+    environment = {"HOME": served.home, "PATH": os.environ["PATH"]}
+    process = subprocess.Popen(run, cwd=served.home, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}
+    messages = [{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
+                {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    for line in range(count):
+        arguments = {"path": f"s/{number}-{line}.md", "text": "written beside\n"}
+        messages.append({"jsonrpc": "2.0", "id": line + 1, "method": "tools/call", "params": {"name": "file_create", "arguments": arguments}})
+    out, _ = process.communicate("".join(json.dumps(message) + "\n" for message in messages), timeout=300)
+    good = [line for line in map(json.loads, out.splitlines()) if line.get("id") and line["result"].get("isError") is False]
+    if len(good) != count:
+        wrong.append(("stdio", number, len(good)))
+
+
+def p(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))] * 1000 if values else 0.0
+
+
+def main():
+    memgrove = os.path.abspath(sys.argv[1])
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 20
+    with serving(memgrove) as served:
+        fill(served)
+        verbs = json.loads(served.get("/api/openapi.json"))["paths"]
+        if "/api/recall" in verbs:
+            what, read = "recall", lambda turn: ("/api/recall", {"query": f"{WORDS[turn % 14]} {WORDS[turn // 14 % 14]}"})
+            served.post(*read(0))
+        else:
+            what, read = "read", lambda turn: ("/api/read", {"address": f"file:/memories/m/{turn * 7 % 100}/{turn * 7 % 100}.md"})
+        until = time.monotonic() + seconds
+        clients = [Client(served, number, until, read) for number in range(CLIENTS)]
+        beside, wrong = [], []
+        for number in range(STDIO):
+            beside.append(threading.Thread(target=stdio, args=(memgrove, served, number, 10, wrong)))
+        for thread in clients + beside:
+            thread.start()
+        for thread in clients + beside:
+            thread.join()
+        reads = [took for client in clients for took in client.reads]
+        writes = [took for client in clients for took in client.writes]
+        healths = [took for client in clients for took in client.healths]
+        wrong += [error for client in clients for error in client.wrong]
+        files = os.path.join(served.home, ".memgrove/files")
+        kept = len(os.listdir(os.path.join(files, "w"))), len(os.listdir(os.path.join(files, "s")))
+        wanted = sum(client.written for client in clients), STDIO * 10
+        print(f"{MEMORIES} memories, {CLIENTS} clients, {STDIO} stdio servers beside, {seconds:.0f} s")
+        for name, values in [(what, reads), ("durable write", writes), ("/healthz", healths)]:
+            print(f"  {name:14} {len(values):7}  p50 {p(values, .5):8.2f} ms  p99 {p(values, .99):8.2f} ms")
+        bound = max(5 * p(healths, .99), 50)
+        print(f"  p99 of {what} / p99 of /healthz: {p(reads, .99) / p(healths, .99):.2f}; bound {bound:.1f} ms")
+        print(f"  errors {len(wrong)} {wrong[:3]}, writes kept {kept} of {wanted}")
+        sys.exit(0 if not wrong and kept == wanted and p(reads, .99) <= bound else 1)
+
+
+if __name__ == "__main__":
+    main()
