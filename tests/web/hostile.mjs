@@ -16,10 +16,12 @@ export async function store(served) {
     }
   });
   await served.call("entity_batch", { entities: short.map((text, index) => ({ name: text, type: short[(index % 5) * 11], observations: [text, PAYLOADS[index]], tags: [text.slice(0, 60)], relations: [{ type: text, to: short[(index + 1) % short.length] }] })), reason: PAYLOADS[3] });
-  let names = 0;
-  for (const text of PAYLOADS) {
-    const name = text.replaceAll("/", "").slice(0, 80);
-    await served.call("file_create", { path: `/memories/hostile-names/${name}.md`, text }).then(() => { names++; }, () => {});
+  // A name that the API refuses can still come by an editor.
+  let names = 0, refused = 0;
+  for (const [index, text] of PAYLOADS.entries()) {
+    const name = `${text.replaceAll(/[/\u0000-\u001f]/g, "").slice(0, 80)} ${index}.md`;
+    if (index % 4 === 0) await served.call("file_create", { path: `/memories/hostile-names/${name}`, text }).then(() => { names++; }, () => { refused++; });
+    else served.place(`files/hostile-names/${name}`, text), names++;
   }
   for (const text of short.slice(0, 60)) {
     await served.call("file_insert", { path: "/memories/hostile/0.md", line: 1, text, reason: text });
@@ -28,7 +30,7 @@ export async function store(served) {
   served.place("notes/hostile.md", PAYLOADS.join("\n\n"));
   served.place("graph/_content/nodes/hostile.meta.json", JSON.stringify({ type: PAYLOADS[4], properties: { title: PAYLOADS[5] } }));
   served.place("records/index.json", PAYLOADS[6]);
-  check(names > 20, `${names} payloads are legal names`);
+  check(names >= 250 && refused > 0, `${names} payloads are names, ${refused} are refused`);
   const { total } = await served.call("record_list", { limit: 1 });
   check(total >= 300, `${total} records hold payloads`);
   return `${PAYLOADS.length} payloads; ${names} of them as names, ${total} records`;

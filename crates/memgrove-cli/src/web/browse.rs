@@ -109,9 +109,12 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
     .await
 }
 
-/// Whether a place holds something for people: what begins with a dot is the machine's.
+/// What is made of the memories, and comes back if it is deleted.
+const DERIVED: &[&str] = &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
+
+/// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
 pub(super) fn is_shown(at: &Locator) -> bool {
-    !at.parts().any(|part| part.starts_with('.'))
+    !at.parts().any(|part| part.starts_with('.')) && !DERIVED.iter().any(|start| at.key().starts_with(start))
 }
 
 /// The shapes as cards.
@@ -164,7 +167,8 @@ pub(super) fn crumbs(call: &Call, at: &Locator) -> Markup {
             (part.to_owned(), under.clone())
         })
         .collect();
-    let folders = inside.len().saturating_sub(1);
+    // Only a tree of files has a page for each folder.
+    let folders = if shape.texts { inside.len().saturating_sub(1) } else { 0 };
     html! {
         nav.crumbs aria-label="Place" {
             a href=(url(call, &list, &[])) { (shape.title) }

@@ -36,6 +36,7 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
     html! {
         table.compare {
             caption.hidden { "Differences, line by line" }
+            colgroup { col.line; col; col.line; col; }
             thead { tr { th colspan="2" scope="colgroup" { (sides.left) } th colspan="2" scope="colgroup" { (sides.right) } } }
             tbody { @for row in rows.iter().take(ROWS_MAX) { (row.shown()) } }
         }

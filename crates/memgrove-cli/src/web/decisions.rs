@@ -46,7 +46,7 @@ fn one(call: &Call, decision: &Value) -> Markup {
             div.what {
                 strong { (text("what")) } " " a href=(note(text("path"))) { (text("path")) }
                 " by " span.who data-origin="agent" { (text("agent")) }
-                @if let Some(strategy) = decision["strategy"].as_str() { span.tag { (strategy) } }
+                @if let Some(strategy) = decision["strategy"].as_str() { " " span.tag { (strategy) } }
             }
             p { (text("reason")) }
             @if !parts.is_empty() {

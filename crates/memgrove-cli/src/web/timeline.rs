@@ -7,7 +7,7 @@ use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past, PastEdit};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::browse::shape_of;
+use super::browse::{is_shown, shape_of};
 use super::edit::sent;
 use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
 use super::led_to;
@@ -62,8 +62,10 @@ pub(super) fn rows(call: &Call, past: &[Past]) -> Markup {
 
 fn row(call: &Call, base: &str, change: &Past) -> Markup {
     let more = change.edits.len().saturating_sub(EDITS_MAX);
+    // What only brings an index up to date is nothing that anyone did.
+    let is_upkeep = change.edits.iter().all(|edit| !is_shown(&edit.at));
     html! {
-        li data-item="" {
+        li.upkeep[is_upkeep] data-item="" {
             div.what {
                 strong { (verb_of(change)) } " by " (by(change)) " "
                 @if let Some(reason) = &change.note.reason { q { (reason) } }
@@ -77,7 +79,7 @@ fn row(call: &Call, base: &str, change: &Past) -> Markup {
                 span { "change " (change.change.as_str()) }
                 @if let Some(session) = &change.note.actor.session { span.session title=(session) { "session " (session.chars().take(8).collect::<String>()) } }
             }
-            @if may_write(call) && change.note.verb != "undo" {
+            @if may_write(call) && change.note.verb != "undo" && !is_upkeep {
                 form method="post" action=(at_base(base, "/undo", &[])) {
                     input type="hidden" name="change" value=(change.change.as_str());
                     button aria-label=(format!("Undo change {}", change.change.as_str())) { "Undo" }
@@ -121,8 +123,10 @@ pub(super) fn by(change: &Past) -> Markup {
         Origin::Import => ("import", "import"),
         Origin::FileEdit => ("edit", "an editor"),
     };
+    // Whoever looks at this page has written through it.
+    let client = actor.client.as_deref().filter(|client| *client != "web");
     html! {
-        span.who data-origin=(class) { (origin) @if let Some(client) = &actor.client { " " (client) } }
+        span.who data-origin=(class) { (origin) @if let Some(client) = client { " " (client) } }
     }
 }
 
