@@ -61,11 +61,11 @@ export async function show({ served, room, state, watch, look, isUntouched }) {
   const last = await served.call("history", { limit: 3 });
   const paths = [
     ...PAYLOADS.map((_, index) => `${base}/read?${at(`files/hostile/${index}.md`)}`),
-    ...entities.slice(0, 30).map((place) => `${base}/read?${at(place)}`),
-    ...records.slice(0, 30).map(({ id }) => `${base}/record?${new URLSearchParams({ id })}`),
-    ...names.slice(0, 20).flatMap((place) => [`${base}/read?${at(place)}`, `${base}/edit?${at(place)}`]),
+    ...entities.slice(0, 12).map((place) => `${base}/read?${at(place)}`),
+    ...records.slice(0, 12).map(({ id }) => `${base}/record?${new URLSearchParams({ id })}`),
+    ...names.slice(0, 12).flatMap((place) => [`${base}/read?${at(place)}`, `${base}/edit?${at(place)}`]),
     ...names.slice(0, 5).map((place) => `${base}/history?${at(place)}`),
-    ...PAYLOADS.slice(0, 40).map((q) => `${base}/?${new URLSearchParams({ q })}`),
+    ...PAYLOADS.slice(0, 12).map((q) => `${base}/?${new URLSearchParams({ q })}`),
     `${base}/edit?${at("files/hostile/7.md")}`, `${base}/diff?${at("files/hostile/0.md")}&change=${last.changes[0].change}`,
     `${base}/diff?${at("files/hostile/0.md")}&change=${last.changes[0].change}&now=yes`,
     `${base}/browse/entities?${new URLSearchParams({ words: PAYLOADS[0], kind: PAYLOADS[1] })}`, `${base}/browse/records?${new URLSearchParams({ text: PAYLOADS[0] })}`,
@@ -81,7 +81,7 @@ export async function show({ served, room, state, watch, look, isUntouched }) {
     await look(page, `hostile-${name || "welcome"}`);
   }
   // What is missing, and what is wrong, is told with the words that were sent.
-  for (const text of PAYLOADS.slice(0, 10)) {
+  for (const text of PAYLOADS.slice(0, 4)) {
     page.expectsErrors = true;
     for (const path of [`/read?${at(text)}`, `/read?${new URLSearchParams({ link: text, from: "notes/x.md" })}`, `/browse/${encodeURIComponent(text.replaceAll("/", ""))}`, `/record?${new URLSearchParams({ id: text })}`]) {
       await page.goto(base + path);
@@ -90,5 +90,5 @@ export async function show({ served, room, state, watch, look, isUntouched }) {
     page.expectsErrors = false;
   }
   await context.close();
-  return `${visited + Object.keys(whole).length + 40} pages`;
+  return `${visited + Object.keys(whole).length + 16} pages`;
 }

@@ -56,6 +56,8 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ("/web/forces.js", SCRIPT, include_str!("web/assets/forces.js")),
     ("/favicon.ico", "image/svg+xml", include_str!("web/assets/icon.svg")),
 ];
+/// For how long a browser keeps them: from one page to the next, not from one version to the next.
+const ASSETS_KEPT: &str = "private, max-age=120";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The pages.
@@ -106,7 +108,7 @@ where
 /// What a page loads. It tells nothing about memories, so it needs no token.
 fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
     let answer = move |_: Call| async move {
-        let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")];
+        let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, ASSETS_KEPT)];
         Ok((headers, text).into_response())
     };
     Route::new(Method::GET, path, Need::Nothing, answer).of_server()

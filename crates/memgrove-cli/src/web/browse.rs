@@ -110,7 +110,8 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
 }
 
 /// What is made of the memories, and comes back if it is deleted.
-const DERIVED: &[&str] = &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
+const DERIVED: &[&str] =
+    &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
 
 /// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
 pub(super) fn is_shown(at: &Locator) -> bool {

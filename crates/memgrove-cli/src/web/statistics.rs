@@ -116,7 +116,7 @@ fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut told = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             told.push(',');
         }
         told.push(digit);

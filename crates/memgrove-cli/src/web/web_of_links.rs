@@ -284,7 +284,7 @@ mod tests {
         let thing = |n: usize| Thing {
             at: format!("files/{n}"),
             label: n.to_string(),
-            kind: if n % 2 == 0 { "even" } else { "odd" }.to_owned(),
+            kind: if n.is_multiple_of(2) { "even" } else { "odd" }.to_owned(),
             shape: "files",
             count: 1,
             links: if n == 0 { 99 } else { 0 },

@@ -8,7 +8,7 @@ function start({ things, links }) {
   const paint = canvas.getContext("2d");
   const forces = new Forces(things.length, links, things.map((thing) => Math.sqrt(thing.count)));
   const kinds = [...new Set(things.map((thing) => thing.kind))]
-    .map((kind) => [kind, things.filter((thing) => thing.kind === kind).length])
+    .map((kind) => [kind, things.reduce((sum, thing) => sum + (thing.kind === kind ? thing.count : 0), 0)])
     .sort((a, b) => b[1] - a[1]);
   const colourOf = new Map(kinds.map(([kind], index) => [kind, index % 8]));
   const radius = things.map((thing) => Math.min(22, 3 + Math.sqrt(thing.links) * 1.2 + (thing.count > 1 ? 4 + Math.log2(thing.count) : 0)));
@@ -63,6 +63,8 @@ function start({ things, links }) {
     paint.lineWidth = 1;
     for (const lit of [false, true]) {
       paint.beginPath();
+      // Many links are a texture, not lines.
+      paint.globalAlpha = lit ? 1 : Math.min(1, Math.max(0.25, 900 / links.length));
       paint.strokeStyle = lit && state.hover >= 0 ? ink.accent : ink.line;
       for (const [from, to] of links) {
         if (!isShown(from) || !isShown(to)) continue;
