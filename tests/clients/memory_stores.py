@@ -127,6 +127,11 @@ def check_lists(memories, store):
     check("depth beneath a prefix", shallow == [("memory", "/notes/a.md"), ("memory_prefix", "/notes/b/")], shallow)
     full = memories.list(store, view="full", limit=100)
     check("full pages are small and hold content", len(full.data) == 20 and all(item.content == item.path for item in full.data), full)
+    first = memories.list(store, limit=10)
+    memories.delete(first.data[-1].id, memory_store_id=store)
+    rest = memories.list(store, limit=100, page=first.next_page)
+    listed = [item.path for item in first.data + rest.data]
+    check("a page that ended with what is gone is followed by the next", listed == sorted(paths), listed)
     refused("a limit out of range", 400, "invalid_request_error", lambda: memories.list(store, limit=101))
     refused("a prefix without its slash", 400, "invalid_request_error", lambda: memories.list(store, path_prefix="/notes"))
 

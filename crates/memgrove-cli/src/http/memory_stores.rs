@@ -10,6 +10,7 @@ mod versions;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use memgrove::backend::Note;
+use memgrove::clock::Timestamp;
 use memgrove::error::code;
 use memgrove::{Error, Kind, Result};
 use serde::de::DeserializeOwned;
@@ -127,22 +128,42 @@ struct Page<T> {
     next: Option<String>,
 }
 
+/// How a list is ordered by its keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Rising,
+    Falling,
+}
+
 impl<T> Page<T> {
-    /// Takes a page from what is in order. `name` tells what a page ends with.
+    /// Orders a list by its keys and takes a page from it. What the page before ended with need not be
+    /// there any more.
     fn of(
-        all: impl Iterator<Item = T>,
+        mut all: Vec<T>,
+        order: Order,
         limit: usize,
         after: Option<&str>,
-        name: impl Fn(&T) -> String,
+        key: impl Fn(&T) -> String,
     ) -> Self {
-        let mut all = all.peekable();
-        if let Some(after) = after {
-            all.by_ref().find(|item| name(item) == after);
+        all.sort_by_cached_key(&key);
+        if order == Order::Falling {
+            all.reverse();
         }
-        let data: Vec<T> = all.by_ref().take(limit).collect();
-        let next = all.peek().and(data.last()).map(name);
+        let seen = |item: &T| match (after, order) {
+            (None, _) => false,
+            (Some(after), Order::Rising) => key(item).as_str() <= after,
+            (Some(after), Order::Falling) => key(item).as_str() >= after,
+        };
+        let mut rest = all.into_iter().skip_while(seen).peekable();
+        let data: Vec<T> = rest.by_ref().take(limit).collect();
+        let next = rest.peek().and(data.last()).map(&key);
         Page { data, next }
     }
+}
+
+/// A time as a key that is ordered as times are.
+fn moment(time: Timestamp) -> String {
+    format!("{:024}", time.as_nanosecond())
 }
 
 /// How many items a page may have.

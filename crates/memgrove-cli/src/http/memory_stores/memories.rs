@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::catalog::{Catalog, unrecorded};
 use super::stores::MemoryStore;
-use super::{Page, absent, answered, invalid, key, limit, note, sent};
+use super::{Order, Page, absent, answered, invalid, key, limit, note, sent};
 use crate::context::Context;
 use crate::http::route::Call;
 
@@ -206,8 +206,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
                 items.push(Item::Prefix(folder));
             }
         }
-        items.sort_by_key(Item::path);
-        let page = Page::of(items.into_iter(), limit, asked.page.as_deref(), Item::path);
+        let page = Page::of(items, Order::Rising, limit, asked.page.as_deref(), Item::path);
         let mut data = Vec::new();
         for item in &page.data {
             match item {

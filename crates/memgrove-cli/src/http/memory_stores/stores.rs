@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Page, absent, answered, invalid, key, limit, note, sent};
+use super::{Order, Page, absent, answered, invalid, key, limit, moment, note, sent};
 use crate::address::{MEMORIES, file_at};
 use crate::context::{Context, random_id};
 use crate::http::route::Call;
@@ -107,7 +107,6 @@ fn all(store: &Store) -> Result<Vec<MemoryStore>> {
             found.extend(read(store, id).ok().map(|(found, _)| found));
         }
     }
-    found.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| b.id.cmp(&a.id)));
     Ok(found)
 }
 
@@ -132,7 +131,8 @@ pub(super) async fn list(call: Call) -> Result<Response> {
             && asked.created_at_gte.is_none_or(|from| store.created_at >= from)
             && asked.created_at_lte.is_none_or(|upto| store.created_at <= upto)
     });
-    let page = Page::of(wanted, limit, asked.page.as_deref(), |store| store.id.clone());
+    let key = |store: &MemoryStore| format!("{} {}", moment(store.created_at), store.id);
+    let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
     let data: Vec<Value> = page.data.iter().map(MemoryStore::told).collect();
     Ok(answered(&json!({"data": data, "next_page": page.next})))
 }

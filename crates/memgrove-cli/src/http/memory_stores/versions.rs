@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Lineage, Operation, VersionOf};
 use super::memories::{Desk, View, Viewed, at_desk, path_of, sha256};
-use super::{CURRENT, Page, absent, answered, limit, note};
+use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
 
 #[derive(Deserialize)]
@@ -44,13 +44,11 @@ impl Listed {
 }
 
 impl Desk<'_> {
-    /// The versions of this memory store's memories, newest first.
+    /// The versions of this memory store's memories.
     fn versions<'a>(&self, catalog: &'a Catalog) -> Vec<(&'a Lineage, &'a VersionOf)> {
         let all = catalog.memories.iter();
         let all = all.flat_map(|lineage| lineage.versions.iter().map(move |version| (lineage, version)));
-        let mut found: Vec<_> = all.filter(|(_, version)| version.at.is_within(&self.root)).collect();
-        found.sort_by(|(_, a), (_, b)| b.time.cmp(&a.time).then_with(|| number(b).cmp(&number(a))));
-        found
+        all.filter(|(_, version)| version.at.is_within(&self.root)).collect()
     }
 
     fn version<'a>(&self, catalog: &'a Catalog, id: &str) -> Result<(&'a Lineage, &'a VersionOf)> {
@@ -105,10 +103,6 @@ impl Desk<'_> {
     }
 }
 
-fn number(version: &VersionOf) -> u64 {
-    version.change.as_str().parse().unwrap_or_default()
-}
-
 /// Who made a change, in the API's words.
 fn told_actor(actor: &Actor) -> Value {
     let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -129,7 +123,10 @@ pub(super) async fn list(call: Call) -> Result<Response> {
         let catalog = desk.catalog();
         let all = desk.versions(&catalog).into_iter();
         let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
-        let page = Page::of(wanted, limit, asked.page.as_deref(), |(_, version)| version.id.clone());
+        let key = |(_, version): &(&Lineage, &VersionOf)| {
+            format!("{} {:0>20} {}", moment(version.time), version.change.as_str(), version.id)
+        };
+        let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
         let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
         let data = told.collect::<Result<Vec<Value>>>()?;
         Ok(json!({"data": data, "next_page": page.next}))
