@@ -180,6 +180,9 @@ export async function others({ page, served, look }) {
   await page.locator(".done").waitFor();
   const made = await served.call("read", { address: "file:/memories/made-here.md" });
   check(made.text === "\nA first line that is empty stays.", "a new file is as it was typed");
+  await page.goto(`${served.base}/s/default/timeline`);
+  const out = await page.locator("header a:not([href^='/s/default/']), main a:not([href^='/s/default/'])").count();
+  check(out === 0, "links of a space stay in it");
   await page.keyboard.press("?");
   await page.locator("#help[open]").waitFor();
   await look(page, "keys");

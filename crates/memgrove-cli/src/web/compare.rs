@@ -37,7 +37,13 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
         table.compare {
             caption.hidden { "Differences, line by line" }
             colgroup { col.line; col; col.line; col; }
-            thead { tr { th colspan="2" scope="colgroup" { (sides.left) } th colspan="2" scope="colgroup" { (sides.right) } } }
+            thead {
+                tr {
+                    th colspan="2" scope="colgroup" { (sides.left) } th colspan="2" scope="colgroup" {
+                        (sides.right)
+                    }
+                }
+            }
             tbody { @for row in rows.iter().take(ROWS_MAX) { (row.shown()) } }
         }
         @if rows.iter().all(|row| !matches!(row, Row::Different(..))) {

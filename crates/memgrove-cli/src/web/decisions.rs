@@ -27,7 +27,9 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let body = html! {
         div.heading { h1 { "Decisions" } p.facts { (decisions.len()) } }
         @if decisions.is_empty() {
-            p.empty { "No agent has decided anything yet: where notes are placed, split and merged, the reasons appear here." }
+            p.empty {
+                "No agent has decided anything yet: where notes are placed, split and merged, the reasons appear here."
+            }
         }
         @if damaged > 0 { p.warning { (damaged) " lines of the log cannot be read; they are kept." } }
         ol.changes { @for decision in decisions.iter().take(SHOWN_MAX) { (one(&call, decision)) } }
@@ -65,7 +67,9 @@ fn one(call: &Call, decision: &Value) -> Markup {
             }
             div.facts {
                 (dated(text("time")))
-                @for (name, value) in spent.into_iter().flatten() { span { (name.replace('_', " ")) " " (value) } }
+                @for (name, value) in spent.into_iter().flatten() {
+                    span { (name.replace('_', " ")) " " (value) }
+                }
             }
         }
     }

@@ -27,7 +27,9 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         div.heading {
             h1 { "Health" }
             @if may_write(&call) {
-                form.actions method="post" action=(url(&call, "/doctor", &[])) { button.main { "Mend what is safe to mend" } }
+                form.actions method="post" action=(url(&call, "/doctor", &[])) {
+                    button.main { "Mend what is safe to mend" }
+                }
             }
         }
         p.facts {
@@ -52,7 +54,11 @@ fn one(call: &Call, finding: &Value) -> Markup {
             p.dim { (sentence(text("hint"))) }
             p.facts {
                 @match place::located(at) {
-                    Ok(_) => { a href=(url(call, "/read", &[("at", at)])) { (at) } a href=(url(call, "/history", &[("at", at)])) { "history" } }
+                    Ok(_) => {
+                        a href=(url(call, "/read", &[("at", at)])) { (at) } a href=(url(call, "/history", &[("at", at)])) {
+                            "history"
+                        }
+                    }
                     Err(_) => { code { (at) } }
                 }
             }

@@ -141,7 +141,9 @@ impl Around {
                             li {
                                 @if *way == Way::Out { span.dim { (kind) " " } }
                                 @match place {
-                                    Some(at) => { a href=(at_base(&base, "/read", &[("at", at.key())])) { (other) } }
+                                    Some(at) => {
+                                        a href=(at_base(&base, "/read", &[("at", at.key())])) { (other) }
+                                    }
                                     None => { span.missing title="not known" { (other) } }
                                 }
                                 @if *way == Way::In { span.dim { " " (kind) " this" } }

@@ -142,7 +142,11 @@ fn help() -> Markup {
     html! {
         dialog #help aria-labelledby="help-title" {
             h2 #help-title { "Keys" }
-            dl { @for (key, what) in KEYS { dt { @for key in key.split("  ") { kbd { (key) } " " } } dd { (what) } } }
+            dl {
+                @for (key, what) in KEYS {
+                    dt { @for key in key.split("  ") { kbd { (key) } " " } } dd { (what) }
+                }
+            }
             form method="dialog" { button { "Close" } }
         }
     }

@@ -39,9 +39,13 @@ pub(super) async fn page(call: Call) -> Result<Response> {
                 canvas #graph tabindex="0" role="img" aria-label="The things of this memory and the links between them. The list below names them."
                     data-source=(url(&call, "/graph/data", &[])) data-read=(url(&call, "/read", &[])) {}
                 div #legend aria-label="Kinds" role="group" {}
-                label.filter { span.hidden { "Find in the picture" } input #graph-find type="search" placeholder="Find in the picture"; }
+                label.filter {
+                    span.hidden { "Find in the picture" } input #graph-find type="search" placeholder="Find in the picture";
+                }
             }
-            p.dim { "Drag to move, scroll to come closer, click to open. Records have no links, and are not drawn." }
+            p.dim {
+                "Drag to move, scroll to come closer, click to open. Records have no links, and are not drawn."
+            }
             details {
                 summary { "As a list" }
                 ul.plain {

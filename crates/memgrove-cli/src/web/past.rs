@@ -58,7 +58,9 @@ pub(super) async fn history(call: Call) -> Result<Response> {
             @for (index, change) in past.iter().enumerate() {
                 li data-item="" {
                     div.what {
-                        a href=(url(&call, "/diff", &[("at", key), ("change", change.change.as_str())])) { (verb_of(change)) }
+                        a href=(url(&call, "/diff", &[("at", key), ("change", change.change.as_str())])) {
+                            (verb_of(change))
+                        }
                         " by " (by(change)) " "
                         @if let Some(reason) = &change.note.reason { q { (reason) } }
                     }
@@ -68,7 +70,9 @@ pub(super) async fn history(call: Call) -> Result<Response> {
                             input type="hidden" name="at" value=(key);
                             input type="hidden" name="to" value=(change.change.as_str());
                             input type="hidden" name="version" value=(version);
-                            button aria-label=(format!("Restore to change {}", change.change.as_str())) { "Restore" }
+                            button aria-label=(format!("Restore to change {}", change.change.as_str())) {
+                                "Restore"
+                            }
                         }
                     }
                 }
@@ -115,7 +119,11 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
             }
         }
         @if let Some(past) = &past {
-            p.facts { span { (verb_of(past)) " by " (by(past)) } (moment(past.time)) @if let Some(reason) = &past.note.reason { q { (reason) } } }
+            p.facts {
+                span { (verb_of(past)) " by " (by(past)) } (moment(past.time)) @if let Some(reason) = &past.note.reason {
+                    q { (reason) }
+                }
+            }
         }
         @match (&old, &new) {
             (Side::Text(old), Side::Text(new)) => (side_by_side(old, new, &names)),

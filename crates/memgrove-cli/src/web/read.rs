@@ -108,7 +108,9 @@ impl Memory {
                 span { (portion::size(self.info.size)) }
                 @if let Some(text) = text { span { "≈ " (portion::tokens(text)) " tokens" } }
                 code { (self.at) }
-                span title=(self.content.version) { "version " (crate::verbs::file::short(self.content.version.as_str())) }
+                span title=(self.content.version) {
+                    "version " (crate::verbs::file::short(self.content.version.as_str()))
+                }
             }
         }
     }
@@ -158,7 +160,9 @@ fn text_shown(text: &str, name: &str, here: &Here<'_>) -> Markup {
         [".md", ".markdown", ".mdx", ".txt"].iter().any(|end| name.ends_with(end)) || !name.contains('.');
     html! {
         @if end < text.len() {
-            p.warning { "This is the beginning: " (portion::size(text.len() as u64)) " is more than a page can show." }
+            p.warning {
+                "This is the beginning: " (portion::size(text.len() as u64)) " is more than a page can show."
+            }
         }
         @if text.is_empty() { p.empty { "Empty." } }
         @else if is_markdown { (rendered(&text[..end], here)) }

@@ -57,7 +57,9 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
             button { "Show" }
         }
         @if records.is_empty() { p.empty { "No records." } } @else { (table(&base(&call), records)) }
-        @if total as usize > records.len() { p.dim { (total as usize - records.len()) " more: say what you look for." } }
+        @if total as usize > records.len() {
+            p.dim { (total as usize - records.len()) " more: say what you look for." }
+        }
     };
     let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
     Ok(frame.around(&call, &body))
@@ -85,12 +87,20 @@ fn table(base: &str, records: &[Value]) -> Markup {
                 @for record in records {
                     @let content = text(record, "content");
                     tr data-item="" {
-                        td { a href=(at_base(base, "/record", &[("id", &text(record, "id"))])) { (beginning(&content)) } }
+                        td {
+                            a href=(at_base(base, "/record", &[("id", &text(record, "id"))])) {
+                                (beginning(&content))
+                            }
+                        }
                         td {
                             span.kind { (text(record, "type")) }
-                            @if let Some(status) = record["task_metadata"]["status"].as_str() { " " span.dim { (status) } }
+                            @if let Some(status) = record["task_metadata"]["status"].as_str() {
+                                " " span.dim { (status) }
+                            }
                         }
-                        td { span data-importance=(text(record, "importance")) { (text(record, "importance")) } }
+                        td {
+                            span data-importance=(text(record, "importance")) { (text(record, "importance")) }
+                        }
                         td { @for tag in tags(record) { span.tag { "#" (tag) } " " } }
                         td { (dated(&text(record, "updated_at"))) }
                     }
@@ -148,7 +158,11 @@ pub(super) async fn one(call: Call) -> Result<Response> {
                 (form(&call, record, version, content))
             }
         }
-        p.dim { a href=(url(&call, "/history", &[("at", got["file"].as_str().unwrap_or("records"))])) data-key="h" { "History of its file" } }
+        p.dim {
+            a href=(url(&call, "/history", &[("at", got["file"].as_str().unwrap_or("records"))])) data-key="h" {
+                "History of its file"
+            }
+        }
     };
     let frame = Frame { title: &beginning(content), tab: "/browse", ..Frame::default() };
     Ok(frame.around(&call, &body))
@@ -167,7 +181,9 @@ fn form(call: &Call, record: &Value, version: &str, content: &str) -> Markup {
             label {
                 "Importance "
                 select name="importance" {
-                    @for value in ["high", "medium", "low"] { option value=(value) selected[value == fact("importance")] { (value) } }
+                    @for value in ["high", "medium", "low"] {
+                        option value=(value) selected[value == fact("importance")] { (value) }
+                    }
                 }
             }
             p.actions {
@@ -200,7 +216,7 @@ pub(super) async fn save(call: Call) -> Result<Response> {
     let listed = |word| url(&call, "/browse/records", &[("done", word)]);
     let (done, next) = match sent.act.as_str() {
         "record_archive" => {
-            let ids = json!({"ids": [sent.id]});
+            let ids = json!({"ids": [sent.id], "expect": sent.version});
             (call.verb("record_archive", ids).await, listed("archived"))
         }
         "record_restore" => (call.verb("record_restore", guarded).await, listed("restored")),

@@ -49,7 +49,9 @@ async fn welcome(call: &Call) -> Result<Markup> {
     Ok(html! {
         (browse::cards(call, &counts))
         @if past.is_empty() {
-            p.empty { "Nothing is remembered yet. Whatever an agent or a person writes appears here at once." }
+            p.empty {
+                "Nothing is remembered yet. Whatever an agent or a person writes appears here at once."
+            }
         } @else {
             h2 { "Lately" }
             (timeline::rows(call, &past))

@@ -64,7 +64,9 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             div { dt { "changes" } dd { (past.len()) @if past.len() == CHANGES_MAX { "+" } } }
         }
         div.panels {
-            section { h2 { "Changes, the last " (DAYS) " days" } (standing("Changes a day", &by_day(&past, now))) }
+            section {
+                h2 { "Changes, the last " (DAYS) " days" } (standing("Changes a day", &by_day(&past, now)))
+            }
             section { h2 { "By shape" } (lying(&shapes)) }
             section { h2 { "Who writes" } (lying(&by_actor(&past))) }
             section { h2 { "Records" } (lying(&kinds)) }
@@ -72,7 +74,11 @@ pub(super) async fn page(call: Call) -> Result<Response> {
                 h2 { "Largest" }
                 ul.plain {
                     @for info in files.iter().take(LARGEST) {
-                        li { a href=(at_base(&base, "/read", &[("at", info.locator.key())])) { (info.locator) } span.facts { (portion::size(info.size)) } }
+                        li {
+                            a href=(at_base(&base, "/read", &[("at", info.locator.key())])) { (info.locator) } span.facts {
+                                (portion::size(info.size))
+                            }
+                        }
                     }
                 }
                 @if files.is_empty() { p.empty { "Nothing yet." } }

@@ -77,7 +77,9 @@ fn row(call: &Call, base: &str, change: &Past) -> Markup {
             div.facts {
                 (moment(change.time))
                 span { "change " (change.change.as_str()) }
-                @if let Some(session) = &change.note.actor.session { span.session title=(session) { "session " (session.chars().take(8).collect::<String>()) } }
+                @if let Some(session) = &change.note.actor.session {
+                    span.session title=(session) { "session " (session.chars().take(8).collect::<String>()) }
+                }
             }
             @if may_write(call) && change.note.verb != "undo" && !is_upkeep {
                 form method="post" action=(at_base(base, "/undo", &[])) {
@@ -138,6 +140,6 @@ struct Wanted {
 /// Takes a change back.
 pub(super) async fn undo(call: Call) -> Result<Response> {
     let Wanted { change } = sent(&call).await?;
-    call.verb("undo", json!({"change": change, "reason": format!("undo of change {change}")})).await?;
+    call.verb("undo", json!({"change": change})).await?;
     led_to(&url(&call, "/timeline", &[("done", "undone")]))
 }
