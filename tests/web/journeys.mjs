@@ -238,3 +238,14 @@ export async function weight({ room, served, state }) {
   check(bytes > 5000 && bytes < 100 * 1024, `the search page takes ${bytes} bytes`);
   return `${bytes} bytes for the search page`;
 }
+
+// The watch is awake: what wants to run, and what wants to be loaded from elsewhere, is noticed.
+export async function watch({ page, served, wrong }) {
+  await page.goto(`${served.base}/timeline`);
+  const before = wrong.length;
+  await page.evaluate(() => { document.querySelector("main").innerHTML = "<img src=x onerror=alert(1)><img src=https://evil.example/x.png>"; });
+  await page.waitForTimeout(500);
+  const noticed = wrong.splice(before);
+  check(noticed.some((text) => text.includes("inline event handler")), `a script is noticed: ${noticed.join("; ")}`);
+  check(noticed.some((text) => text.includes("evil.example")), `another site is noticed: ${noticed.join("; ")}`);
+}
