@@ -6,12 +6,12 @@ PYTHON := $(CLIENTS)/venv/bin/python
 DEBUG := target/debug/memgrove
 RELEASE := target/release/memgrove
 
-.PHONY: run test lint unit clients install bench torture
+.PHONY: run test lint unit clients web install bench torture
 
 run:
 	$(CARGO) run --release -- demo
 
-test: lint unit clients
+test: lint unit clients web
 	@echo "all checks passed"
 
 lint:
@@ -32,6 +32,12 @@ clients: install
 	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/s3_moto.py $(DEBUG)
+
+# The web page in Chromium; what it looked like is kept in target/web/screens.
+web:
+	tests/web/install target/web/tools
+	$(CARGO) build -p memgrove-cli
+	node tests/web/run.mjs $(DEBUG) target/web/tools target/web/screens
 
 install:
 	tests/clients/install $(CLIENTS)

@@ -7,28 +7,84 @@
 //!    the store goes into `call.work(|cx| ...)`. `call.param("name")`, `call.query::<T>()?` and
 //!    `call.body().await?` read the request; `call.space.name` is the space.
 //! 2. Add one line to [`routes`]: `page("/notes", notes::list)`, or `form("/notes", notes::save)` for
-//!    what changes something. Every page is also beneath `/s/<space>/`, so links are relative to
-//!    [`base`].
-//! 3. Scripts, styles and images are files of `web/`, embedded with `include_str!`, each a line
+//!    what changes something. Every page is also beneath `/s/<space>/`, so links are made by
+//!    [`frame::url`].
+//! 3. Scripts, styles and images are files of `web/assets/`, embedded with `include_str!`, each a line
 //!    in [`ASSETS`]. The policy of `http/gate.rs` allows no inline script and no inline style.
 //!
-//! An error that a page returns is shown by [`failure`]. The test that tries every route finds new
-//! ones by itself. Live updates: `new EventSource(base + "/api/events")`.
+//! Markup is written with `maud`, which escapes whatever is put into it; the only text that goes out
+//! unescaped is made by `markdown.rs`. An error that a page returns is shown by [`failure`].
 
-use axum::http::{Method, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+mod browse;
+mod charts;
+mod compare;
+mod decisions;
+mod doctor;
+mod edit;
+mod entities;
+mod frame;
+mod graph;
+mod lookup;
+mod markdown;
+mod past;
+mod place;
+mod read;
+mod records;
+mod search;
+mod statistics;
+mod timeline;
+mod tree;
+mod web_of_links;
+
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use memgrove::{Error, Result};
-use serde_json::json;
+
+pub(crate) use frame::base;
 
 use crate::http::{Call, Need, Route, Scope, Voice};
 use crate::status;
 
 /// What the pages load: path, type, content.
-const ASSETS: &[(&str, &str, &str)] = &[];
+const ASSETS: &[(&str, &str, &str)] = &[
+    ("/web/style.css", "text/css; charset=utf-8", include_str!("web/assets/style.css")),
+    ("/web/theme.js", SCRIPT, include_str!("web/assets/theme.js")),
+    ("/web/app.js", SCRIPT, include_str!("web/assets/app.js")),
+    ("/web/live.js", SCRIPT, include_str!("web/assets/live.js")),
+    ("/web/search.js", SCRIPT, include_str!("web/assets/search.js")),
+    ("/web/graph.js", SCRIPT, include_str!("web/assets/graph.js")),
+    ("/web/forces.js", SCRIPT, include_str!("web/assets/forces.js")),
+    ("/favicon.ico", "image/svg+xml", include_str!("web/assets/icon.svg")),
+];
+/// For how long a browser keeps them: from one page to the next, not from one version to the next.
+const ASSETS_KEPT: &str = "private, max-age=120";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The pages.
 pub(crate) fn routes() -> Vec<Route> {
-    let mut routes = vec![page("/", index)];
+    let mut routes = vec![
+        page("/", search::page),
+        page("/search", search::hits),
+        page("/browse", browse::overview),
+        page("/browse/{shape}", browse::shape),
+        page("/read", read::page),
+        page("/record", records::one),
+        form("/record", records::save),
+        page("/edit", edit::page),
+        form("/edit", edit::save),
+        form("/delete", edit::delete),
+        page("/history", past::history),
+        page("/diff", past::diff),
+        form("/restore", past::restore),
+        page("/timeline", timeline::page),
+        form("/undo", timeline::undo),
+        page("/graph", graph::page),
+        page("/graph/data", graph::data),
+        page("/decisions", decisions::page),
+        page("/statistics", statistics::page),
+        page("/doctor", doctor::page),
+        form("/doctor", doctor::mend),
+    ];
     routes.extend(ASSETS.iter().map(|(path, kind, text)| asset(path, kind, text)));
     routes
 }
@@ -41,32 +97,21 @@ where
     Route::new(Method::GET, path, Need::Scope(Scope::Read), handle).speaking_to(Voice::Person)
 }
 
+/// A form that changes something.
+fn form<F>(path: &str, handle: impl Fn(Call) -> F + Send + Sync + 'static) -> Route
+where
+    F: Future<Output = Result<Response>> + Send + 'static,
+{
+    Route::new(Method::POST, path, Need::Scope(Scope::Write), handle).speaking_to(Voice::Person)
+}
+
 /// What a page loads. It tells nothing about memories, so it needs no token.
 fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
     let answer = move |_: Call| async move {
-        let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")];
+        let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, ASSETS_KEPT)];
         Ok((headers, text).into_response())
     };
     Route::new(Method::GET, path, Need::Nothing, answer).of_server()
-}
-
-/// What stands before the path of every link, so that it stays in the space: empty at the root.
-pub(crate) fn base(call: &Call) -> String {
-    match call.param("space") {
-        "" => String::new(),
-        space => format!("/s/{space}"),
-    }
-}
-
-async fn index(call: Call) -> Result<Response> {
-    let base = base(&call);
-    let past = call.verb("history", json!({"limit": 1})).await?.json();
-    let last = past["changes"][0]["time"].as_str().map_or("none yet".to_owned(), escaped);
-    let text = format!(
-        "<p>Last change: {last}.</p>\n<p>This server has no pages yet. Its API is described at <a \
-         href=\"{base}/api/openapi.json\">{base}/api/openapi.json</a>.</p>"
-    );
-    Ok(Html(framed("memgrove", &text)).into_response())
 }
 
 /// An error as a page.
@@ -77,30 +122,21 @@ pub(crate) fn failure(error: &Error) -> Response {
 
 /// An error as a page with a status of its own.
 pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
-    let hint = error.hint_text().map_or(String::new(), |hint| format!("<p>{}</p>", escaped(hint)));
-    let text = format!("<p>{}</p>{hint}", escaped(error.message()));
-    (status, Html(framed("memgrove", &text))).into_response()
+    (status, told(frame::bare(error))).into_response()
 }
 
-fn framed(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width\">\n<title>{title}</title>\n<h1>{title}</h1>\n{body}\n</html>\n"
-    )
+/// A page as an answer. A form that it sends says where it comes from, which a browser leaves out
+/// under the stricter policy that other answers carry.
+fn told(page: maud::Markup) -> Response {
+    let mut response = axum::response::Html(page.into_string()).into_response();
+    let policy = HeaderName::from_static("referrer-policy");
+    response.headers_mut().insert(policy, HeaderValue::from_static("same-origin"));
+    response
 }
 
-/// Text that is safe between tags and in quoted attributes.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
+/// Leads on to another page after something was done.
+fn led_to(address: &str) -> Result<Response> {
+    let at = HeaderValue::try_from(address)
+        .map_err(|_| Error::new(memgrove::Kind::Invalid, "the address does not fit into a header"))?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, at)]).into_response())
 }

@@ -1,0 +1,91 @@
+// What every page can do: keys, light and dark, times in the reader's zone, live updates.
+import { listen } from "./live.js";
+
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  try { localStorage.setItem("memgrove-theme", root.dataset.theme); } catch { /* It holds for this page. */ }
+  document.dispatchEvent(new Event("theme"));
+}
+
+function step(by) {
+  const items = all("[data-item]").filter((item) => item.offsetParent !== null);
+  if (items.length === 0) return;
+  const here = items.findIndex((item) => item.contains(document.activeElement));
+  const next = items[Math.max(0, Math.min(items.length - 1, here < 0 ? (by > 0 ? 0 : items.length - 1) : here + by))];
+  one("a, button", next)?.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function press(key) {
+  const target = one(`[data-key="${key}"]`);
+  target?.click();
+  return Boolean(target);
+}
+
+const isTyping = (target) => target.closest?.("input, textarea, select, [contenteditable]") !== null;
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const find = one("#q");
+  if (isTyping(event.target)) {
+    if (event.key === "Escape") event.target.blur();
+    if (event.key === "ArrowDown" && event.target === find) { step(1); event.preventDefault(); }
+    return;
+  }
+  const acts = {
+    "/": () => { find?.focus(); find?.select(); },
+    j: () => step(1),
+    k: () => step(-1),
+    e: () => press("e"),
+    h: () => press("h"),
+    t: toggleTheme,
+    "?": () => one("#help")?.showModal(),
+    Escape: () => one("#help")?.open || press("Escape"),
+  };
+  const act = acts[event.key];
+  if (!act) return;
+  if (event.key !== "Escape") event.preventDefault();
+  act();
+}
+
+// Times as people say them; the exact one is a touch away.
+export function tellTimes(within = document) {
+  const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
+  const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  for (const time of all("time[datetime]", within)) {
+    const moment = Date.parse(time.dateTime);
+    if (Number.isNaN(moment) || time.dateTime.length <= 10) continue;
+    const seconds = (moment - Date.now()) / 1000;
+    const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["minute", 60];
+    const isLongAgo = Math.abs(seconds) > 6 * 86400;
+    time.textContent = isLongAgo ? new Date(moment).toLocaleDateString(undefined, { dateStyle: "medium" })
+      : Math.abs(seconds) < 60 ? "just now" : ago.format(Math.round(seconds / size), unit);
+    time.title = new Date(moment).toLocaleString();
+  }
+}
+
+// A form that is edited is not left by accident.
+function guardEdits() {
+  const form = one("form.edit");
+  if (!form) return;
+  let isDirty = false;
+  form.addEventListener("input", () => { isDirty = true; });
+  form.addEventListener("submit", () => { isDirty = false; });
+  addEventListener("beforeunload", (event) => { if (isDirty) event.preventDefault(); });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit(one("button.main", form));
+  });
+}
+
+document.addEventListener("keydown", onKey);
+one("#theme")?.addEventListener("click", toggleTheme);
+one("#keys")?.addEventListener("click", () => one("#help")?.showModal());
+tellTimes();
+setInterval(tellTimes, 60000);
+guardEdits();
+listen(tellTimes);

@@ -1,0 +1,182 @@
+//! Browsing by shape. The shapes are one table: what is added to it has a page, a card and a place in
+//! the graph of links.
+
+use axum::response::Response;
+use futures_util::future::BoxFuture;
+use maud::{Markup, html};
+use memgrove::backend::FileKind;
+use memgrove::{Error, Kind, Locator, Result};
+
+use super::frame::{Frame, Live, url};
+use super::{entities, records, tree};
+use crate::http::Call;
+use crate::portion;
+
+/// A shape as pages show it.
+pub(super) struct Shape {
+    /// Its name in addresses.
+    pub(super) name: &'static str,
+    /// Its title.
+    pub(super) title: &'static str,
+    /// What one of its memories is called.
+    pub(super) one: &'static str,
+    /// Its folder in the store.
+    pub(super) folder: &'static str,
+    /// What it is for.
+    about: &'static str,
+    /// Whether its files are texts to be searched as they are.
+    pub(super) texts: bool,
+    /// The page that lists it.
+    list: fn(&'static Shape, Call) -> BoxFuture<'static, Result<Response>>,
+}
+
+/// The shapes, in the order in which they are shown.
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        name: "notes",
+        title: "Notes",
+        one: "note",
+        folder: "notes",
+        about: "One note that grows into a tree.",
+        texts: true,
+        list: |shape, call| Box::pin(tree::page(shape, call)),
+    },
+    Shape {
+        name: "records",
+        title: "Records",
+        one: "record",
+        folder: "records",
+        about: "Facts, lessons and tasks, a line each.",
+        texts: false,
+        list: |shape, call| Box::pin(records::list(shape, call)),
+    },
+    Shape {
+        name: "entities",
+        title: "Entities",
+        one: "entity",
+        folder: "knowledge",
+        about: "People, projects and things, and how they stand to each other.",
+        texts: false,
+        list: |shape, call| Box::pin(entities::list(shape, call)),
+    },
+    Shape {
+        name: "graph",
+        title: "Nodes",
+        one: "node",
+        folder: "graph",
+        about: "Typed nodes and connections.",
+        texts: true,
+        list: |shape, call| Box::pin(tree::page(shape, call)),
+    },
+    Shape {
+        name: "files",
+        title: "Files",
+        one: "file",
+        folder: "files",
+        about: "What agents know as /memories.",
+        texts: true,
+        list: |shape, call| Box::pin(tree::page(shape, call)),
+    },
+];
+
+/// The shape that a place belongs to.
+pub(super) fn shape_of(at: &Locator) -> Option<&'static Shape> {
+    let first = at.parts().next()?;
+    SHAPES.iter().find(|shape| shape.folder == first)
+}
+
+/// How much there is of one shape.
+pub(super) struct Count {
+    pub(super) shape: &'static Shape,
+    pub(super) files: usize,
+    pub(super) bytes: u64,
+}
+
+/// How much there is of every shape.
+///
+/// # Errors
+/// As listing the store.
+pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
+    call.work(|cx| {
+        let memory = cx.reading()?;
+        let count = |shape: &'static Shape| -> Result<Count> {
+            let all = memory.store().list_all(&Locator::new(shape.folder)?)?;
+            let files = all.iter().filter(|info| info.kind == FileKind::File && is_shown(&info.locator));
+            Ok(Count { shape, files: files.clone().count(), bytes: files.map(|info| info.size).sum() })
+        };
+        SHAPES.iter().map(count).collect()
+    })
+    .await
+}
+
+/// What is made of the memories, and comes back if it is deleted.
+const DERIVED: &[&str] =
+    &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
+
+/// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
+pub(super) fn is_shown(at: &Locator) -> bool {
+    !at.parts().any(|part| part.starts_with('.')) && !DERIVED.iter().any(|start| at.key().starts_with(start))
+}
+
+/// The shapes as cards.
+pub(super) fn cards(call: &Call, counts: &[Count]) -> Markup {
+    html! {
+        ul.cards {
+            @for Count { shape, files, bytes } in counts {
+                li data-item="" {
+                    a href=(url(call, &format!("/browse/{}", shape.name), &[])) { (shape.title) }
+                    p.dim { (shape.about) }
+                    p.facts {
+                        @if *files == 0 { "none yet" } @else {
+                            (files) @if *files == 1 { " file" } @else { " files" } ", " (portion::size(*bytes))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The page of all shapes.
+pub(super) async fn overview(call: Call) -> Result<Response> {
+    let counts = counts(&call).await?;
+    let body = html! { h1 { "Browse" } (cards(&call, &counts)) };
+    let frame = Frame { title: "Browse", tab: "/browse", live: Live::Anew, ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+/// The page of one shape.
+pub(super) async fn shape(call: Call) -> Result<Response> {
+    let name = call.param("shape").to_owned();
+    match SHAPES.iter().find(|shape| shape.name == name) {
+        Some(shape) => (shape.list)(shape, call).await,
+        None => Err(Error::new(Kind::NotFound, format!("there is no shape `{}`", name.escape_debug()))
+            .hint("the shapes are beneath Browse")),
+    }
+}
+
+/// The way down to a place.
+pub(super) fn crumbs(call: &Call, at: &Locator) -> Markup {
+    let Some(shape) = shape_of(at) else { return html! {} };
+    let list = format!("/browse/{}", shape.name);
+    let mut under = shape.folder.to_owned();
+    let inside: Vec<(String, String)> = at
+        .parts()
+        .skip(1)
+        .map(|part| {
+            under = format!("{under}/{part}");
+            (part.to_owned(), under.clone())
+        })
+        .collect();
+    // Only a tree of files has a page for each folder.
+    let folders = if shape.texts { inside.len().saturating_sub(1) } else { 0 };
+    html! {
+        nav.crumbs aria-label="Place" {
+            a href=(url(call, &list, &[])) { (shape.title) }
+            @for (part, under) in &inside[..folders] {
+                span aria-hidden="true" { "/" }
+                a href=(url(call, &list, &[("under", under)])) { (part) }
+            }
+        }
+    }
+}

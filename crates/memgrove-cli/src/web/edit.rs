@@ -1,0 +1,213 @@
+//! Changing a memory by hand: a version is checked, and when someone else was faster the two texts
+//! are shown side by side.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use memgrove::backend::Version;
+use memgrove::shapes::files::{self, Limits};
+use memgrove::{Error, Kind, Locator, Result, Store};
+use serde::Deserialize;
+
+use super::browse::crumbs;
+use super::compare::{Sides, side_by_side, with_ends_of};
+use super::frame::{Frame, Live, done, url};
+use super::{led_to, place};
+use crate::address::address_of;
+use crate::context::{Context, Guard};
+use crate::http::Call;
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    under: String,
+    #[serde(default)]
+    done: String,
+}
+
+/// What the form sends.
+#[derive(Debug, Clone, Deserialize)]
+struct Sent {
+    at: String,
+    /// The version that was edited; none for a new file.
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    reason: String,
+}
+
+/// The form.
+pub(super) async fn page(call: Call) -> Result<Response> {
+    let Asked { at, under, done: said } = call.query()?;
+    if at.is_empty() {
+        let under = if under.is_empty() { "files".to_owned() } else { under };
+        let sent = Sent {
+            at: format!("{under}/"),
+            version: String::new(),
+            text: String::new(),
+            reason: String::new(),
+        };
+        let body = html! { h1 { "New file" } (form(&call, &sent, "Create")) };
+        let frame = Frame { title: "New file", tab: "/browse", ..Frame::default() };
+        return Ok(frame.around(&call, &body));
+    }
+    let at = place::located(&at)?;
+    let there = at.clone();
+    let (text, version, address) = call
+        .work(move |cx| {
+            let (text, version) = current(cx, &there)?.ok_or_else(|| memgrove::backend::not_found(&there))?;
+            Ok((text, version, address_of(cx, &there)))
+        })
+        .await?;
+    let sent = Sent { at: at.key().to_owned(), version, text, reason: String::new() };
+    let body = html! {
+        (done(&said))
+        (crumbs(&call, &at))
+        div.heading {
+            h1 { "Edit " (at.name()) }
+            form.actions method="post" action=(url(&call, "/delete", &[])) {
+                input type="hidden" name="at" value=(sent.at);
+                input type="hidden" name="version" value=(sent.version);
+                button.danger { "Delete" }
+            }
+        }
+        (form(&call, &sent, "Save"))
+    };
+    let title = format!("Edit {}", at.name());
+    let frame = Frame { title: &title, tab: "/browse", live: Live::Warn(address), ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+fn form(call: &Call, sent: &Sent, button: &str) -> Markup {
+    let is_new = sent.version.is_empty();
+    let rows = sent.text.lines().count().clamp(12, 40).to_string();
+    let back = match is_new {
+        true => url(call, "/browse", &[]),
+        false => url(call, "/read", &[("at", &sent.at)]),
+    };
+    html! {
+        form.edit method="post" action=(url(call, "/edit", &[])) {
+            @if is_new {
+                label { "Place " input name="at" value=(sent.at) required spellcheck="false"; }
+            } @else {
+                input type="hidden" name="at" value=(sent.at);
+            }
+            input type="hidden" name="version" value=(sent.version);
+            label.block {
+                span.hidden { "Text" }
+                // The first line break after the tag does not count.
+                textarea name="text" rows=(rows) spellcheck="true" { "\n" (sent.text) }
+            }
+            label { "Why, for the history " input name="reason" value=(sent.reason) autocomplete="off"; }
+            p.actions {
+                button.main { (button) } " "
+                a.button href=(back) data-key="Escape" { "Cancel" }
+            }
+        }
+    }
+}
+
+/// The text that is there and its version.
+fn current(cx: &Context, at: &Locator) -> Result<Option<(String, String)>> {
+    let Some(content) = cx.reading()?.store().read_optional(at)? else { return Ok(None) };
+    let version = content.version.as_str().to_owned();
+    match String::from_utf8(content.bytes) {
+        Ok(text) if !text.contains('\0') => Ok(Some((text, version))),
+        _ => Err(Error::new(Kind::Invalid, format!("`{at}` is not text"))
+            .hint("replace it whole: `memgrove file create --from FILE --expect VERSION`")),
+    }
+}
+
+/// Keeps what the form sent.
+pub(super) async fn save(call: Call) -> Result<Response> {
+    let sent: Sent = sent(&call).await?;
+    let at = place::located(sent.at.trim().trim_end_matches('/'))?;
+    let (place, given) = (at.clone(), sent.clone());
+    let saved = call.work(move |cx| saved(cx, &place, given)).await;
+    match saved {
+        Ok(Saved::Written) => led_to(&url(&call, "/read", &[("at", at.key()), ("done", "saved")])),
+        Ok(Saved::Same) => led_to(&url(&call, "/read", &[("at", at.key()), ("done", "same")])),
+        Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => {
+            conflict(&call, &at, sent).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The fields of a form.
+pub(super) async fn sent<T: serde::de::DeserializeOwned>(call: &Call) -> Result<T> {
+    let body = call.body().await?;
+    serde_urlencoded::from_bytes(&body)
+        .map_err(|error| Error::new(Kind::Invalid, format!("the form does not fit: {error}")))
+}
+
+enum Saved {
+    Written,
+    Same,
+}
+
+fn saved(cx: &Context, at: &Locator, sent: Sent) -> Result<Saved> {
+    let there = current(cx, at)?;
+    let text = with_ends_of(there.as_ref().map_or("", |(text, _)| text), &sent.text);
+    if there.as_ref().is_some_and(|(old, _)| *old == text) && !sent.version.is_empty() {
+        return Ok(Saved::Same);
+    }
+    let reason = Some(sent.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    let note = cx.note("edit", &Guard { reason, ..Guard::default() });
+    let plan = |store: &Store| match sent.version.as_str() {
+        "" => files::create(store, at, text.clone().into_bytes(), &Limits::default()),
+        version => {
+            let version = Version::new(version);
+            files::write(store, at, text.clone().into_bytes(), Some(&version), &Limits::default())
+        }
+    };
+    cx.writing()?.apply(note, plan)?;
+    Ok(Saved::Written)
+}
+
+/// Someone else was faster: what they wrote and what was sent, side by side.
+async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
+    let there = at.clone();
+    let theirs = call.work(move |cx| current(cx, &there)).await?;
+    let mine = sent.text.replace("\r\n", "\n");
+    let (text, version) = theirs.unwrap_or_default();
+    let kept = Sent { version: version.clone(), text: mine.clone(), ..sent };
+    let body = html! {
+        (crumbs(call, at))
+        h1 { "Someone else was faster" }
+        p {
+            @if version.is_empty() { (at.name()) " was deleted while you edited it. " }
+            @else { (at.name()) " was changed while you edited it. " }
+            "Nothing of yours is lost: put together what shall stay, and save that."
+        }
+        (side_by_side(&text, &mine, &Sides { left: "There now", right: "Yours" }))
+        h2 { "Yours" }
+        (form(call, &kept, "Save mine instead"))
+    };
+    let title = format!("Conflict in {}", at.name());
+    let frame = Frame { title: &title, tab: "/browse", ..Frame::default() };
+    Ok(frame.around(call, &body))
+}
+
+#[derive(Deserialize)]
+struct Doomed {
+    at: String,
+    version: String,
+}
+
+/// Deletes a memory, if it is still what was seen.
+pub(super) async fn delete(call: Call) -> Result<Response> {
+    let Doomed { at, version } = sent(&call).await?;
+    let at = place::located(&at)?;
+    let list = super::browse::shape_of(&at).map_or("files", |shape| shape.name);
+    call.work(move |cx| {
+        let note = cx.note("delete", &Guard::default());
+        let version = Version::new(version);
+        cx.writing()?.apply(note, |store| files::delete(store, &at, Some(&version)))
+    })
+    .await?;
+    led_to(&url(&call, &format!("/browse/{list}"), &[("done", "deleted")]))
+}

@@ -1,0 +1,247 @@
+//! Markdown as a page shows it. Whoever wrote it may mean harm: raw HTML is shown as text, links lead
+//! only where links may, images of other sites are not loaded, and nesting ends somewhere.
+
+use std::borrow::Cow;
+
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+use super::frame::at_base;
+
+/// How deep blocks and spans may lie in each other; what is deeper loses its form, never its text.
+const DEPTH_MAX: usize = 32;
+/// Where a link may lead beside other memories.
+const SCHEMES: &[&str] = &["http", "https", "mailto"];
+/// The kinds of addresses of memories.
+const ADDRESSES: &[&str] = &["file", "note", "node", "entity", "record"];
+/// The images that are shown.
+const IMAGES: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
+
+/// Where a text lies, so that its links lead on from there.
+pub(super) struct Here<'a> {
+    /// What stands before every link.
+    pub(super) base: &'a str,
+    /// The place of the text.
+    pub(super) at: &'a str,
+}
+
+/// A markdown text, rendered.
+pub(super) fn rendered(text: &str, here: &Here<'_>) -> Markup {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_WIKILINKS
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let mut tamed = Tamed { here, open: Vec::new(), depth: 0 };
+    let events = Parser::new_ext(text, options).flat_map(|event| tamed.event(event));
+    let mut out = String::with_capacity(text.len() * 3 / 2);
+    html::push_html(&mut out, events);
+    PreEscaped(out)
+}
+
+/// What became of a tag that is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Kept,
+    Dropped,
+    /// An image that is not loaded.
+    Blocked,
+}
+
+struct Tamed<'a> {
+    here: &'a Here<'a>,
+    open: Vec<Fate>,
+    depth: usize,
+}
+
+impl Tamed<'_> {
+    fn event<'e>(&mut self, event: Event<'e>) -> Vec<Event<'e>> {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(end) => self.end(end),
+            Event::Html(raw) | Event::InlineHtml(raw) => vec![Event::Text(raw)],
+            Event::TaskListMarker(done) => vec![Event::Text(if done { "☑ " } else { "☐ " }.into())],
+            Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => Vec::new(),
+            plain => vec![plain],
+        }
+    }
+
+    fn start<'e>(&mut self, tag: Tag<'e>) -> Vec<Event<'e>> {
+        let blocked = matches!(&tag, Tag::Image { dest_url, .. } if self.image(dest_url).is_none());
+        let tag = if blocked { None } else { self.tamed(tag) };
+        let fate = match tag {
+            None if blocked => Fate::Blocked,
+            Some(_) if self.depth < DEPTH_MAX => Fate::Kept,
+            _ => Fate::Dropped,
+        };
+        self.open.push(fate);
+        match (fate, tag) {
+            (Fate::Kept, Some(tag)) => {
+                self.depth += 1;
+                vec![Event::Start(tag)]
+            }
+            (Fate::Blocked, _) => vec![Event::Html("<span class=\"blocked\">image not loaded: ".into())],
+            _ => Vec::new(),
+        }
+    }
+
+    fn end<'e>(&mut self, end: TagEnd) -> Vec<Event<'e>> {
+        match self.open.pop() {
+            Some(Fate::Kept) => {
+                self.depth -= 1;
+                vec![Event::End(match end {
+                    TagEnd::HtmlBlock => TagEnd::Paragraph,
+                    TagEnd::MetadataBlock(_) => TagEnd::CodeBlock,
+                    TagEnd::Heading(level) => TagEnd::Heading(lower(level)),
+                    end => end,
+                })]
+            }
+            Some(Fate::Blocked) => vec![Event::Html("</span>".into())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The tag as it is shown; `None` if only what is in it is.
+    fn tamed<'e>(&self, tag: Tag<'e>) -> Option<Tag<'e>> {
+        Some(match tag {
+            Tag::HtmlBlock => Tag::Paragraph,
+            Tag::MetadataBlock(_) => Tag::CodeBlock(CodeBlockKind::Fenced("yaml".into())),
+            // Alignment would be an inline style.
+            Tag::Table(columns) => Tag::Table(vec![pulldown_cmark::Alignment::None; columns.len()]),
+            // The page itself has the first heading.
+            Tag::Heading { level, .. } => {
+                Tag::Heading { level: lower(level), id: None, classes: Vec::new(), attrs: Vec::new() }
+            }
+            Tag::Link { link_type, dest_url, title, id } => {
+                Tag::Link { link_type, dest_url: self.link(&dest_url)?, title, id }
+            }
+            Tag::Image { link_type, dest_url, title, id } => {
+                Tag::Image { link_type, dest_url: self.image(&dest_url)?, title, id }
+            }
+            tag => tag,
+        })
+    }
+
+    /// Where a link leads; `None` if it may not lead there.
+    fn link(&self, to: &str) -> Option<CowStr<'static>> {
+        let to = plain(to);
+        if to.starts_with('#') {
+            return Some(to.into_owned().into());
+        }
+        match scheme(&to) {
+            Some(scheme) if SCHEMES.contains(&scheme.as_str()) => Some(to.into_owned().into()),
+            Some(scheme) if !ADDRESSES.contains(&scheme.as_str()) => None,
+            None if to.starts_with("//") || to.contains('\\') => None,
+            _ => {
+                let query = [("link", to.as_ref()), ("from", self.here.at)];
+                Some(at_base(self.here.base, "/read", &query).into())
+            }
+        }
+    }
+
+    /// Where an image is loaded from: the files of this store, and nowhere else.
+    fn image(&self, from: &str) -> Option<CowStr<'static>> {
+        let from = plain(from);
+        let lower = from.to_ascii_lowercase();
+        let shown = IMAGES.iter().any(|end| lower.ends_with(end));
+        if !shown || scheme(&from).is_some() || from.starts_with("//") || from.contains(['\\', '#', '?']) {
+            return None;
+        }
+        let folder = self.here.at.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let inside = folder.strip_prefix("files").unwrap_or_default().trim_start_matches('/');
+        let path = match from.strip_prefix('/') {
+            Some(rest) => rest.strip_prefix("memories/")?.to_owned(),
+            None if inside.is_empty() => from.trim_start_matches("./").to_owned(),
+            None => format!("{inside}/{}", from.trim_start_matches("./")),
+        };
+        if !self.here.at.starts_with("files/") || path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let address = format!("file:/memories/{path}");
+        Some(at_base(self.here.base, "/api/content", &[("address", &address)]).into())
+    }
+}
+
+/// An address without what browsers ignore in one.
+fn plain(text: &str) -> Cow<'_, str> {
+    let ignored = |c: char| c.is_control() || c.is_whitespace() && c != ' ';
+    match text.contains(ignored) || text.starts_with(' ') || text.ends_with(' ') {
+        true => text.replace(ignored, "").trim().to_owned().into(),
+        false => text.into(),
+    }
+}
+
+/// The scheme of an address, in small letters.
+fn scheme(address: &str) -> Option<String> {
+    let (before, _) = address.split_once(':')?;
+    (!before.contains(['/', '?', '#'])).then(|| before.trim().to_ascii_lowercase())
+}
+
+fn lower(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 => HeadingLevel::H2,
+        HeadingLevel::H2 => HeadingLevel::H3,
+        HeadingLevel::H3 => HeadingLevel::H4,
+        HeadingLevel::H4 => HeadingLevel::H5,
+        HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let here = Here { base: "", at: "files/a/b.md" };
+        assert_eq!(rendered(text, &here).into_string().trim(), expected, "{text}");
+    }
+
+    #[test]
+    fn raw_html_is_text() {
+        check("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>");
+        check("a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>");
+    }
+
+    #[test]
+    fn links_lead_only_where_links_may() {
+        check("[x](https://a.example/)", "<p><a href=\"https://a.example/\">x</a></p>");
+        check("[x](javascript:alert(1))", "<p>x</p>");
+        check("[x](<java\tscript:alert(1)>)", "<p>x</p>");
+        check("[x](JaVaScRiPt:alert(1))", "<p>x</p>");
+        check("[x](data:text/html,hi)", "<p>x</p>");
+        check("[x](//evil.example)", "<p>x</p>");
+        check("<javascript:alert(1)>", "<p>javascript:alert(1)</p>");
+        check("[x](c.md)", "<p><a href=\"/read?link=c.md&amp;from=files%2Fa%2Fb.md\">x</a></p>");
+        check("[[c|x]]", "<p><a href=\"/read?link=c&amp;from=files%2Fa%2Fb.md\">x</a></p>");
+    }
+
+    #[test]
+    fn images_come_from_this_store_alone() {
+        let blocked = "<p><span class=\"blocked\">image not loaded: x</span></p>";
+        check("![x](https://a.example/a.png)", blocked);
+        check("![x](//a.example/a.png)", blocked);
+        check("![x](../../../a.png)", blocked);
+        check(
+            "![x](c.png)",
+            "<p><img src=\"/api/content?address=file%3A%2Fmemories%2Fa%2Fc.png\" alt=\"x\" /></p>",
+        );
+    }
+
+    #[test]
+    fn nesting_ends_somewhere_and_loses_no_text() {
+        let here = Here { base: "", at: "files/a.md" };
+        let deep = format!("{}bottom", "> ".repeat(5_000));
+        let shown = rendered(&deep, &here).into_string();
+        assert!(shown.contains("bottom"));
+        assert!(shown.matches("<blockquote>").count() <= DEPTH_MAX);
+        assert_eq!(shown.matches("<blockquote>").count(), shown.matches("</blockquote>").count());
+    }
+
+    #[test]
+    fn nothing_needs_an_inline_style() {
+        check(
+            "|a|\n|-:|\n|b|",
+            "<table><thead><tr><th>a</th></tr></thead><tbody>\n<tr><td>b</td></tr>\n</tbody></table>",
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! The past of one memory: its changes, what each did, and going back to one.
+
+use axum::response::Response;
+use maud::html;
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, Version};
+use memgrove::memory::Point;
+use memgrove::{Locator, Result};
+use serde::Deserialize;
+
+use super::browse::crumbs;
+use super::compare::{Sides, side_by_side};
+use super::edit::sent;
+use super::frame::{Frame, Live, done, may_write, moment, url};
+use super::timeline::{by, verb_of};
+use super::{led_to, place};
+use crate::address::address_of;
+use crate::context::{Context, Guard};
+use crate::http::Call;
+
+/// How many changes a page shows.
+const CHANGES: usize = 50;
+
+#[derive(Deserialize)]
+struct Asked {
+    at: String,
+    #[serde(default)]
+    before: String,
+    #[serde(default)]
+    done: String,
+}
+
+/// The changes of one memory.
+pub(super) async fn history(call: Call) -> Result<Response> {
+    let Asked { at, before, done: said } = call.query()?;
+    let at = place::located(&at)?;
+    let before = (!before.is_empty()).then(|| ChangeId::new(before));
+    let query = HistoryQuery { at: Some(at.clone()), before, limit: CHANGES };
+    let there = at.clone();
+    let (past, version, address) = call
+        .work(move |cx| {
+            let memory = cx.reading()?;
+            let version = memory.store().info_optional(&there)?.and_then(|info| info.version);
+            Ok((memory.history(&query)?, version, address_of(cx, &there)))
+        })
+        .await?;
+    let key = at.key();
+    let older = past.last().filter(|_| past.len() == CHANGES).map(|past| past.change.as_str());
+    let version = version.as_ref().map_or("", Version::as_str);
+    let body = html! {
+        (done(&said))
+        (crumbs(&call, &at))
+        div.heading {
+            h1 { "History of " (at.name()) }
+            p.actions { a.button href=(url(&call, "/read", &[("at", key)])) data-key="Escape" { "Back" } }
+        }
+        @if past.is_empty() { p.empty { "Nothing is known of its past: it was written past memgrove." } }
+        ol.changes {
+            @for (index, change) in past.iter().enumerate() {
+                li data-item="" {
+                    div.what {
+                        a href=(url(&call, "/diff", &[("at", key), ("change", change.change.as_str())])) {
+                            (verb_of(change))
+                        }
+                        " by " (by(change)) " "
+                        @if let Some(reason) = &change.note.reason { q { (reason) } }
+                    }
+                    div.facts { (moment(change.time)) span { "change " (change.change.as_str()) } }
+                    @if index > 0 && may_write(&call) {
+                        form method="post" action=(url(&call, "/restore", &[])) {
+                            input type="hidden" name="at" value=(key);
+                            input type="hidden" name="to" value=(change.change.as_str());
+                            input type="hidden" name="version" value=(version);
+                            button aria-label=(format!("Restore to change {}", change.change.as_str())) {
+                                "Restore"
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(older) = older {
+            p { a href=(url(&call, "/history", &[("at", key), ("before", older)])) { "Older changes" } }
+        }
+    };
+    let title = format!("History of {}", at.name());
+    let frame = Frame { title: &title, tab: "/timeline", live: Live::Of(address), ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+#[derive(Deserialize)]
+struct Compared {
+    at: String,
+    change: String,
+    /// Against what is there now, rather than what was there before.
+    #[serde(default)]
+    now: String,
+}
+
+/// What a change did to one memory.
+pub(super) async fn diff(call: Call) -> Result<Response> {
+    let Compared { at, change, now } = call.query()?;
+    let at = place::located(&at)?;
+    let (there, id, is_now) = (at.clone(), ChangeId::new(change.as_str()), !now.is_empty());
+    let (old, new, past) = call.work(move |cx| sides(cx, &there, id, is_now)).await?;
+    let key = at.key();
+    let query = [("at", key), ("change", change.as_str()), ("now", "yes")];
+    let names = match is_now {
+        true => Sides { left: "After that change", right: "Now" },
+        false => Sides { left: "Before", right: "After" },
+    };
+    let body = html! {
+        (crumbs(&call, &at))
+        div.heading {
+            h1 { "Change " (change) " of " (at.name()) }
+            p.actions {
+                @if is_now { a.button href=(url(&call, "/diff", &query[..2])) { "What it changed" } }
+                @else { a.button href=(url(&call, "/diff", &query)) { "Compare with now" } }
+                a.button href=(url(&call, "/history", &[("at", key)])) data-key="Escape" { "History" }
+            }
+        }
+        @if let Some(past) = &past {
+            p.facts {
+                span { (verb_of(past)) " by " (by(past)) } (moment(past.time)) @if let Some(reason) = &past.note.reason {
+                    q { (reason) }
+                }
+            }
+        }
+        @match (&old, &new) {
+            (Side::Text(old), Side::Text(new)) => (side_by_side(old, new, &names)),
+            _ => p.empty { "Bytes that are not text cannot be shown side by side." },
+        }
+    };
+    let title = format!("Change {change} of {}", at.name());
+    let frame = Frame { title: &title, tab: "/timeline", ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+enum Side {
+    Text(String),
+    Bytes,
+}
+
+impl Side {
+    fn of(bytes: Option<Vec<u8>>) -> Self {
+        String::from_utf8(bytes.unwrap_or_default()).map_or(Side::Bytes, Side::Text)
+    }
+}
+
+fn sides(cx: &Context, at: &Locator, id: ChangeId, now: bool) -> Result<(Side, Side, Option<Past>)> {
+    let memory = cx.reading()?;
+    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+    let past = memory.history(&query)?.into_iter().find(|past| past.change == id);
+    let after = memory.read_past(at, &Point::Moment(Moment::After(id.clone())))?;
+    let (old, new) = match now {
+        true => (after, memory.store().read_optional(at)?.map(|content| content.bytes)),
+        false => (memory.read_past(at, &Point::Moment(Moment::Before(id)))?, after),
+    };
+    Ok((Side::of(old), Side::of(new), past))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    at: String,
+    to: String,
+    #[serde(default)]
+    version: String,
+}
+
+/// Makes a memory what it was after a change.
+pub(super) async fn restore(call: Call) -> Result<Response> {
+    let Wanted { at, to, version } = sent(&call).await?;
+    let at = place::located(&at)?;
+    let there = at.clone();
+    call.work(move |cx| {
+        let expect = (!version.is_empty()).then(|| Version::new(version));
+        let note = cx.note("restore", &Guard::default());
+        let point = Point::Moment(Moment::After(ChangeId::new(to)));
+        cx.writing()?.restore(note, &there, &point, expect.as_ref())
+    })
+    .await?;
+    led_to(&url(&call, "/history", &[("at", at.key()), ("done", "restored")]))
+}

@@ -1,0 +1,129 @@
+//! Which memory a page is about: by its place in the store, by its address, or by a link to it.
+
+use memgrove::backend::FileKind;
+use memgrove::{Error, Kind, Locator, Result};
+use serde::Deserialize;
+
+use super::browse;
+use crate::address::memory_at;
+use crate::context::Context;
+
+/// How a page is told which memory it is about. One of them is given.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Which {
+    /// The place in the store.
+    pub(super) at: String,
+    /// The address, as verbs give it.
+    pub(super) address: String,
+    /// What a link says.
+    pub(super) link: String,
+    /// The place of the link.
+    pub(super) from: String,
+}
+
+/// What was meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// A file.
+    File(Locator),
+    /// A folder.
+    Folder(Locator),
+    /// A record, by its id.
+    Record(String),
+}
+
+impl Which {
+    /// What is meant.
+    ///
+    /// # Errors
+    /// `NotFound` for what is not there; `Invalid` for what can be no memory.
+    pub(super) fn meant(&self, cx: &Context) -> Result<Meant> {
+        let named = if self.address.is_empty() { &self.link } else { &self.address };
+        if let Some(id) = named.strip_prefix("record:") {
+            return Ok(Meant::Record(id.to_owned()));
+        }
+        let at = match (self.at.as_str(), self.address.as_str(), self.link.as_str()) {
+            ("", "", link) => linked(cx, link, &self.from)?,
+            ("", address, _) => addressed(cx, address)?,
+            (at, ..) => located(at)?,
+        };
+        match cx.reading()?.store().info_optional(&at)? {
+            Some(info) if info.kind == FileKind::Folder => Ok(Meant::Folder(at)),
+            _ => Ok(Meant::File(at)),
+        }
+    }
+}
+
+/// A place that is named as it lies in the store, in a folder that holds memories.
+///
+/// # Errors
+/// `NotFound` for any other.
+pub(super) fn located(at: &str) -> Result<Locator> {
+    let place = Locator::new(at)?;
+    match browse::shape_of(&place) {
+        Some(_) => Ok(place),
+        None => Err(Error::new(Kind::NotFound, format!("`{}` is no place of memories", at.escape_debug()))
+            .hint("choose one from the pages beneath Browse")),
+    }
+}
+
+fn addressed(cx: &Context, address: &str) -> Result<Locator> {
+    // What is no file has its place as its address.
+    located(address).or_else(|_| memory_at(cx, address))
+}
+
+/// What a link leads to: an address, a path beside the linking memory, a note, a node, an entity.
+fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
+    let link = link.split('#').next().unwrap_or_default().trim();
+    let kind = link.split(':').next().unwrap_or_default();
+    if link.contains(':') && ["file", "entity", "note", "node"].contains(&kind) {
+        return memory_at(cx, link);
+    }
+    let memory = cx.reading()?;
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let root = from.split('/').next().unwrap_or_default();
+    for folder in [folder, root, "notes", "files", "graph/_content/nodes", ""] {
+        let Some(path) = joined(folder, link) else { continue };
+        for end in ["", ".md"] {
+            let Ok(at) = located(&format!("{path}{end}")) else { continue };
+            if memory.store().info_optional(&at)?.is_some_and(|info| info.kind == FileKind::File) {
+                return Ok(at);
+            }
+        }
+    }
+    if let Some(loaded) = cx.reading_knowledge()?.load(link, None)? {
+        return Ok(loaded.path);
+    }
+    Err(Error::new(Kind::NotFound, format!("nothing is called `{}`", link.escape_debug()))
+        .hint("the link leads nowhere yet: write it, or search for it"))
+}
+
+/// A path as seen from a folder; `None` if it leads out of the store.
+fn joined(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = match path.starts_with('/') {
+        true => Vec::new(),
+        false => folder.split('/').filter(|part| !part.is_empty()).collect(),
+    };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_within_the_store() {
+        assert_eq!(joined("notes/a", "b").as_deref(), Some("notes/a/b"));
+        assert_eq!(joined("notes/a", "../b.md").as_deref(), Some("notes/b.md"));
+        assert_eq!(joined("notes", "/files/x").as_deref(), Some("files/x"));
+        assert_eq!(joined("notes", "../../etc"), None);
+    }
+}

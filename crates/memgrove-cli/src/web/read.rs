@@ -1,0 +1,171 @@
+//! One memory, to be read.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use memgrove::backend::{Content, Info};
+use memgrove::{Locator, Result};
+use serde::Deserialize;
+
+use super::browse::{crumbs, shape_of};
+use super::entities::{self, Around};
+use super::frame::{Frame, Live, at_base, base, dated, done, may_write, moment, url};
+use super::led_to;
+use super::markdown::{Here, rendered};
+use super::place::{Meant, Which};
+use crate::address::address_of;
+use crate::http::Call;
+use crate::portion;
+
+/// How much of a text is shown.
+const SHOWN_BYTES_MAX: usize = 512 * 1024;
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    done: String,
+}
+
+/// A memory with what is known of it.
+struct Memory {
+    at: Locator,
+    address: String,
+    info: Info,
+    content: Content,
+    around: Option<Around>,
+}
+
+/// The page.
+pub(super) async fn page(call: Call) -> Result<Response> {
+    let which: Which = call.query()?;
+    let Said { done: said } = call.query()?;
+    let at = match call.work(move |cx| which.meant(cx)).await? {
+        Meant::File(at) => at,
+        Meant::Record(id) => return led_to(&url(&call, "/record", &[("id", &id)])),
+        Meant::Folder(at) => {
+            let list = shape_of(&at).map_or("/browse".to_owned(), |shape| format!("/browse/{}", shape.name));
+            return led_to(&url(&call, &list, &[("under", at.key())]));
+        }
+    };
+    let memory = call
+        .work(move |cx| {
+            let store = cx.reading()?;
+            let content = store.store().read_bytes(&at)?;
+            let info = store.store().info(&at)?;
+            let is_entity = at.key().starts_with("knowledge/entities/");
+            let around = if is_entity { entities::around(cx, &at)? } else { None };
+            Ok(Memory { address: address_of(cx, &at), at, info, content, around })
+        })
+        .await?;
+    let title = memory.title();
+    let body = html! {
+        (done(&said))
+        (crumbs(&call, &memory.at))
+        div.heading { h1 { (title) } (memory.actions(&call)) }
+        (memory.facts())
+        div.columns {
+            article { (memory.shown(&base(&call))) }
+            @if let Some(around) = &memory.around { (around.shown(&call)) }
+        }
+    };
+    let live = Live::Of(memory.address.clone());
+    let frame = Frame { title: &title, tab: "/browse", live, ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+impl Memory {
+    fn title(&self) -> String {
+        match &self.around {
+            Some(around) => around.entity.name.clone(),
+            None => self.at.name().trim_end_matches(".md").to_owned(),
+        }
+    }
+
+    fn actions(&self, call: &Call) -> Markup {
+        let at = self.at.key();
+        let is_text = str::from_utf8(&self.content.bytes).is_ok_and(|text| !text.contains('\0'));
+        html! {
+            p.actions {
+                @if may_write(call) && is_text {
+                    a.button href=(url(call, "/edit", &[("at", at)])) data-key="e" { "Edit" }
+                }
+                a.button href=(url(call, "/history", &[("at", at)])) data-key="h" { "History" }
+                @if self.address.starts_with("file:") {
+                    a.button href=(url(call, "/api/content", &[("address", &self.address)])) { "Raw" }
+                }
+            }
+        }
+    }
+
+    fn facts(&self) -> Markup {
+        let text = str::from_utf8(&self.content.bytes).ok();
+        html! {
+            p.facts {
+                @if let Some(around) = &self.around {
+                    span.kind { (around.entity.kind) }
+                    @for tag in &around.entity.tags { span.tag { "#" (tag) } }
+                }
+                (moment(self.info.mtime))
+                span { (portion::size(self.info.size)) }
+                @if let Some(text) = text { span { "≈ " (portion::tokens(text)) " tokens" } }
+                code { (self.at) }
+                span title=(self.content.version) {
+                    "version " (crate::verbs::file::short(self.content.version.as_str()))
+                }
+            }
+        }
+    }
+
+    fn shown(&self, base: &str) -> Markup {
+        let name = self.at.name().to_ascii_lowercase();
+        let is_image = [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(|end| name.ends_with(end));
+        match str::from_utf8(&self.content.bytes) {
+            Err(_) if is_image && self.address.starts_with("file:") => {
+                let from = at_base(base, "/api/content", &[("address", &self.address)]);
+                html! { img src=(from) alt=(self.at.name()); }
+            }
+            Err(_) => html! { p.empty { "These bytes are not text." } },
+            Ok(text) => match &self.around {
+                Some(around) => observations(around, &Here { base, at: self.at.key() }),
+                None => text_shown(text, &name, &Here { base, at: self.at.key() }),
+            },
+        }
+    }
+}
+
+/// What is known of an entity.
+fn observations(around: &Around, here: &Here<'_>) -> Markup {
+    html! {
+        ol.observations {
+            @for observation in &around.entity.observations {
+                li {
+                    (rendered(&observation.text, here))
+                    p.facts {
+                        @if let Some(date) = &observation.facts.date { (dated(date)) }
+                        @if let Some(source) = &observation.facts.source { span { "from " (source) } }
+                        @if let Some(from) = &observation.facts.valid_from { span { "since " (from) } }
+                        @if let Some(until) = &observation.facts.valid_until { span { "until " (until) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn text_shown(text: &str, name: &str, here: &Here<'_>) -> Markup {
+    let mut end = text.len().min(SHOWN_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let is_markdown =
+        [".md", ".markdown", ".mdx", ".txt"].iter().any(|end| name.ends_with(end)) || !name.contains('.');
+    html! {
+        @if end < text.len() {
+            p.warning {
+                "This is the beginning: " (portion::size(text.len() as u64)) " is more than a page can show."
+            }
+        }
+        @if text.is_empty() { p.empty { "Empty." } }
+        @else if is_markdown { (rendered(&text[..end], here)) }
+        @else { pre { (&text[..end]) } }
+    }
+}

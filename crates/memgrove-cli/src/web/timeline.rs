@@ -1,0 +1,145 @@
+//! What happened to the store, by whom and when, with a way to take it back.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use memgrove::Result;
+use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past, PastEdit};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::browse::{is_shown, shape_of};
+use super::edit::sent;
+use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
+use super::led_to;
+use crate::http::Call;
+
+/// How many changes a page shows.
+const CHANGES: usize = 60;
+/// How many edits of one change are told.
+const EDITS_MAX: usize = 5;
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    before: String,
+    #[serde(default)]
+    done: String,
+}
+
+/// The page.
+pub(super) async fn page(call: Call) -> Result<Response> {
+    let Asked { before, done: said } = call.query()?;
+    let before = (!before.is_empty()).then(|| ChangeId::new(before));
+    let query = HistoryQuery { at: None, before, limit: CHANGES };
+    let past = call.work(move |cx| cx.reading()?.history(&query)).await?;
+    let older = past.last().filter(|_| past.len() == CHANGES).map(|past| past.change.as_str());
+    let body = html! {
+        (done(&said))
+        h1 { "Timeline" }
+        @if past.is_empty() { p.empty { "Nothing has happened yet." } }
+        (rows(&call, &past))
+        @if let Some(older) = older {
+            p { a href=(url(&call, "/timeline", &[("before", older)])) { "Older changes" } }
+        }
+    };
+    let frame = Frame { title: "Timeline", tab: "/timeline", live: Live::Anew, ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+/// Changes, under the days on which they happened.
+pub(super) fn rows(call: &Call, past: &[Past]) -> Markup {
+    let base = base(call);
+    let day = |past: &Past| past.time.to_string().get(..10).unwrap_or_default().to_owned();
+    html! {
+        @for changes in past.chunk_by(|a, b| day(a) == day(b)) {
+            h3.day { (day(&changes[0])) }
+            ol.changes {
+                @for change in changes { (row(call, &base, change)) }
+            }
+        }
+    }
+}
+
+fn row(call: &Call, base: &str, change: &Past) -> Markup {
+    let more = change.edits.len().saturating_sub(EDITS_MAX);
+    // What only brings an index up to date is nothing that anyone did.
+    let is_upkeep = change.edits.iter().all(|edit| !is_shown(&edit.at));
+    html! {
+        li.upkeep[is_upkeep] data-item="" {
+            div.what {
+                strong { (verb_of(change)) } " by " (by(change)) " "
+                @if let Some(reason) = &change.note.reason { q { (reason) } }
+            }
+            ul.edits {
+                @for edit in change.edits.iter().take(EDITS_MAX) { li { (edited(base, change, edit)) } }
+                @if more > 0 { li.dim { "and " (more) " more" } }
+            }
+            div.facts {
+                (moment(change.time))
+                span { "change " (change.change.as_str()) }
+                @if let Some(session) = &change.note.actor.session {
+                    span.session title=(session) { "session " (session.chars().take(8).collect::<String>()) }
+                }
+            }
+            @if may_write(call) && change.note.verb != "undo" && !is_upkeep {
+                form method="post" action=(at_base(base, "/undo", &[])) {
+                    input type="hidden" name="change" value=(change.change.as_str());
+                    button aria-label=(format!("Undo change {}", change.change.as_str())) { "Undo" }
+                }
+            }
+        }
+    }
+}
+
+fn edited(base: &str, change: &Past, edit: &PastEdit) -> Markup {
+    let did = match edit.op {
+        Op::Write => "wrote",
+        Op::Append => "added to",
+        Op::Delete => "deleted",
+        Op::Rename => "moved",
+    };
+    let key = edit.at.key();
+    let to = at_base(base, "/diff", &[("at", key), ("change", change.change.as_str())]);
+    html! {
+        span.dim { (did) " " }
+        @if shape_of(&edit.at).is_some() { a href=(to) { (key) } } @else { (key) }
+        @if let Some(to) = &edit.to { span.dim { " to " } (to) }
+    }
+}
+
+/// What was done, as people say it.
+pub(super) fn verb_of(change: &Past) -> String {
+    match change.note.verb.as_str() {
+        "" => "changed".to_owned(),
+        verb => verb.replace('_', " "),
+    }
+}
+
+/// Who did it.
+pub(super) fn by(change: &Past) -> Markup {
+    let actor = &change.note.actor;
+    let (class, origin) = match actor.origin {
+        Origin::User => ("user", "you"),
+        Origin::Agent => ("agent", "agent"),
+        Origin::Tool => ("tool", "tool"),
+        Origin::Import => ("import", "import"),
+        Origin::FileEdit => ("edit", "an editor"),
+    };
+    // Whoever looks at this page has written through it.
+    let client = actor.client.as_deref().filter(|client| *client != "web");
+    html! {
+        span.who data-origin=(class) { (origin) @if let Some(client) = client { " " (client) } }
+    }
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    change: String,
+}
+
+/// Takes a change back.
+pub(super) async fn undo(call: Call) -> Result<Response> {
+    let Wanted { change } = sent(&call).await?;
+    call.verb("undo", json!({"change": change})).await?;
+    led_to(&url(&call, "/timeline", &[("done", "undone")]))
+}

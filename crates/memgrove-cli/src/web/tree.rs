@@ -1,0 +1,127 @@
+//! A shape whose memories are files in folders, as a tree with sizes.
+
+use std::collections::BTreeMap;
+
+use axum::response::Response;
+use maud::{Markup, html};
+use memgrove::backend::{FileKind, Info};
+use memgrove::{Locator, Result};
+use serde::Deserialize;
+
+use super::browse::{Shape, crumbs, is_shown};
+use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
+use crate::http::Call;
+use crate::portion;
+
+/// The most entries that are shown at once; of more, one folder at a time.
+const ENTRIES_MAX: usize = 400;
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    under: String,
+    #[serde(default)]
+    done: String,
+}
+
+/// Something in a folder: a file, a folder, or a note with notes beneath it.
+#[derive(Default)]
+struct Branch {
+    file: Option<Info>,
+    inside: BTreeMap<String, Branch>,
+}
+
+impl Branch {
+    fn grow(&mut self, path: &[&str], info: Info) {
+        match path {
+            [] => self.file = Some(info),
+            [first, rest @ ..] => self.inside.entry((*first).to_owned()).or_default().grow(rest, info),
+        }
+    }
+
+    /// Bytes and files, of it and all beneath it.
+    fn sum(&self) -> (u64, usize) {
+        let own = self.file.as_ref().map_or((0, 0), |info| (info.size, 1));
+        let sums = self.inside.values().map(Branch::sum);
+        sums.fold(own, |(bytes, files), (more, others)| (bytes + more, files + others))
+    }
+}
+
+/// The page.
+pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> {
+    let Asked { under, done: said } = call.query()?;
+    let root = match under.as_str() {
+        "" => Locator::new(shape.folder)?,
+        under => super::place::located(under)?,
+    };
+    let listed = root.clone();
+    let all = call.work(move |cx| cx.reading()?.store().list_all(&listed)).await?;
+    let mut top = Branch::default();
+    let shown = |info: &Info| info.kind == FileKind::File && is_shown(&info.locator);
+    let total = all.iter().filter(|info| shown(info)).count();
+    for info in all.into_iter().filter(shown) {
+        let inside = info.locator.relative_to(&root).unwrap_or_default().to_owned();
+        // A note and the folder of the notes beneath it are one thing.
+        let inside = if shape.name == "notes" { inside.trim_end_matches(".md") } else { &inside };
+        top.grow(&inside.split('/').collect::<Vec<_>>(), info);
+    }
+    let leaves =
+        Leaves { base: base(&call), list: format!("/browse/{}", shape.name), deep: total <= ENTRIES_MAX };
+    let (bytes, files) = top.sum();
+    let title = if under.is_empty() { shape.title.to_owned() } else { root.name().to_owned() };
+    let body = html! {
+        (done(&said))
+        @if !under.is_empty() { (crumbs(&call, &root)) }
+        div.heading {
+            h1 { (title) }
+            p.facts { (files) @if files == 1 { " file" } @else { " files" } ", " (portion::size(bytes)) }
+            @if may_write(&call) && shape.name == "files" {
+                a.button href=(url(&call, "/edit", &[("under", root.key())])) { "New file" }
+            }
+        }
+        @if files == 0 { p.empty { "Nothing here yet." } }
+        ul.tree { (leaves.of(&top, root.key())) }
+    };
+    let frame = Frame { title: &title, tab: "/browse", live: Live::Anew, ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+struct Leaves {
+    base: String,
+    list: String,
+    deep: bool,
+}
+
+impl Leaves {
+    fn of(&self, branch: &Branch, at: &str) -> Markup {
+        html! {
+            @for (name, branch) in branch.inside.iter().take(ENTRIES_MAX) {
+                (self.one(name, branch, &format!("{at}/{name}")))
+            }
+            @if branch.inside.len() > ENTRIES_MAX {
+                li.dim { "and " (branch.inside.len() - ENTRIES_MAX) " more: search for them" }
+            }
+        }
+    }
+
+    fn one(&self, name: &str, branch: &Branch, at: &str) -> Markup {
+        let row = html! {
+            @match &branch.file {
+                Some(info) => {
+                    a href=(at_base(&self.base, "/read", &[("at", info.locator.key())])) { (name) }
+                    span.facts { (portion::size(info.size)) (moment(info.mtime)) }
+                }
+                None => {
+                    a.folder href=(at_base(&self.base, &self.list, &[("under", at)])) { (name) "/" }
+                    span.facts { (branch.sum().1) " files, " (portion::size(branch.sum().0)) }
+                }
+            }
+        };
+        html! {
+            li {
+                div.row data-item="" { (row) }
+                @if self.deep && !branch.inside.is_empty() { ul { (self.of(branch, at)) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+// What a person does with the pages, step by step.
+import { check } from "./watching.mjs";
+
+const at = (path) => new URLSearchParams({ at: path });
+
+// Typing finds, marks, dates and counts; the keys lead on.
+export async function search({ page, served, look }) {
+  await page.goto(`${served.base}/`);
+  await page.locator(".cards").waitFor();
+  await look(page, "welcome");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  await page.keyboard.type("tea");
+  await page.locator(".hit mark").first().waitFor();
+  check(await page.locator(".hit").count() >= 3, "tea is found in a file, an entity and a record");
+  check(await page.locator(".hit time").count() >= 3, "hits are dated");
+  check(/≈ \d+ tokens/.test(await page.locator(".hit").first().innerText()), "a hit says what it costs");
+  check(page.url().endsWith("?q=tea"), "the address names the search");
+  await look(page, "search");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  const href = await page.evaluate(() => document.activeElement.getAttribute("href"));
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname === "/read" || url.pathname === "/record");
+  check(href !== null && (await page.locator("h1").count()) === 1, "Enter opens the hit");
+}
+
+export async function read({ page, served, look }) {
+  await page.goto(`${served.base}/read?${at("files/preferences.md")}`);
+  check(await page.locator("article strong", { hasText: "Darjeeling" }).count() === 1, "markdown is rendered");
+  await look(page, "read");
+  await page.locator("article a", { hasText: "the plan" }).click();
+  await page.locator("h1", { hasText: "silica" }).waitFor();
+  check(await page.locator(".blocked").count() === 1, "an image of another site is not loaded");
+  await look(page, "read-rich");
+  await page.goto(`${served.base}/read?address=entity:person/Alice%20Moreau`);
+  check(await page.locator(".relations a", { hasText: "Silica" }).count() === 1, "relations are links");
+  await look(page, "entity");
+  await page.goto(`${served.base}/read?${at("notes/memory.md")}`);
+  await page.locator("article a", { hasText: "projects" }).click();
+  await page.locator("h1", { hasText: "projects" }).waitFor();
+  await look(page, "note");
+}
+
+export async function browse({ page, served, look }) {
+  for (const shape of ["notes", "records", "entities", "graph", "files"]) {
+    await page.goto(`${served.base}/browse/${shape}`);
+    check(await page.locator("[data-item] a").count() > 0, `${shape} are listed`);
+    await look(page, `browse-${shape}`);
+  }
+  await page.goto(`${served.base}/browse/records?type=task`);
+  check(await page.locator("tbody tr").count() === 1, "the filter leaves the task");
+}
+
+// An edit is saved; a second one, begun before someone else's, is not lost and loses nothing.
+export async function edit({ page, served, look }) {
+  await page.goto(`${served.base}/read?${at("files/projects/harbor.md")}`);
+  await page.keyboard.press("e");
+  const text = page.locator("textarea");
+  await text.waitFor();
+  await look(page, "edit");
+  await text.fill(`${await text.inputValue()}\nAsk Bo first.\n`);
+  await page.locator("input[name=reason]").fill("Bo wants to know");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".done").waitFor();
+  check((await page.locator("article").innerText()).includes("Ask Bo first."), "the edit is there");
+  check((await served.call("read", { address: "file:/memories/projects/harbor.md" })).text.endsWith("Ask Bo first.\n"), "as it was typed");
+}
+
+export async function conflict({ page, served, look }) {
+  await page.goto(`${served.base}/edit?${at("files/projects/harbor.md")}`);
+  await page.locator("main[data-listening=yes]").waitFor();
+  const text = page.locator("textarea");
+  await text.fill((await text.inputValue()).replace("Ask Bo first.", "Ask Alice first."));
+  await served.call("file_replace", { path: "/memories/projects/harbor.md", old: "Ask Bo first.", new: "Ask nobody." });
+  await page.locator("#news", { hasText: "has changed this meanwhile" }).waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".compare").waitFor();
+  check((await page.locator(".compare .removed").innerText()).includes("Ask nobody."), "theirs is on the left");
+  check((await page.locator(".compare .added").innerText()).includes("Ask Alice first."), "mine is on the right");
+  check((await served.call("read", { address: "file:/memories/projects/harbor.md" })).text.includes("Ask nobody."), "nothing was overwritten");
+  await look(page, "conflict");
+  await page.getByRole("button", { name: "Save mine instead" }).click();
+  await page.locator(".done").waitFor();
+  check((await page.locator("article").innerText()).includes("Ask Alice first."), "mine is saved");
+}
+
+export async function history({ page, served, look }) {
+  await page.goto(`${served.base}/read?${at("files/projects/harbor.md")}`);
+  await page.keyboard.press("h");
+  await page.locator(".changes").waitFor();
+  check(await page.locator(".changes > li").count() === 5, "every change is told");
+  check(await page.locator("q", { hasText: "Bo wants to know" }).count() === 1, "with its reason");
+  await look(page, "history");
+  await page.locator(".changes a").first().click();
+  await page.locator(".compare").waitFor();
+  check(await page.locator(".compare .added").count() === 1, "a change shows what it did");
+  await look(page, "diff");
+  await page.getByRole("link", { name: "Compare with now" }).click();
+  await page.getByText("No difference.").waitFor();
+}
+
+export async function restore({ page, served }) {
+  await page.goto(`${served.base}/history?${at("files/projects/harbor.md")}`);
+  await page.getByRole("button", { name: /Restore/ }).last().click();
+  await page.locator(".done", { hasText: "Restored" }).waitFor();
+  const { text } = await served.call("read", { address: "file:/memories/projects/harbor.md" });
+  check(text.includes("through `make ship`.") && !text.includes("Alice"), "the first text is back");
+}
+
+export async function records({ page, served, look }) {
+  await page.goto(`${served.base}/browse/records?text=theme`);
+  await page.locator("tbody a").click();
+  await page.locator("summary").waitFor();
+  await page.keyboard.press("e");
+  await page.locator("textarea").fill("Write the theme loader for Silica, with tests.");
+  await look(page, "record");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".done").waitFor();
+  check((await page.locator("article").innerText()).includes("with tests"), "the record is changed");
+}
+
+// What an agent writes appears by itself, and can be taken back.
+export async function undo({ page, served, look }) {
+  await page.goto(`${served.base}/timeline`);
+  await page.locator("main[data-listening=yes]").waitFor();
+  await served.call("file_create", { path: "/memories/mistake.md", text: "An agent was wrong.", reason: "a guess" });
+  const row = page.locator(".changes > li", { hasText: "files/mistake.md" }).first();
+  await row.waitFor();
+  await look(page, "timeline");
+  await row.getByRole("button", { name: /Undo/ }).click();
+  await page.locator(".done", { hasText: "Taken back" }).waitFor();
+  const gone = await served.call("read", { address: "file:/memories/mistake.md" }).catch((error) => error.told);
+  check(gone.kind === "not_found" || gone.status === 404, "the file is gone again");
+}
+
+export async function graph({ page, served, look }) {
+  await page.goto(`${served.base}/graph`);
+  const canvas = page.locator("#graph[data-state=rest]");
+  await canvas.waitFor({ timeout: 60000 });
+  check(Number(await canvas.getAttribute("data-things")) >= 12, "notes, entities, nodes and files are drawn");
+  const data = await page.evaluate(async () => (await fetch("/graph/data")).json());
+  const ends = data.links.map(([from, to, kind]) => `${data.things[from].label} ${kind} ${data.things[to].label}`);
+  for (const link of ["Alice Moreau works on Silica", "memory links to projects", "Review part_of Silica (node)", "people links to Bo Lindqvist"]) {
+    check(ends.includes(link), `${link} is a link: ${ends.join("; ")}`);
+  }
+  check(await page.locator("#legend button").count() > 3, "kinds can be chosen");
+  await look(page, "graph");
+  await page.locator("#graph-find").fill("alice");
+  // A click on a thing opens it: the place of the picture's middle thing is asked of the picture.
+  const box = await page.locator("#graph").boundingBox();
+  for (let x = 40; x < box.width && page.url().endsWith("/graph"); x += 24) {
+    for (let y = 40; y < box.height - 60; y += 24) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await page.locator("#graph").evaluate((canvas) => canvas.style.cursor) === "pointer") {
+        await page.mouse.click(box.x + x, box.y + y);
+        await page.waitForURL((url) => url.pathname !== "/graph", { timeout: 3000 }).catch(() => {});
+        if (!page.url().endsWith("/graph")) break;
+      }
+    }
+  }
+  check(page.url().includes("/read"), "a click opens a thing");
+}
+
+export async function others({ page, served, look }) {
+  for (const name of ["decisions", "statistics", "doctor", "browse"]) {
+    await page.goto(`${served.base}/${name}`);
+    await look(page, name);
+  }
+  await page.goto(`${served.base}/doctor`);
+  await page.getByRole("button", { name: "Mend" }).click();
+  await page.locator(".done", { hasText: "Mended" }).waitFor();
+  await page.goto(`${served.base}/edit?under=files`);
+  await look(page, "new");
+  await page.locator("input[name=at]").fill("files/made-here.md");
+  await page.locator("textarea").fill("\nA first line that is empty stays.");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.locator(".done").waitFor();
+  const made = await served.call("read", { address: "file:/memories/made-here.md" });
+  check(made.text === "\nA first line that is empty stays.", "a new file is as it was typed");
+  await page.goto(`${served.base}/s/default/timeline`);
+  const out = await page.locator("header a:not([href^='/s/default/']), main a:not([href^='/s/default/'])").count();
+  check(out === 0, "links of a space stay in it");
+  await page.keyboard.press("?");
+  await page.locator("#help[open]").waitFor();
+  await look(page, "keys");
+  await page.keyboard.press("Escape");
+  page.expectsErrors = true;
+  await page.goto(`${served.base}/read?${at("files/nothing.md")}`);
+  check(await page.locator(".error").count() === 1, "what is missing is told kindly");
+  await look(page, "missing");
+  page.expectsErrors = false;
+}
+
+// Dark by the system's wish, light by the button, and so it stays.
+export async function dark({ room, served, look, state }) {
+  const { context, page } = await room(state, { colorScheme: "dark" });
+  const back = () => page.evaluate(() => getComputedStyle(document.body.parentElement).backgroundColor);
+  for (const [path, name] of [["/?q=tea", "search"], [`/read?${at("files/preferences.md")}`, "read"], ["/timeline", "timeline"], ["/graph", "graph"], ["/statistics", "statistics"], ["/browse/records", "records"]]) {
+    await page.goto(`${served.base}${path}`);
+    check(await back() === "rgb(19, 22, 20)", "the system's wish for dark is heard");
+    if (name === "graph") await page.locator("#graph[data-state]").waitFor();
+    await look(page, `dark-${name}`);
+  }
+  await page.locator("#theme").click();
+  check(await back() === "rgb(251, 250, 247)", "the button makes it light");
+  await page.reload();
+  check(await back() === "rgb(251, 250, 247)", "and it stays light");
+  await context.close();
+}
+
+export async function phone({ room, served, look, state }) {
+  const { context, page } = await room(state, { viewport: { width: 375, height: 740 }, isMobile: true, hasTouch: true });
+  const paths = { welcome: "/", search: "/?q=tea", read: `/read?${at("files/projects/silica.md")}`, records: "/browse/records", entities: "/browse/entities",
+    timeline: "/timeline", graph: "/graph", edit: `/edit?${at("files/preferences.md")}`, statistics: "/statistics", history: `/history?${at("files/projects/harbor.md")}` };
+  for (const [name, path] of Object.entries(paths)) {
+    await page.goto(`${served.base}${path}`);
+    if (name === "graph") await page.locator("#graph[data-state]").waitFor();
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(over <= 0, `${name} is ${over} pixels too wide for a phone`);
+    await look(page, `phone-${name}`);
+  }
+  await context.close();
+}
+
+// All that the first search page loads, over the wire, is small.
+export async function weight({ room, served, state }) {
+  const { context, page } = await room(state);
+  const session = await context.newCDPSession(page);
+  await session.send("Network.enable");
+  let bytes = 0;
+  session.on("Network.loadingFinished", ({ encodedDataLength }) => { bytes += encodedDataLength; });
+  await page.goto(`${served.base}/`, { waitUntil: "load" });
+  await page.locator("main[data-listening=yes]").waitFor();
+  await context.close();
+  check(bytes > 5000 && bytes < 100 * 1024, `the search page takes ${bytes} bytes`);
+  return `${bytes} bytes for the search page`;
+}
+
+// The watch is awake: what wants to run, and what wants to be loaded from elsewhere, is noticed.
+export async function watch({ page, served, wrong }) {
+  await page.goto(`${served.base}/timeline`);
+  const before = wrong.length;
+  await page.evaluate(() => { document.querySelector("main").innerHTML = "<img src=x onerror=alert(1)><img src=https://evil.example/x.png>"; });
+  await page.waitForTimeout(500);
+  const noticed = wrong.splice(before);
+  check(noticed.some((text) => text.includes("inline event handler")), `a script is noticed: ${noticed.join("; ")}`);
+  check(noticed.some((text) => text.includes("evil.example")), `another site is noticed: ${noticed.join("; ")}`);
+}
