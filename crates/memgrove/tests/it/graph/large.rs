@@ -90,7 +90,7 @@ fn child() {
         }
     };
     let graph = graph_over(store, 5);
-    let content: Vec<u8> = (0..CONTENT).map(|at| (at * 31 >> 3) as u8).collect();
+    let content: Vec<u8> = (0..CONTENT).map(|at| ((at * 31) >> 3) as u8).collect();
     let hash = memgrove::backend::Version::of(&content);
     let before = peak();
     let new = NewNode {
