@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::making::check_kind;
+use super::making::{check_kind, format_of};
 use super::{Connection, Draft};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Properties};
@@ -74,7 +74,10 @@ impl Draft<'_> {
         }
         let id = match new.id {
             Some(id) => self.chosen_id(Thing::Connection, id)?,
-            None => self.fresh_id(id::CONN)?,
+            None => {
+                let format = new.content.as_deref().map(|content| format_of(new.format.as_deref(), content));
+                self.fresh_id(Thing::Connection, id::CONN, format.as_deref())?
+            }
         };
         let storage = match new.content {
             Some(content) => {

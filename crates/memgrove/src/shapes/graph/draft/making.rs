@@ -55,7 +55,11 @@ impl Draft<'_> {
         }
         let id = match new.id {
             Some(id) => self.chosen_id(Thing::Node, id)?,
-            None => self.fresh_id(&id::node_prefix(prefix.as_deref(), &new.kind))?,
+            None => {
+                let format = new.content.as_deref().map(|content| format_of(new.format.as_deref(), content));
+                let prefix = id::node_prefix(prefix.as_deref(), &new.kind);
+                self.fresh_id(Thing::Node, &prefix, format.as_deref())?
+            }
         };
         let storage = match new.content {
             Some(content) => {
@@ -80,9 +84,27 @@ impl Draft<'_> {
         Ok(id)
     }
 
-    /// The next id of a prefix. Whoever was not fast enough looks a little further on, so that
+    /// The next id of a prefix whose files, of a content too if there is one, are free: those that
+    /// others are just making are not in the registry yet. The change expects them to stay so.
+    pub(super) fn fresh_id(&mut self, thing: Thing, prefix: &str, format: Option<&str>) -> Result<String> {
+        let mut passed = 0;
+        loop {
+            let id = self.next_id(prefix, passed)?;
+            passed += 1;
+            let meta = self.desk.layout.meta(thing, &id)?;
+            let content = format.map(|format| self.desk.layout.content(&content_key(thing, &id, format)?));
+            let content = content.transpose()?;
+            let taken = self.bytes(&meta)?.is_some()
+                || content.map_or(Ok(false), |at| Ok::<_, Error>(self.bytes(&at)?.is_some()))?;
+            if !taken {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// The next number of a prefix. Whoever was not fast enough looks a little further on, so that
     /// those who race do not meet again.
-    pub(super) fn fresh_id(&mut self, prefix: &str) -> Result<String> {
+    fn next_id(&mut self, prefix: &str, passed: u64) -> Result<String> {
         let desk = &mut self.desk;
         // Whoever else has added to the tail may have taken numbers, and given some up.
         let late = desk.attempt > 0 && self.lines.is_empty();
@@ -92,7 +114,7 @@ impl Draft<'_> {
         let numbers = desk.shelf.numbers(desk.store, desk.layout, again)?;
         let reach = if late { 8_u64 << desk.attempt.min(16) } else { 1 };
         let step = u64::from(u32::from_le_bytes([random[12], random[13], random[14], random[15]])) % reach;
-        let id = id::spelled(prefix, numbers.next(prefix) + step, replicated);
+        let id = id::spelled(prefix, numbers.next(prefix) + step + passed, replicated);
         numbers.note(&id);
         Ok(id)
     }
@@ -108,11 +130,7 @@ impl Draft<'_> {
         own: Option<&str>,
     ) -> Result<Storage> {
         super::content::check_size(thing, id, &content)?;
-        let format = match format {
-            Some(format) => format.to_ascii_lowercase(),
-            None if std::str::from_utf8(&content).is_ok() => "markdown".to_owned(),
-            None => "binary".to_owned(),
-        };
+        let format = format_of(format, &content);
         let path = content_key(thing, id, &format)?;
         let at = self.desk.layout.content(&path)?;
         if own != Some(path.as_str()) && self.bytes(&at)?.is_some() {
@@ -214,4 +232,13 @@ pub(super) fn check_kind(thing: Thing, kind: &str) -> Result<()> {
         .hint("a type is at most 200 bytes, without control characters"));
     }
     Ok(())
+}
+
+/// The kind of a content; what is not said is told by its bytes.
+pub(super) fn format_of(format: Option<&str>, content: &[u8]) -> String {
+    match format {
+        Some(format) => format.to_ascii_lowercase(),
+        None if std::str::from_utf8(content).is_ok() => "markdown".to_owned(),
+        None => "binary".to_owned(),
+    }
 }
