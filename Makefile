@@ -9,7 +9,7 @@ RELEASE := target/release/memgrove
 .PHONY: run test lint unit clients web install bench torture
 
 run:
-	$(CARGO) run --release -- demo
+	$(CARGO) run --release -- serve
 
 test: lint unit clients web
 	@echo "all checks passed"

@@ -10,7 +10,8 @@ fn commands(sandbox: &Sandbox, words: &[&str]) -> Vec<Vec<String>> {
     let Some((_, listed)) = help.split_once("Commands:\n") else {
         return vec![words.iter().map(|word| (*word).to_owned()).collect()];
     };
-    let names = listed.lines().take_while(|line| !line.is_empty());
+    // A line that is indented further goes on about the command above.
+    let names = listed.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     names
         .filter_map(|line| line.split_whitespace().next())
         .flat_map(|name| {

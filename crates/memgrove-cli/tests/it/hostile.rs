@@ -81,11 +81,12 @@ impl Trap {
     }
 }
 
-/// Everything in the sandbox but the memories and the store's own journal.
+/// Everything in the sandbox but the memories, the store's own journal and the index of it.
 fn outside(sandbox: &Sandbox) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![sandbox.path().to_owned()];
-    let own = [sandbox.store().join("files"), sandbox.store().join(".journal")];
+    let cache = sandbox.path().join("home/.cache");
+    let own = [sandbox.store().join("files"), sandbox.store().join(".journal"), cache];
     while let Some(path) = waiting.pop() {
         if own.contains(&path) {
             continue;

@@ -45,7 +45,8 @@ fn what_cannot_be_taken_back_is_told() {
 #[test]
 fn an_agent_undoes_its_own_changes() {
     let sandbox = Sandbox::new();
-    let (mut one, mut two) = (Connection::new(&sandbox, &[]), Connection::new(&sandbox, &[]));
+    let (mut one, mut two) =
+        (Connection::new(&sandbox, &["--tools", "all"]), Connection::new(&sandbox, &["--tools", "all"]));
     one.call("file_create", json!({"path": "one-a.md", "text": "x"}));
     one.call("file_create", json!({"path": "one-b.md", "text": "x"}));
     two.call("file_create", json!({"path": "two.md", "text": "x"}));
