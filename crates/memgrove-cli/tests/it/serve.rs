@@ -276,12 +276,12 @@ fn spaces_and_tokens_have_their_own_rights() {
     ];
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
         "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
-    let welcome = server.send("POST", "/mcp?tools=files", &headers, hello.to_string().as_bytes());
+    let welcome = server.send("POST", "/mcp?tools=all", &headers, hello.to_string().as_bytes());
     let session = welcome.header("mcp-session-id").expect("a session").to_owned();
     let headers = [&headers[..], &[("Mcp-Session-Id", session.as_str())]].concat();
     let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    server.send("POST", "/mcp?tools=files", &headers, done.as_bytes());
-    let refused = server.send("POST", "/mcp?tools=files", &headers, call.to_string().as_bytes());
+    server.send("POST", "/mcp?tools=all", &headers, done.as_bytes());
+    let refused = server.send("POST", "/mcp?tools=all", &headers, call.to_string().as_bytes());
     let told = String::from_utf8_lossy(&refused.body).into_owned();
     assert!(told.contains("READ_ONLY"), "a token that may only read writes through MCP neither: {told}");
     assert!(!sandbox.store().join("files/b.md").exists());
