@@ -60,6 +60,9 @@ pub(crate) struct Database {
     inode: u64,
 }
 
+/// How often a generation is opened that somebody removes at the same moment.
+const OPENINGS_MAX: u32 = 20;
+
 impl Home {
     /// The generations of one stamp in a folder, which is also known to the system by `location`.
     pub(crate) fn new(opener: Opener, location: &str, stamp: &str) -> Self {
@@ -88,14 +91,25 @@ impl Home {
 
     /// Opens the newest generation, or makes the first.
     pub(crate) fn open(&self) -> Result<Database> {
-        self.open_generation(self.newest()?.max(1))
+        self.opened(|| Ok(self.newest()?.max(1)))
+    }
+
+    /// Opens a generation; another one if somebody has just left this one for the next.
+    fn opened(&self, generation: impl Fn() -> Result<u64>) -> Result<Database> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.open_generation(generation()?) {
+                Err(error) if error.kind() == Kind::NotFound && attempt < OPENINGS_MAX => {}
+                other => return other,
+            }
+        }
     }
 
     /// Leaves a generation that is damaged for the next one, which begins empty.
     pub(crate) fn open_after(&self, damaged: u64) -> Result<Database> {
-        let next = self.newest()?.max(damaged) + u64::from(self.newest()? <= damaged);
-        let opened = self.open_generation(next)?;
-        self.remove_before(next);
+        let opened = self.opened(|| Ok(self.newest()?.max(damaged + 1)))?;
+        self.remove_before(opened.generation);
         Ok(opened)
     }
 
@@ -185,13 +199,21 @@ fn connected(location: &str) -> Result<Connection> {
     let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; \
                    PRAGMA temp_store = MEMORY;";
     connection.execute_batch(pragmas).map_err(meant)?;
-    let there: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_master WHERE name = 'counts'", [], |row| row.get(0))
-        .map_err(meant)?;
-    if there == 0 {
-        connection.execute_batch(TABLES).map_err(meant)?;
+    if !has_tables(&connection)? {
+        // Whoever comes first makes them; the others wait, and look again.
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(meant)?;
+        if !has_tables(&connection)? {
+            connection.execute_batch(TABLES).map_err(meant)?;
+        }
+        connection.execute_batch("COMMIT").map_err(meant)?;
     }
     Ok(connection)
+}
+
+fn has_tables(connection: &Connection) -> Result<bool> {
+    let count = "SELECT count(*) FROM sqlite_master WHERE name = 'counts'";
+    let there: i64 = connection.query_row(count, [], |row| row.get(0)).map_err(meant)?;
+    Ok(there > 0)
 }
 
 /// What an error of SQLite means: busy is not corrupt, and a full disk is neither.
