@@ -77,13 +77,13 @@ async def check_mode(memgrove, served, mode):
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}, timeout=30) as http:
         async with client(served, http, mode) as mcp:
             names = [tool.name for tool in (await mcp.list_tools()).tools]
-            check(f"{mode}: the core tools are listed", "file_create" in names and len(names) <= 14, names)
+            check(f"{mode}: the core tools are listed", "recall" in names and len(names) <= 14, names)
             steps = []
 
             async def step(progress, total, message):
                 steps.append(progress)
 
-            found = await mcp.call_tool("find", {"text": "one"}, progress_callback=step)
+            found = await mcp.call_tool("recall", {"query": "one"}, progress_callback=step)
             check(f"{mode}: a tool is called", found.is_error is False, found)
             check(f"{mode}: progress is told", steps and steps[0] == 0, steps)
             resources = (await mcp.list_resources()).resources

@@ -69,7 +69,7 @@ class Client(threading.Thread):
 
 def stdio(memgrove, served, number, count, wrong):
     """One stdio server that writes, beside the others."""
-    run = [memgrove, "mcp"]
+    run = [memgrove, "mcp", "--tools", "all"]
     environment = {"HOME": served.home, "PATH": os.environ["PATH"]}
     process = subprocess.Popen(run, cwd=served.home, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}
