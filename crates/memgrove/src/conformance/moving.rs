@@ -1,6 +1,8 @@
 //! Renaming files and folders: P8.
 
-use super::steps::{append, apply, at, case, ensure, put, refused, refused_as, rename, same, tree_is, write};
+use super::steps::{
+    append, apply, at, case, delete, ensure, put, refused, refused_as, rename, same, tree_is, write,
+};
 use super::{Case, Trial, Verdict};
 use crate::backend::{Edit, Expect};
 use crate::error::Kind;
@@ -11,6 +13,7 @@ pub(super) const CASES: &[Case] = &[
     case("P8", "rename_moves_a_folder_with_all_it_holds", rename_moves_a_folder),
     case("P8", "rename_moves_an_empty_folder", rename_moves_an_empty_folder),
     case("P8", "rename_leaves_alone_what_only_begins_alike", rename_leaves_similar_names_alone),
+    case("P8", "rename_brings_what_the_change_had_removed_there", rename_brings_removed_names_back),
     case("P8", "rename_needs_a_free_place", rename_needs_a_free_place),
     case("P8", "rename_never_goes_into_itself", rename_never_goes_into_itself),
     case("P8", "rename_of_what_is_absent_is_not_found", rename_of_what_is_absent_is_not_found),
@@ -94,6 +97,16 @@ fn rename_leaves_similar_names_alone(trial: &Trial<'_>) -> Verdict {
         &*backend,
         &["e/", "e/f/", "e/f/a.md=5", "f-x/", "f-x/a.md=2", "f.md=3", "ff/", "ff/a.md=4", "g/", "g/a.md=1"],
     )
+}
+
+/// A folder that is cleared away and replaced within one change hides nothing of what comes.
+fn rename_brings_removed_names_back(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    apply(&*backend, [write("f/a.md", b"old"), write("g/a.md", b"new"), write("g/b.md", b"b")])?;
+    let version = backend.read(&at("g/a.md"))?.version;
+    let removed = Edit::Delete { at: at("f/a.md"), expect: Expect::At(version) };
+    apply(&*backend, [delete("f/a.md"), delete("f"), rename("g", "f"), removed])?;
+    tree_is(&*backend, &["f/", "f/b.md=b"])
 }
 
 fn rename_needs_a_free_place(trial: &Trial<'_>) -> Verdict {

@@ -476,7 +476,7 @@ fn changes(max: usize) -> impl Strategy<Value = Vec<Vec<Edit>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
 
     #[test]
     fn undoing_goes_back_through_every_state(changes in changes(12)) {
@@ -490,7 +490,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150000, ..ProptestConfig::default() })]
 
     #[test]
     fn undoing_goes_back_through_every_journaled_state(changes in changes(8)) {

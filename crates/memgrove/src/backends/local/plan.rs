@@ -8,7 +8,7 @@ use super::journal::Journal;
 use super::record::Entry;
 use super::view::{Loaded, There, View};
 use crate::backend::{
-    Depth, Edit, Expect, FileKind, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
+    Depth, Edit, Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
 };
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -141,6 +141,8 @@ impl<'a> View<'a> {
         self.check_new(to)?;
         if folder {
             self.check_lengths(from, to)?;
+            // What lay there earlier in the change hides nothing of what comes.
+            self.changed.retain(|at, _| !at.is_within(to));
             let within: Vec<_> = self.changed.keys().filter(|at| at.is_within(from)).cloned().collect();
             for at in within {
                 let moved = at.rebased(from, to).expect("it lies within");
@@ -153,12 +155,6 @@ impl<'a> View<'a> {
         self.set(to, there);
         self.set(from, There::Absent);
         Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder, inode })
-    }
-
-    /// The folder that the disk has at a place that an earlier edit has put something into.
-    fn folder_inode(&self, at: &Locator) -> Option<u64> {
-        let stat = self.core.tree.stat(&self.core.spelled(&self.on_disk(at)?)).ok()?;
-        (stat.kind == FileKind::Folder).then_some(stat.inode)
     }
 
     /// Refuses a move that makes the key of anything in the folder too long.

@@ -113,8 +113,22 @@ impl<'a> View<'a> {
                 FileKind::Other => Err(not_regular(at)),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
+            Err(error) if is_not_folder(&error) && self.lies_in_new_folder(at) => Ok(There::Absent),
             Err(error) => Err(meant(error, at)),
         }
+    }
+
+    /// Whether the nearest folder that the edits put something into is one that they make, where
+    /// the disk still has a file.
+    fn lies_in_new_folder(&self, at: &Locator) -> bool {
+        let folder = at.ancestors().find(|folder| self.changed.contains_key(folder));
+        folder.is_some_and(|folder| self.folder_inode(&folder).is_none())
+    }
+
+    /// The folder that the disk has at a place that an earlier edit has put something into.
+    pub(super) fn folder_inode(&self, at: &Locator) -> Option<u64> {
+        let stat = self.core.tree.stat(&self.core.spelled(&self.on_disk(at)?)).ok()?;
+        (stat.kind == FileKind::Folder).then_some(stat.inode)
     }
 
     /// The content of a file that is there.
@@ -143,7 +157,9 @@ impl<'a> View<'a> {
         let Some(name) = self.on_disk(folder) else { return Ok(true) };
         let names = match self.core.tree.names(&self.core.spelled(&name), usize::MAX) {
             // An edit before this one makes the folder.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_not_folder(&error) => {
+                return Ok(true);
+            }
             other => other.map_err(|error| absent_or(error, folder))?,
         };
         for name in names.iter().filter(|name| *name != "." && *name != "..") {
@@ -193,9 +209,7 @@ impl<'a> View<'a> {
         let Some(name) = self.on_disk(folder) else { return Ok(HashMap::new()) };
         let names = match self.core.tree.names(&self.core.spelled(&name), TWIN_NAMES_MAX) {
             Ok(names) => names,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Vec::new()
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_not_folder(&error) => Vec::new(),
             Err(error) => return Err(meant(error, folder)),
         };
         let gone = |name: &String| {
@@ -222,4 +236,8 @@ impl<'a> View<'a> {
             names.remove(&collision_key(at.name()));
         }
     }
+}
+
+fn is_not_folder(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotADirectory
 }
