@@ -128,6 +128,7 @@ impl Serve {
         for (_, cx) in &mut spaces {
             *cx = cx.clone().taking(Input::None);
             if self.read_only {
+                *cx = cx.clone().only_reading();
                 cx.reading()?
             } else {
                 cx.writing()?

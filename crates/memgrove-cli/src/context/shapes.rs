@@ -140,6 +140,9 @@ impl Context {
 
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
     pub(crate) fn settle(&self) {
+        if self.may_write().is_err() {
+            return;
+        }
         self.settle_graph();
         if let Some(knowledge) = self.shared.knowledge.get()
             && let Err(error) = knowledge.settle()

@@ -18,7 +18,7 @@ pub(crate) use keep::{EntityBatch, EntityDelete, EntityLearn, EntityPattern, Ent
 pub(crate) use recall::{EntityLoad, EntitySearch, EntityWalk};
 
 /// The address of an entity.
-fn address(kind: &str, name: &str) -> String {
+pub(crate) fn address(kind: &str, name: &str) -> String {
     format!("entity:{}/{name}", folder_name(kind))
 }
 

@@ -8,7 +8,20 @@ pub(crate) use look::{NoteGraph, NoteList, NoteLog, NoteRead, NoteSearch};
 pub(crate) use tend::{NoteMerge, NoteSplit};
 pub(crate) use write::NoteWrite;
 
+use memgrove::Result;
 use memgrove::agent::Spent;
+use memgrove::backend::Finding;
+
+use crate::context::{Context, Guard};
+
+/// What is wrong with the notes, and what was mended first.
+pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<String>)> {
+    let mended = match fix {
+        true => cx.notes()?.mend(cx.note("doctor", &Guard::default()))?.outcome,
+        false => Vec::new(),
+    };
+    Ok((cx.reading_notes()?.check()?, mended))
+}
 
 /// What asking a model cost, for people; nothing if none was asked.
 fn cost(spent: &Spent) -> String {

@@ -128,9 +128,7 @@ fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Resul
         return Err(Error::new(Kind::Invalid, "a record has no past of its own")
             .hint("`memgrove history` shows that of its file"));
     }
-    let records = cx.records()?;
-    let got = records.get(id)?;
-    super::record::reads(cx, &records);
+    let got = super::record::got(cx, id)?;
     let version = Some(got.version.as_str().to_owned());
     let text = format!("{}\n", got.text).into_bytes();
     Ok(ReadAnswer { version, ..read(format!("record:{}", got.record.id), text, budget) })

@@ -15,7 +15,7 @@ use std::io;
 
 use memgrove::Result;
 use memgrove::backend::Finding;
-use memgrove::shapes::records::{Guarded, Record, Records};
+use memgrove::shapes::records::{Got, Guarded, Record, Records};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -129,14 +129,21 @@ pub(super) fn settle(records: &Records) {
     tell(records);
 }
 
-/// Writes down that records were read: at once where the process ends now.
-pub(super) fn reads(cx: &Context, records: &Records) {
+/// A record by its id. The reading is counted, unless whoever reads may change nothing; it is written
+/// down at once where the process ends now.
+pub(super) fn got(cx: &Context, id: &str) -> Result<Got> {
+    let records = cx.records()?;
+    if cx.may_write().is_err() {
+        return records.view(id);
+    }
+    let got = records.get(id)?;
     if cx.input == Input::Terminal
         && let Err(error) = records.flush()
     {
         crate::notice(&format!("this reading is not counted: {error}"));
     }
-    tell(records);
+    tell(&records);
+    Ok(got)
 }
 
 /// What is wrong with the records, and what was mended first.

@@ -176,7 +176,7 @@ impl Verb for Backends {
 /// Check the store, and say what to do about what is wrong
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Doctor {
-    /// Mend what is safe to mend: who may read the files, and damaged records
+    /// Mend what is safe to mend: who may read the files, damaged records, the metadata of notes
     #[arg(long)]
     #[serde(default)]
     fix: bool,
@@ -196,6 +196,9 @@ pub(crate) struct DoctorAnswer {
     /// What was mended of the records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mended_records: Vec<String>,
+    /// What was mended of the notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended_notes: Vec<String>,
 }
 
 impl Verb for Doctor {
@@ -230,7 +233,7 @@ impl Verb for Doctor {
         };
         let folder = exists && !place.is_url();
         let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
-        let mut mended_records = Vec::new();
+        let (mut mended_records, mut mended_notes) = (Vec::new(), Vec::new());
         if exists {
             match super::record::examine(cx, self.fix) {
                 Ok((found, done)) => {
@@ -247,9 +250,11 @@ impl Verb for Doctor {
                 Err(error) => findings.push(failing("store", &error)),
             }
             let entities = || -> Result<Vec<Finding>> {
-                let knowledge = cx.knowledge()?;
-                knowledge.rebuild()?;
-                knowledge.check()
+                // Who may only read sees the lists as they are.
+                if cx.may_write().is_ok() {
+                    cx.knowledge()?.rebuild()?;
+                }
+                cx.reading_knowledge()?.check()
             };
             match entities() {
                 Ok(found) => findings.extend(found),
@@ -259,10 +264,17 @@ impl Verb for Doctor {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("graph", &error)),
             }
+            match super::note::examine(cx, self.fix) {
+                Ok((found, done)) => {
+                    findings.extend(found);
+                    mended_notes = done;
+                }
+                Err(error) => findings.push(failing("notes", &error)),
+            }
         }
         let store = place.root.display().to_string();
         let found = place.how.because();
-        Ok(DoctorAnswer { store, found, exists, selection, findings, mended, mended_records })
+        Ok(DoctorAnswer { store, found, exists, selection, findings, mended, mended_records, mended_notes })
     }
 
     fn show(answer: &DoctorAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -274,7 +286,7 @@ impl Verb for Doctor {
         if let Some(mended) = answer.mended {
             page.line(&format!("mended the modes of {mended} files and folders"))?;
         }
-        for mended in &answer.mended_records {
+        for mended in answer.mended_records.iter().chain(&answer.mended_notes) {
             page.line(&format!("mended {mended}"))?;
         }
         for finding in &answer.findings {

@@ -199,7 +199,7 @@ impl Records {
     /// # Errors
     /// `NotFound`; else as the storage says.
     pub fn get(&self, id: &str) -> Result<Got> {
-        let got = self.peek(id)?;
+        let got = self.seen(id, |row| self.accessed(row))?;
         let waiting = self.state().pending.len();
         if waiting >= access::PENDING_MAX {
             self.flush()?;
@@ -207,11 +207,19 @@ impl Records {
         Ok(got)
     }
 
-    fn peek(&self, id: &str) -> Result<Got> {
+    /// Reads one record by its id and counts nothing, for whoever may change nothing.
+    ///
+    /// # Errors
+    /// As [`Records::get`].
+    pub fn view(&self, id: &str) -> Result<Got> {
+        self.seen(id, |_| {})
+    }
+
+    fn seen(&self, id: &str, count: impl FnOnce(&table::Row)) -> Result<Got> {
         let store = self.memory.store();
         let (file, table, at) = self.find(store, id)?;
         let row = &table.rows[at];
-        self.accessed(row);
+        count(row);
         let mut record = table.reading(row, &self.limits).record;
         self.log()?.apply(row, &mut record);
         let text = table.object(row).to_owned();

@@ -130,6 +130,13 @@ impl Verb for NoteWrite {
         if result.split_triggered {
             page.line(&format!("split into: {}", result.new_files.join(", ")))?;
         }
+        if let Some(proposed) = &result.merge_proposed {
+            let (path, children) = (&proposed.path, proposed.children.join(", "));
+            page.ink(
+                Ink::Dim,
+                &format!("{children} stayed small: `memgrove note merge {path}` takes them back\n"),
+            )?;
+        }
         match (&answer.change, answer.replayed) {
             (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
             (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),

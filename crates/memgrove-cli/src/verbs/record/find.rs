@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ImportanceName, RecordSchema, StatusName, TypeName, id_of, reads, show_record, tell};
+use super::{ImportanceName, RecordSchema, StatusName, TypeName, got, id_of, show_record, tell};
 use crate::context::Context;
 use crate::page::{Ink, Page};
 use crate::portion;
@@ -44,9 +44,7 @@ impl Verb for Get {
     type Answer = GetAnswer;
 
     fn run(self, cx: &Context) -> Result<GetAnswer> {
-        let records = cx.records()?;
-        let got = records.get(&id_of(&self.id))?;
-        reads(cx, &records);
+        let got = got(cx, &id_of(&self.id))?;
         let version = got.version.as_str().to_owned();
         Ok(GetAnswer { record: got.record, version, file: got.file.to_string(), line: got.line })
     }
