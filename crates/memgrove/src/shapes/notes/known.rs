@@ -18,13 +18,27 @@ const INDEX: &str = "index.json";
 
 /// One note: its size and stamp when it was read, its words, and where it leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry(u64, u64, Signature, Vec<String>);
+pub(super) struct Entry(u64, u64, Signature, Vec<Target>);
+
+/// Where a link leads: to a path, which in the file is the place of that path among all.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Target {
+    Note(usize),
+    Named(String),
+}
 
 impl Entry {
     /// What is kept of a note that was just read.
     pub(super) fn of(path: &str, info: &Info, text: &str, page: &Page) -> Self {
-        let links: BTreeSet<String> = page.edges().into_iter().map(|(target, _)| target).collect();
+        let links: BTreeSet<Target> =
+            page.edges().into_iter().map(|(target, _)| Target::Named(target)).collect();
         Entry(info.size, info.stamp, Signature::of(path, text, page), links.into_iter().collect())
+    }
+
+    /// The same with every link as `change` makes it.
+    fn linked(self, change: impl Fn(Target) -> Target) -> Self {
+        Entry(self.0, self.1, self.2, self.3.into_iter().map(change).collect())
     }
 
     fn is_of(&self, size: u64, stamp: u64) -> bool {
@@ -43,7 +57,25 @@ impl Index {
     fn read(store: &Store, root: &Locator) -> Result<(Self, usize)> {
         let content = store.read_optional(&root.child(METADATA)?.child(INDEX)?)?;
         let Some(content) = content else { return Ok(Default::default()) };
-        Ok((serde_json::from_slice(&content.bytes).unwrap_or_default(), content.bytes.len()))
+        let kept: Index = serde_json::from_slice(&content.bytes).unwrap_or_default();
+        let paths: Vec<String> = kept.notes.keys().cloned().collect();
+        let named = |target: Target| match target {
+            Target::Note(at) => Target::Named(paths.get(at).cloned().unwrap_or_default()),
+            named => named,
+        };
+        let notes = kept.notes.into_iter().map(|(path, entry)| (path, entry.linked(named))).collect();
+        Ok((Index { notes }, content.bytes.len()))
+    }
+
+    /// The index as its file has it.
+    fn text(self) -> String {
+        let paths: Vec<String> = self.notes.keys().cloned().collect();
+        let placed = |target: Target| match target {
+            Target::Named(path) => paths.binary_search(&path).map_or(Target::Named(path), Target::Note),
+            placed => placed,
+        };
+        let notes = self.notes.into_iter().map(|(path, entry)| (path, entry.linked(placed))).collect();
+        serde_json::to_string(&Index { notes }).unwrap_or_default() + "\n"
     }
 
     /// The edit that brings the index up to date, if it is not: with what was just read, with what it
@@ -67,9 +99,8 @@ impl Index {
         if new == old {
             return Ok(None);
         }
-        let text = serde_json::to_string(&new).unwrap_or_default() + "\n";
         let at = root.child(METADATA)?.child(INDEX)?;
-        Ok(Some(Edit::Write { at, bytes: text.into_bytes(), expect: Expect::Any }))
+        Ok(Some(Edit::Write { at, bytes: new.text().into_bytes(), expect: Expect::Any }))
     }
 }
 
@@ -111,10 +142,17 @@ impl Known {
         self.unchanged.len() * 2 < self.paths.len()
     }
 
-    /// How much of some words the best block of a note may have, by their weights; `None` if that is
+    /// How much of some words each block of a note may have, and the size of the note; `None` if that is
     /// not known.
-    pub(super) fn best_block(&self, path: &str, asked: &[Word], weights: &[f64], around: f64) -> Option<f64> {
-        Some(self.unchanged.get(path)?.2.best_block(asked, weights, around))
+    pub(super) fn shares(
+        &self,
+        path: &str,
+        asked: &[Word],
+        weights: &[f64],
+        around: f64,
+    ) -> Option<(Vec<f64>, u64)> {
+        let entry = self.unchanged.get(path)?;
+        Some((entry.2.shares(asked, weights, around), entry.0))
     }
 
     /// Whether none of some words is in a note, as far as that is known.
@@ -125,7 +163,11 @@ impl Known {
 
     /// Where a note leads; `None` if that is not known.
     pub(super) fn links(&self, path: &str) -> Option<Vec<String>> {
-        self.unchanged.get(path).map(|entry| entry.3.clone())
+        let name = |target: &Target| match target {
+            Target::Named(path) => Some(path.clone()),
+            Target::Note(_) => None,
+        };
+        self.unchanged.get(path).map(|entry| entry.3.iter().filter_map(name).collect())
     }
 
     /// In how many blocks of the known notes a word may be, those of some notes aside.

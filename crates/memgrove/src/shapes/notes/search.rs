@@ -25,6 +25,8 @@ pub const NOTES_MAX: usize = 5_000;
 const ASKED_MAX: usize = 12;
 /// How much a heading, a title or a path that names a word counts, beside the block itself.
 const CONTEXT_WEIGHT: f64 = 0.4;
+/// How large a note is taken to be of which only a link tells.
+const BYTES_USUAL: u64 = 5_000;
 /// What is left of the relevance of a fact that another has replaced.
 const SUPERSEDED_WEIGHT: f64 = 0.6;
 
@@ -168,15 +170,14 @@ impl<'a> Walk<'a> {
             found: Vec::new(),
             searched,
         };
-        walk.lead(ROOT, 1_000, &[]);
+        walk.lead(ROOT, u32::MAX, &[]);
         walk
     }
 
-    /// How promising a note is by what is known of its blocks: from 0 to 1000.
+    /// How promising a note is by what is known of its blocks.
     fn foreseen(&self, path: &str) -> Option<u32> {
-        let whole: f64 = self.telling.iter().sum();
-        let met = self.known_notes.best_block(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
-        Some((met / whole.max(f64::MIN_POSITIVE) * 1000.0) as u32)
+        let (shares, bytes) = self.known_notes.shares(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
+        Some(promise(&shares, bytes))
     }
 
     /// Whether the rules decide, who need not read a note to know where it leads.
@@ -260,9 +261,10 @@ impl<'a> Walk<'a> {
         self.excerpts(&page, &lead.path, &trail, &follow);
         let links: HashMap<usize, String> =
             page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
-        for promise in &follow.links {
-            if let Some(path) = links.get(&promise.link) {
-                self.lead(path, u32::from(promise.percent) * 10, &trail);
+        for follow in &follow.links {
+            if let Some(path) = links.get(&follow.link) {
+                let promise = promise(&[f64::from(follow.percent) / 100.0], BYTES_USUAL);
+                self.lead(path, promise, &trail);
             }
         }
         // What the agent does not name is followed last, and links in the text too.
@@ -359,6 +361,13 @@ impl<'a> Walk<'a> {
             .collect();
         searched
     }
+}
+
+/// How promising a note is for the bytes that it costs to read, by how much of the question each of its
+/// blocks may answer. One block with all of the words is worth many with some.
+fn promise(shares: &[f64], bytes: u64) -> u32 {
+    let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();
+    (worth / bytes.max(64) as f64 * 1e9) as u32
 }
 
 /// How much a word counts that some blocks have.
