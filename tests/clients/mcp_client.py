@@ -2,12 +2,13 @@
 
 Usage: python mcp_client.py PATH_OF_MEMGROVE
 
-Checks the tool lists, calls every tool, and looks at errors, pipelined calls, idempotency keys and the
-end of the process, with the handshake (2025-11-25) and without it (2026-07-28). Prints one summary line
+Checks the tool lists, calls every tool, and looks at errors, pipelined calls, idempotency keys, progress, cancellation
+and the end of the process, with the handshake (2025-11-25) and without it (2026-07-28). Prints one summary line
 and exits with 1 if a check failed.
 """
 
 import asyncio
+import fcntl
 import json
 import os
 import subprocess
@@ -246,6 +247,30 @@ async def check_keys(mcp, where):
     check(f"{where}: a repeat answers as the first time", same[0] == same[1], same)
 
 
+async def check_cancellation(mcp, where, store):
+    """While somebody holds the store's lock one call waits and one waits behind it: that one is cancelled."""
+    steps = []
+
+    async def step(progress, total, message):
+        steps.append(progress)
+
+    with open(os.path.join(store, ".lock"), "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        first = asyncio.create_task(mcp.call_tool("file_create", {"path": "/memories/waits.md", "text": "kept"}, progress_callback=step))
+        await asyncio.sleep(0.3)
+        second = asyncio.create_task(mcp.call_tool("file_create", {"path": "/memories/cancelled.md", "text": "never"}))
+        await asyncio.sleep(1.2)
+        second.cancel()
+        await asyncio.wait([second], timeout=5)
+        check(f"{where}: a cancelled call is waited for no longer", second.cancelled(), second)
+        check(f"{where}: a call that takes long tells its progress", len(steps) >= 2 and steps == sorted(steps), steps)
+        check(f"{where}: the other call still waits", not first.done())
+    done = await asyncio.wait_for(first, 20)
+    check(f"{where}: the other call is done", not done.is_error, text(done))
+    gone = await mcp.call_tool("read", {"address": "file:/memories/cancelled.md"})
+    check(f"{where}: what was cancelled before it began has not begun", gone.is_error, text(gone))
+
+
 async def check_mode(memgrove, mode):
     with tempfile.TemporaryDirectory(prefix="memgrove-client-") as folder:
         store = os.path.join(folder, "store")
@@ -262,6 +287,7 @@ async def check_mode(memgrove, mode):
             await check_errors(mcp, mode)
             await check_pipelining(mcp, mode)
             await check_keys(mcp, mode)
+            await check_cancellation(mcp, mode, store)
         for profile, wanted in [("core", "recall"), ("files", "memory")]:
             async with client(memgrove, store, mode, profile) as mcp:
                 names = [tool.name for tool in (await mcp.list_tools()).tools]

@@ -38,6 +38,14 @@ export async function read({ page, served, look }) {
   await page.goto(`${served.base}/read?address=entity:person/Alice%20Moreau`);
   check(await page.locator(".relations a", { hasText: "Silica" }).count() === 1, "relations are links");
   await look(page, "entity");
+  await page.goto(`${served.base}/browse/graph`);
+  await page.locator("tbody a", { hasText: "Silica (node)" }).click();
+  await page.locator("h1", { hasText: "Silica (node)" }).waitFor();
+  check(await page.locator(".properties dd", { hasText: "Silica (node)" }).count() === 1, "the properties of a node are shown");
+  await look(page, "node");
+  await page.locator(".relations a", { hasText: "Review" }).click();
+  await page.locator("h1", { hasText: "Review" }).waitFor();
+  check((await page.locator(".relations").innerText()).includes("part_of Silica (node)"), "connections lead both ways");
   await page.goto(`${served.base}/read?${at("notes/memory.md")}`);
   await page.locator("article a", { hasText: "projects" }).click();
   await page.locator("h1", { hasText: "projects" }).waitFor();

@@ -87,6 +87,15 @@ pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
     }
 }
 
+/// What is made of the memories, and comes back if it is deleted.
+const DERIVED: &[&str] =
+    &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
+
+/// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
+pub(crate) fn is_memory(at: &Locator) -> bool {
+    !at.parts().any(|part| part.starts_with('.')) && !DERIVED.iter().any(|start| at.key().starts_with(start))
+}
+
 /// The same error in the words of the files' users: a locator of the store is a path beneath
 /// `/memories`.
 pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {

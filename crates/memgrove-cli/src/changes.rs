@@ -1,4 +1,4 @@
-//! What happens to a store, as it happens: whoever changed it, this process or another.
+//! What happens to a store, as it happens: whoever changed it, this process, another, or a person in an editor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
 use crate::context::Context;
+use crate::outside::Outside;
 use crate::verbs;
 
 /// How soon a change of another process is noticed, while anybody listens.
@@ -30,6 +31,8 @@ pub(crate) struct Told {
 pub(crate) enum Heard {
     /// A change.
     Change(Arc<Told>),
+    /// Files were edited by hand: what is told of it, as of a change, but it is none of the history.
+    Outside(Arc<Value>),
     /// Changes were missed: look at everything again.
     Missed,
 }
@@ -72,7 +75,8 @@ impl Changes {
             // What happened before is not news.
             let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
             *watch.last() = newest;
-            tokio::spawn(watching(watch));
+            let outside = blocking(&watch, |watch| Outside::of(&watch.cx)).await.unwrap_or_default();
+            tokio::spawn(watching(watch, outside));
         }
         receiver
     }
@@ -85,7 +89,7 @@ impl Watch {
 }
 
 /// Looks again and again while anybody listens.
-async fn watching(watch: Arc<Watch>) {
+async fn watching(watch: Arc<Watch>, mut outside: Option<Outside>) {
     loop {
         let _ = tokio::time::timeout(LOOK_EVERY, watch.wake.notified()).await;
         if watch.sender.receiver_count() == 0 {
@@ -107,7 +111,21 @@ async fn watching(watch: Arc<Watch>) {
                 vec![Heard::Missed]
             }
         };
-        for heard in told {
+        let by_hand = match outside.take() {
+            Some(mut known) => {
+                let looked = blocking(&watch, move |watch| {
+                    let edits = known.look(&watch.cx);
+                    Ok((known, edits))
+                });
+                looked.await.ok().and_then(|(known, edits)| {
+                    outside = Some(known);
+                    // What cannot be listed now is listed next time.
+                    edits.unwrap_or_default()
+                })
+            }
+            None => None,
+        };
+        for heard in told.into_iter().chain(by_hand.map(|edits| Heard::Outside(Arc::new(edits)))) {
             if let Heard::Change(told) = &heard {
                 *watch.last() = Some(told.change.clone());
             }
@@ -157,10 +175,19 @@ pub(crate) fn since(cx: &Context, last: Option<&str>) -> Result<Option<Vec<Told>
 }
 
 impl Heard {
-    /// The change, if it is one.
+    /// The change, if it is one of the history.
     pub(crate) fn change(&self) -> Option<&Told> {
         match self {
             Heard::Change(told) => Some(told),
+            Heard::Outside(_) | Heard::Missed => None,
+        }
+    }
+
+    /// What is told of it; nothing if that is not known.
+    pub(crate) fn data(&self) -> Option<&Value> {
+        match self {
+            Heard::Change(told) => Some(&told.data),
+            Heard::Outside(edits) => Some(edits),
             Heard::Missed => None,
         }
     }

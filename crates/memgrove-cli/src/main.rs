@@ -18,6 +18,7 @@ mod searching;
 mod verbs;
 
 mod changes;
+mod outside;
 
 mod cli;
 mod demo;

@@ -14,8 +14,8 @@ use tokio::sync::broadcast;
 use super::route::Call;
 use crate::changes::{Heard, since};
 
-/// Server-sent events of changes: `change` with what the history tells, `missed` when the listener
-/// should look at everything again. `Last-Event-ID` catches up.
+/// Server-sent events of changes: `change` with what the history tells (or, without an id, what was
+/// edited by hand), `missed` when the listener should look at everything again. `Last-Event-ID` catches up.
 pub(crate) async fn stream(call: Call) -> Result<Response> {
     if call.space.changes.listeners() >= call.served.limits.streams_max {
         return Err(Error::new(Kind::Busy, "too many listen already").hint("close a page, or wait"));
@@ -52,6 +52,7 @@ pub(crate) async fn stream(call: Call) -> Result<Response> {
 fn event(heard: &Heard) -> Event {
     match heard {
         Heard::Change(told) => Event::default().event("change").id(&told.change).data(told.data.to_string()),
+        Heard::Outside(edits) => Event::default().event("change").data(edits.to_string()),
         Heard::Missed => Event::default().event("missed").data("{}"),
     }
 }

@@ -1,6 +1,10 @@
 //! Memories as resources: `memgrove://<kind>/<rest>` is the address `<kind>:<rest>`.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use memgrove::backend::FileKind;
+use memgrove::shapes::entities::Match;
+use memgrove::shapes::{graph, records};
 use memgrove::{Error, Kind, Result};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
@@ -8,6 +12,7 @@ use serde_json::{Value, json};
 use crate::address::{address_of, memory_at};
 use crate::context::Context;
 use crate::verbs;
+use crate::verbs::entity::address as entity_address;
 
 const SCHEME: &str = "memgrove://";
 /// How many resources are listed at once.
@@ -18,39 +23,63 @@ const COMPLETIONS_MAX: usize = 100;
 const TOKENS_MAX: usize = 200_000;
 /// The kinds of memories that have addresses, and what they are.
 const KINDS: &[(&str, &str, &str)] = &[
+    ("note", "{+path}", "A note of the growing memory"),
     ("file", "memories/{+path}", "A file beneath /memories"),
     ("record", "{id}", "A core memory, learning or task"),
     ("entity", "{type}/{name}", "An entity with its observations and relations"),
+    ("node", "{id}", "A node of the graph"),
 ];
+/// The longest title of a record, in characters.
+const TITLE_CHARS_MAX: usize = 60;
+
+/// Every memory as a resource, by its name.
+fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
+    let mut found = BTreeMap::new();
+    let mut add = |address: String, name: String, size: Option<u64>| {
+        // What has no address is not a memory of its own.
+        let Some(uri) = uri_of(&address) else { return };
+        let kind = kind_of(&uri);
+        let mut resource = Resource::new(uri.clone(), name).with_title(address).with_mime_type(kind);
+        resource.size = size;
+        found.insert(uri, resource);
+    };
+    for info in cx.reading()?.store().list_all(&memgrove::Locator::root())? {
+        if info.kind == FileKind::File {
+            add(address_of(cx, &info.locator), info.locator.name().to_owned(), Some(info.size));
+        }
+    }
+    for hit in cx.reading_knowledge()?.search(&Match::default())? {
+        add(entity_address(&hit.entity.kind, &hit.entity.name), hit.entity.name.clone(), None);
+    }
+    for record in cx.records()?.list(&records::Query::default())?.records {
+        let title = record.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = title.chars().take(TITLE_CHARS_MAX).collect();
+        add(format!("record:{}", record.id), title, None);
+    }
+    for node in cx.reading_graph()?.list(&graph::Query::default())?.found {
+        add(format!("node:{}", node.id), node.id, None);
+    }
+    Ok(found)
+}
 
 /// The resources after a cursor, and the cursor after them.
 pub(super) fn list(cx: &Context, after: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
-    let memory = cx.reading()?;
+    let mut rest =
+        all(cx)?.into_iter().filter(|(uri, _)| after.is_none_or(|after| uri.as_str() > after)).peekable();
     let mut listed = Vec::new();
-    for info in memory.store().list_all(&memgrove::Locator::root())? {
-        let key = info.locator.key();
-        if info.kind != FileKind::File || after.is_some_and(|after| key <= after) {
-            continue;
-        }
-        let address = address_of(cx, &info.locator);
-        // What has no address is not a memory of its own.
-        let Some(uri) = uri_of(&address) else { continue };
-        if listed.len() == PAGE {
-            let last = listed.last().map(|(key, _): &(String, Resource)| key.clone());
-            return Ok((listed.into_iter().map(|(_, resource)| resource).collect(), last));
-        }
-        let name = key.rsplit('/').next().unwrap_or(key).to_owned();
-        let resource =
-            Resource::new(uri, name).with_title(address).with_size(info.size).with_mime_type(kind_of(key));
-        listed.push((key.to_owned(), resource));
+    let mut last = None;
+    for (uri, resource) in rest.by_ref().take(PAGE) {
+        listed.push(resource);
+        last = Some(uri);
     }
-    Ok((listed.into_iter().map(|(_, resource)| resource).collect(), None))
+    Ok((listed, last.filter(|_| rest.peek().is_some())))
 }
 
-fn kind_of(key: &str) -> &'static str {
-    match key.rsplit('.').next() {
-        Some("md") => "text/markdown",
-        Some("json" | "jsonl") => "application/json",
+fn kind_of(uri: &str) -> &'static str {
+    let kind = uri.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/')).map(|(kind, _)| kind);
+    match (kind, uri.rsplit('.').next()) {
+        (Some("note" | "entity"), _) | (_, Some("md")) => "text/markdown",
+        (Some("record"), _) | (_, Some("json" | "jsonl")) => "application/json",
         _ => "text/plain",
     }
 }
@@ -78,32 +107,48 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
     })
 }
 
-/// What the history calls the memory behind a resource, to see when it changes. It need not be there
-/// yet, and what is no memory of ours never changes.
-pub(super) fn watched(cx: &Context, uri: &str) -> String {
+/// What the history calls the files of the memory behind a resource, to see when it changes. It need
+/// not be there yet, and what is no memory of ours never changes.
+pub(super) fn watched(cx: &Context, uri: &str) -> Vec<String> {
     let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
-    memory_at(cx, &address).map_or(address, |at| address_of(cx, &at))
+    if let Some(id) = address.strip_prefix("record:") {
+        // A record is a line of its file.
+        let file = cx.records().and_then(|records| Ok(records.view(id)?.file));
+        return file.map_or(vec![address], |at| vec![address_of(cx, &at)]);
+    }
+    let said = address.strip_prefix("node:").map(|id| format!("graph/_content/nodes/{id}.meta.json"));
+    let at = memory_at(cx, &address).map_or(address, |at| address_of(cx, &at));
+    said.into_iter().chain([at]).collect()
 }
 
-/// Addresses that begin so, as values of the template's variable.
-pub(super) fn complete(cx: &Context, template: &str, begun: &str) -> Result<Vec<String>> {
+/// What the variable of a template may be, so far as it is begun; other variables may be known.
+pub(super) fn complete(
+    cx: &Context,
+    template: &str,
+    variable: &str,
+    begun: &str,
+    known: &HashMap<String, String>,
+) -> Result<Vec<String>> {
     let fixed = template.split('{').next().unwrap_or_default();
-    let memory = cx.reading()?;
-    let mut found = Vec::new();
-    for info in memory.store().list_all(&memgrove::Locator::root())? {
-        let uri = uri_of(&address_of(cx, &info.locator));
-        let rest = uri.as_deref().and_then(|uri| uri.strip_prefix(fixed)).map(decoded);
-        if let Some(rest) = rest.flatten()
-            && info.kind == FileKind::File
-            && rest.starts_with(begun)
-        {
-            found.push(rest);
+    let mut found = BTreeSet::new();
+    for uri in all(cx)?.keys() {
+        let Some(rest) = uri.strip_prefix(fixed).and_then(decoded) else { continue };
+        let value = match (variable, rest.split_once('/')) {
+            ("type", Some((kind, _))) => kind.to_owned(),
+            ("name", Some((kind, name))) => match known.get("type").is_none_or(|known| known == kind) {
+                true => name.to_owned(),
+                false => continue,
+            },
+            _ => rest,
+        };
+        if value.starts_with(begun) {
+            found.insert(value);
         }
         if found.len() == COMPLETIONS_MAX {
             break;
         }
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 /// The resource of an address.
@@ -162,7 +207,9 @@ mod tests {
 
     #[test]
     fn addresses_and_resources_name_each_other() {
-        for address in ["file:/memories/a b/ü#?.md", "entity:person/Alice", "record:0c1"] {
+        for address in
+            ["file:/memories/a b/ü#?.md", "entity:person/Alice", "record:0c1", "note:a/b", "node:x_1"]
+        {
             let uri = uri_of(address).expect("it has an address");
             assert_eq!(address_in(&uri).expect("it leads back"), address);
         }

@@ -178,8 +178,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = request.uri.clone();
-        let address = self.work(&context, move |cx| Ok(resources::watched(cx, &uri))).await?;
-        self.subscriptions.add(request.uri, address, context.peer).await;
+        let places = self.work(&context, move |cx| Ok(resources::watched(cx, &uri))).await?;
+        self.subscriptions.add(request.uri, places, context.peer).await;
         Ok(())
     }
 
@@ -233,8 +233,11 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let Reference::Resource(template) = request.r#ref else { return Ok(CompleteResult::default()) };
-        let begun = request.argument.value;
-        let found = move |cx: &Context| resources::complete(cx, &template.uri, &begun);
+        let argument = request.argument;
+        let known = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let found = move |cx: &Context| {
+            resources::complete(cx, &template.uri, &argument.name, &argument.value, &known)
+        };
         let values = self.work(&context, found).await?;
         let info = CompletionInfo::new(values).map_err(|error| ErrorData::internal_error(error, None))?;
         Ok(CompleteResult::new(info))

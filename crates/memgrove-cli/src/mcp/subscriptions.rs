@@ -11,13 +11,15 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::changes::{Changes, Heard, Told};
+use crate::changes::{Changes, Heard};
+
+/// Resources, each with what the history calls its files.
+type Watched = BTreeMap<String, Vec<String>>;
 
 /// What one connection listens to.
 pub(super) struct Subscriptions {
     changes: Changes,
-    /// Resources, and what the history calls them.
-    watched: Arc<Mutex<BTreeMap<String, String>>>,
+    watched: Arc<Mutex<Watched>>,
     started: AtomicBool,
     ended: CancellationToken,
     /// With the connection ends its listening.
@@ -37,8 +39,8 @@ impl Subscriptions {
     }
 
     /// Listens to a resource.
-    pub(super) async fn add(&self, uri: String, address: String, peer: Peer<RoleServer>) {
-        locked(&self.watched).insert(uri, address);
+    pub(super) async fn add(&self, uri: String, places: Vec<String>, peer: Peer<RoleServer>) {
+        locked(&self.watched).insert(uri, places);
         if self.started.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -51,7 +53,7 @@ impl Subscriptions {
                 let Some(heard) = understood(heard) else { return };
                 let uris: Vec<String> = {
                     let watched = locked(&watched);
-                    let touched = watched.iter().filter(|(_, address)| touches(&heard, address));
+                    let touched = watched.iter().filter(|(_, places)| touches(&heard, places));
                     touched.map(|(uri, _)| uri.clone()).collect()
                 };
                 for uri in uris {
@@ -67,13 +69,13 @@ impl Subscriptions {
     }
 
     /// Tells of changes on the stream of one request, until it is over.
-    pub(super) async fn tell(&self, watched: &[(String, String)], context: &SubscriptionContext) {
+    pub(super) async fn tell(&self, watched: &[(Vec<String>, String)], context: &SubscriptionContext) {
         let mut receiver = self.changes.listen().await;
         loop {
             let heard =
                 tokio::select! { heard = receiver.recv() => heard, () = context.cancelled() => return };
             let Some(heard) = understood(heard) else { return };
-            for (_, uri) in watched.iter().filter(|(address, _)| touches(&heard, address)) {
+            for (_, uri) in watched.iter().filter(|(places, _)| touches(&heard, places)) {
                 let told = context.sink().notify_resource_updated(uri.clone()).await;
                 if told.is_err() {
                     return;
@@ -83,7 +85,7 @@ impl Subscriptions {
     }
 }
 
-fn locked(watched: &Mutex<BTreeMap<String, String>>) -> MutexGuard<'_, BTreeMap<String, String>> {
+fn locked(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,13 +97,15 @@ fn understood(heard: Result<Heard, RecvError>) -> Option<Heard> {
     }
 }
 
-/// Whether a change touched what the history calls so. After changes that were missed, anything may
+/// Whether a change touched what the history calls so, or so. After changes that were missed, anything may
 /// have been.
-fn touches(heard: &Heard, address: &str) -> bool {
-    let named = |told: &Told| {
-        let edits = told.data["edits"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let is = |edit: &Value, end: &str| edit[end].as_str() == Some(address);
+fn touches(heard: &Heard, places: &[String]) -> bool {
+    let named = |told: &Value| {
+        let edits = told["edits"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is = |edit: &Value, end: &str| {
+            edit[end].as_str().is_some_and(|at| places.iter().any(|place| place == at))
+        };
         edits.iter().any(|edit| is(edit, "at") || is(edit, "to"))
     };
-    heard.change().is_none_or(named)
+    heard.data().is_none_or(named)
 }

@@ -5,10 +5,12 @@ use axum::response::Response;
 use futures_util::future::BoxFuture;
 use maud::{Markup, html};
 use memgrove::backend::FileKind;
+use memgrove::shapes::records::Query;
 use memgrove::{Error, Kind, Locator, Result};
 
 use super::frame::{Frame, Live, url};
-use super::{entities, records, tree};
+use super::{entities, nodes, records, tree};
+use crate::address::is_memory;
 use crate::http::Call;
 use crate::portion;
 
@@ -64,9 +66,9 @@ pub(super) const SHAPES: &[Shape] = &[
         title: "Nodes",
         one: "node",
         folder: "graph",
-        about: "Typed nodes and connections.",
+        about: "Typed nodes, and the connections between them.",
         texts: true,
-        list: |shape, call| Box::pin(tree::page(shape, call)),
+        list: |shape, call| Box::pin(nodes::list(shape, call)),
     },
     Shape {
         name: "files",
@@ -88,6 +90,8 @@ pub(super) fn shape_of(at: &Locator) -> Option<&'static Shape> {
 /// How much there is of one shape.
 pub(super) struct Count {
     pub(super) shape: &'static Shape,
+    /// How many memories: not every one is a file of its own.
+    pub(super) count: usize,
     pub(super) files: usize,
     pub(super) bytes: u64,
 }
@@ -101,34 +105,37 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
         let memory = cx.reading()?;
         let count = |shape: &'static Shape| -> Result<Count> {
             let all = memory.store().list_all(&Locator::new(shape.folder)?)?;
-            let files = all.iter().filter(|info| info.kind == FileKind::File && is_shown(&info.locator));
-            Ok(Count { shape, files: files.clone().count(), bytes: files.map(|info| info.size).sum() })
+            let all = all.iter().filter(|info| info.kind == FileKind::File && is_memory(&info.locator));
+            let (files, bytes) = (all.clone().count(), all.map(|info| info.size).sum());
+            let count = match shape.name {
+                "records" => cx.records()?.list(&records_query())?.total,
+                "graph" => cx.reading_graph()?.counts()?.0,
+                _ => files,
+            };
+            Ok(Count { shape, count, files, bytes })
         };
         SHAPES.iter().map(count).collect()
     })
     .await
 }
 
-/// What is made of the memories, and comes back if it is deleted.
-const DERIVED: &[&str] =
-    &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
-
-/// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
-pub(super) fn is_shown(at: &Locator) -> bool {
-    !at.parts().any(|part| part.starts_with('.')) && !DERIVED.iter().any(|start| at.key().starts_with(start))
+/// All records that are not archived, counted and not read.
+fn records_query() -> Query {
+    Query { limit: 1, ..Query::default() }
 }
 
 /// The shapes as cards.
 pub(super) fn cards(call: &Call, counts: &[Count]) -> Markup {
     html! {
         ul.cards {
-            @for Count { shape, files, bytes } in counts {
+            @for Count { shape, count, bytes, .. } in counts {
                 li data-item="" {
                     a href=(url(call, &format!("/browse/{}", shape.name), &[])) { (shape.title) }
                     p.dim { (shape.about) }
                     p.facts {
-                        @if *files == 0 { "none yet" } @else {
-                            (files) @if *files == 1 { " file" } @else { " files" } ", " (portion::size(*bytes))
+                        @if *count == 0 { "none yet" } @else {
+                            (count) " " @if *count == 1 { (shape.one) } @else { (shape.title.to_lowercase()) } ", "
+                            (portion::size(*bytes))
                         }
                     }
                 }
@@ -169,7 +176,8 @@ pub(super) fn crumbs(call: &Call, at: &Locator) -> Markup {
         })
         .collect();
     // Only a tree of files has a page for each folder.
-    let folders = if shape.texts { inside.len().saturating_sub(1) } else { 0 };
+    let is_tree = shape.texts && shape.name != "graph";
+    let folders = if is_tree { inside.len().saturating_sub(1) } else { 0 };
     html! {
         nav.crumbs aria-label="Place" {
             a href=(url(call, &list, &[])) { (shape.title) }

@@ -10,6 +10,9 @@ use super::frame::{Frame, done, may_write, sentence, url};
 use super::{led_to, place};
 use crate::http::Call;
 
+/// How many places of the same finding are named.
+const PLACES_MAX: usize = 12;
+
 #[derive(Deserialize)]
 struct Asked {
     #[serde(default)]
@@ -39,29 +42,60 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         }
         @if let Some(problem) = backend["problem"].as_str() { p.warning { (sentence(problem)) } }
         @if findings.is_empty() { p.well { "All is well." } }
-        ul.findings { @for finding in findings { (one(&call, finding)) } }
+        ul.findings { @for group in grouped(findings) { (one(&call, &group)) } }
     };
     let frame = Frame { title: "Health", tab: "/doctor", ..Frame::default() };
     Ok(frame.around(&call, &body))
 }
 
-fn one(call: &Call, finding: &Value) -> Markup {
-    let text = |name: &str| finding[name].as_str().unwrap_or_default();
-    let at = text("at");
+/// Findings that say the same of several places.
+struct Group<'a> {
+    level: &'a str,
+    what: &'a str,
+    hint: &'a str,
+    places: Vec<&'a str>,
+}
+
+/// What was found, the worst first, each thing once.
+fn grouped(findings: &[Value]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for finding in findings {
+        let text = |name: &str| finding[name].as_str().unwrap_or_default();
+        let (level, what, hint, at) = (text("level"), text("what"), text("hint"), text("at"));
+        match groups.iter_mut().find(|group| (group.level, group.what, group.hint) == (level, what, hint)) {
+            Some(group) => group.places.push(at),
+            None => groups.push(Group { level, what, hint, places: vec![at] }),
+        }
+    }
+    let order = |level: &str| ["error", "warning", "info"].iter().position(|one| *one == level);
+    groups.sort_by_key(|group| order(group.level));
+    groups
+}
+
+fn one(call: &Call, group: &Group<'_>) -> Markup {
+    let more = group.places.len().saturating_sub(PLACES_MAX);
     html! {
-        li data-item="" data-level=(text("level")) {
-            p { span.level { (text("level")) } " " (sentence(text("what"))) }
-            p.dim { (sentence(text("hint"))) }
+        li data-item="" data-level=(group.level) {
+            p { span.level { (group.level) } " " (with_code(&sentence(group.what))) }
+            p.dim { (with_code(&sentence(group.hint))) }
             p.facts {
-                @match place::located(at) {
-                    Ok(_) => {
-                        a href=(url(call, "/read", &[("at", at)])) { (at) } a href=(url(call, "/history", &[("at", at)])) {
-                            "history"
-                        }
+                @for at in group.places.iter().take(PLACES_MAX) {
+                    @match place::located(at) {
+                        Ok(_) => { a href=(url(call, "/read", &[("at", at)])) { (at) } }
+                        Err(_) => { code { (at) } }
                     }
-                    Err(_) => { code { (at) } }
                 }
+                @if more > 0 { span { "and " (more) " more" } }
             }
+        }
+    }
+}
+
+/// A text with what stands between backticks as code.
+fn with_code(text: &str) -> Markup {
+    html! {
+        @for (part, is_code) in text.split('`').zip([false, true].into_iter().cycle()) {
+            @if is_code { code { (part) } } @else { (part) }
         }
     }
 }

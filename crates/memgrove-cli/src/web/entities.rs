@@ -11,13 +11,12 @@ use serde::Deserialize;
 
 use super::browse::Shape;
 use super::frame::{Frame, Live, at_base, base, dated, url};
+use super::relations::{RELATIONS_MAX, Relation, Way};
 use crate::context::Context;
 use crate::http::Call;
 
 /// The most entities that are listed.
 const LISTED_MAX: usize = 500;
-/// The most relations that are shown beside one.
-const RELATIONS_MAX: usize = 100;
 
 #[derive(Deserialize)]
 struct Asked {
@@ -98,14 +97,8 @@ fn table(base: &str, found: &[&Hit]) -> Markup {
 /// One entity and its relations in both directions.
 pub(super) struct Around {
     pub(super) entity: Arc<Entity>,
-    /// Each with the place of the other end, if that is known.
-    relations: Vec<(Way, String, String, Option<Locator>)>,
-}
-
-#[derive(PartialEq, Eq)]
-enum Way {
-    Out,
-    In,
+    pub(super) relations: Vec<Relation>,
+    pub(super) total: usize,
 }
 
 /// The entity whose file this is, if it is one.
@@ -120,38 +113,12 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
         everything.iter().map(|hit| (hit.entity.name.as_str(), &hit.path)).collect();
     let walk = Walk { from: name.clone(), depth: 1, kind: None, direction: Direction::Both, as_of: None };
     let steps = cx.reading_knowledge()?.walk(&walk)?;
+    let total = steps.len();
     let relations = steps.into_iter().take(RELATIONS_MAX).map(|step| {
         let (way, other) = if step.from == *name { (Way::Out, step.to) } else { (Way::In, step.from) };
-        let place = places.get(other.as_str()).map(|place| (*place).clone());
-        (way, step.kind, other, place)
+        let place = places.get(other.as_str()).map(|place| place.key().to_owned());
+        Relation { way, kind: step.kind, told_at: None, other, place }
     });
-    Ok(Some(Around { entity: Arc::clone(&hit.entity), relations: relations.collect() }))
-}
-
-impl Around {
-    /// Its relations, as a list of links.
-    pub(super) fn shown(&self, call: &Call) -> Markup {
-        let base = base(call);
-        html! {
-            @if !self.relations.is_empty() {
-                aside.relations aria-label="Relations" {
-                    h2 { "Relations" }
-                    ul {
-                        @for (way, kind, other, place) in &self.relations {
-                            li {
-                                @if *way == Way::Out { span.dim { (kind) " " } }
-                                @match place {
-                                    Some(at) => {
-                                        a href=(at_base(&base, "/read", &[("at", at.key())])) { (other) }
-                                    }
-                                    None => { span.missing title="not known" { (other) } }
-                                }
-                                @if *way == Way::In { span.dim { " " (kind) " this" } }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let relations = relations.collect();
+    Ok(Some(Around { entity: Arc::clone(&hit.entity), relations, total }))
 }

@@ -92,6 +92,11 @@ fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
             }
         }
     }
+    let notes = cx.reading_notes()?;
+    let here = Locator::new(from).ok().and_then(|at| notes.path_of(&at)).unwrap_or_default();
+    if let Some(path) = notes.linked(link.trim_end_matches(".md"), &here)? {
+        return notes.locate(&path);
+    }
     if let Some(loaded) = cx.reading_knowledge()?.load(link, None)? {
         return Ok(loaded.path);
     }

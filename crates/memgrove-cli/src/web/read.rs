@@ -7,12 +7,15 @@ use memgrove::{Locator, Result};
 use serde::Deserialize;
 
 use super::browse::{crumbs, shape_of};
-use super::entities::{self, Around};
+use super::entities;
 use super::frame::{Frame, Live, at_base, base, dated, done, may_write, moment, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
+use super::nodes;
 use super::place::{Meant, Which};
+use super::relations;
 use crate::address::address_of;
+use crate::context::Context;
 use crate::http::Call;
 use crate::portion;
 
@@ -31,7 +34,33 @@ struct Memory {
     address: String,
     info: Info,
     content: Content,
-    around: Option<Around>,
+    about: About,
+}
+
+/// What is known of a memory beside its text.
+enum About {
+    Nothing,
+    Entity(entities::Around),
+    Node(nodes::Around),
+}
+
+impl About {
+    fn of(cx: &Context, at: &Locator) -> Result<Self> {
+        let entity = match at.key().starts_with("knowledge/entities/") {
+            true => entities::around(cx, at)?.map(About::Entity),
+            false => nodes::around(cx, at)?.map(About::Node),
+        };
+        Ok(entity.unwrap_or(About::Nothing))
+    }
+
+    /// How it stands to others.
+    fn relations(&self, call: &Call) -> Markup {
+        match self {
+            About::Nothing => html! {},
+            About::Entity(around) => relations::shown(call, &around.relations, around.total),
+            About::Node(around) => relations::shown(call, &around.relations, around.total),
+        }
+    }
 }
 
 /// The page.
@@ -51,9 +80,8 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             let store = cx.reading()?;
             let content = store.store().read_bytes(&at)?;
             let info = store.store().info(&at)?;
-            let is_entity = at.key().starts_with("knowledge/entities/");
-            let around = if is_entity { entities::around(cx, &at)? } else { None };
-            Ok(Memory { address: address_of(cx, &at), at, info, content, around })
+            let about = About::of(cx, &at)?;
+            Ok(Memory { address: address_of(cx, &at), at, info, content, about })
         })
         .await?;
     let title = memory.title();
@@ -63,8 +91,11 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         div.heading { h1 { (title) } (memory.actions(&call)) }
         (memory.facts())
         div.columns {
-            article { (memory.shown(&base(&call))) }
-            @if let Some(around) = &memory.around { (around.shown(&call)) }
+            article {
+                @if let About::Node(around) = &memory.about { (around.properties()) }
+                (memory.shown(&base(&call)))
+            }
+            (memory.about.relations(&call))
         }
     };
     let live = Live::Of(memory.address.clone());
@@ -74,9 +105,10 @@ pub(super) async fn page(call: Call) -> Result<Response> {
 
 impl Memory {
     fn title(&self) -> String {
-        match &self.around {
-            Some(around) => around.entity.name.clone(),
-            None => self.at.name().trim_end_matches(".md").to_owned(),
+        match &self.about {
+            About::Entity(around) => around.entity.name.clone(),
+            About::Node(around) => nodes::title(&around.node),
+            About::Nothing => self.at.name().trim_end_matches(".md").to_owned(),
         }
     }
 
@@ -100,9 +132,13 @@ impl Memory {
         let text = str::from_utf8(&self.content.bytes).ok();
         html! {
             p.facts {
-                @if let Some(around) = &self.around {
-                    span.kind { (around.entity.kind) }
-                    @for tag in &around.entity.tags { span.tag { "#" (tag) } }
+                @match &self.about {
+                    About::Entity(around) => {
+                        span.kind { (around.entity.kind) }
+                        @for tag in &around.entity.tags { span.tag { "#" (tag) } }
+                    }
+                    About::Node(around) => { span.kind { (around.node.kind) } code { (around.node.id) } }
+                    About::Nothing => {}
                 }
                 (moment(self.info.mtime))
                 span { (portion::size(self.info.size)) }
@@ -124,16 +160,21 @@ impl Memory {
                 html! { img src=(from) alt=(self.at.name()); }
             }
             Err(_) => html! { p.empty { "These bytes are not text." } },
-            Ok(text) => match &self.around {
-                Some(around) => observations(around, &Here { base, at: self.at.key() }),
-                None => text_shown(text, &name, &Here { base, at: self.at.key() }),
-            },
+            Ok(text) => {
+                let here = Here { base, at: self.at.key() };
+                match &self.about {
+                    About::Entity(around) => observations(around, &here),
+                    About::Node(around) if around.is_said_in(&self.at) => html! {},
+                    About::Node(_) => text_shown(text, &name, &here),
+                    About::Nothing => text_shown(text, &name, &here),
+                }
+            }
         }
     }
 }
 
 /// What is known of an entity.
-fn observations(around: &Around, here: &Here<'_>) -> Markup {
+fn observations(around: &entities::Around, here: &Here<'_>) -> Markup {
     html! {
         ol.observations {
             @for observation in &around.entity.observations {

@@ -8,9 +8,10 @@ use memgrove::backend::{FileKind, HistoryQuery, Info, Past};
 use memgrove::clock::Timestamp;
 use memgrove::{Locator, Result};
 
-use super::browse::{SHAPES, counts, is_shown};
+use super::browse::{SHAPES, counts};
 use super::charts::{lying, standing};
 use super::frame::{Frame, Live, at_base, base};
+use crate::address::is_memory;
 use crate::http::Call;
 use crate::portion;
 
@@ -35,7 +36,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             Ok((past, files, memory.clock().now()))
         })
         .await?;
-    files.retain(|info| info.kind == FileKind::File && is_shown(&info.locator));
+    files.retain(|info| info.kind == FileKind::File && is_memory(&info.locator));
     files.sort_by_key(|info| std::cmp::Reverse(info.size));
     let bytes: u64 = files.iter().map(|info| info.size).sum();
     let shapes: Vec<(String, u64, String)> = counts

@@ -7,10 +7,11 @@ use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past, PastEdit};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::browse::{is_shown, shape_of};
+use super::browse::shape_of;
 use super::edit::sent;
 use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
 use super::led_to;
+use crate::address::is_memory;
 use crate::http::Call;
 
 /// How many changes a page shows.
@@ -63,7 +64,7 @@ pub(super) fn rows(call: &Call, past: &[Past]) -> Markup {
 fn row(call: &Call, base: &str, change: &Past) -> Markup {
     let more = change.edits.len().saturating_sub(EDITS_MAX);
     // What only brings an index up to date is nothing that anyone did.
-    let is_upkeep = change.edits.iter().all(|edit| !is_shown(&edit.at));
+    let is_upkeep = change.edits.iter().all(|edit| !is_memory(&edit.at));
     html! {
         li.upkeep[is_upkeep] data-item="" {
             div.what {

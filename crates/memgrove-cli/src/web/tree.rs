@@ -1,6 +1,6 @@
 //! A shape whose memories are files in folders, as a tree with sizes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -8,8 +8,10 @@ use memgrove::backend::{FileKind, Info};
 use memgrove::{Locator, Result};
 use serde::Deserialize;
 
-use super::browse::{Shape, crumbs, is_shown};
+use super::browse::{Shape, crumbs};
 use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
+use crate::address::is_memory;
+use crate::context::Context;
 use crate::http::Call;
 use crate::portion;
 
@@ -55,18 +57,24 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
         under => super::place::located(under)?,
     };
     let listed = root.clone();
-    let all = call.work(move |cx| cx.reading()?.store().list_all(&listed)).await?;
+    let is_notes = shape.name == "notes";
+    let (all, told) = call
+        .work(move |cx| {
+            let all = cx.reading()?.store().list_all(&listed)?;
+            Ok((all, if is_notes { told_of_notes(cx)? } else { HashMap::new() }))
+        })
+        .await?;
     let mut top = Branch::default();
-    let shown = |info: &Info| info.kind == FileKind::File && is_shown(&info.locator);
+    let shown = |info: &Info| info.kind == FileKind::File && is_memory(&info.locator);
     let total = all.iter().filter(|info| shown(info)).count();
     for info in all.into_iter().filter(shown) {
         let inside = info.locator.relative_to(&root).unwrap_or_default().to_owned();
         // A note and the folder of the notes beneath it are one thing.
-        let inside = if shape.name == "notes" { inside.trim_end_matches(".md") } else { &inside };
+        let inside = if is_notes { inside.trim_end_matches(".md") } else { &inside };
         top.grow(&inside.split('/').collect::<Vec<_>>(), info);
     }
-    let leaves =
-        Leaves { base: base(&call), list: format!("/browse/{}", shape.name), deep: total <= ENTRIES_MAX };
+    let list = format!("/browse/{}", shape.name);
+    let leaves = Leaves { base: base(&call), list, deep: total <= ENTRIES_MAX, told };
     let (bytes, files) = top.sum();
     let title = if under.is_empty() { shape.title.to_owned() } else { root.name().to_owned() };
     let body = html! {
@@ -86,10 +94,22 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
     Ok(frame.around(&call, &body))
 }
 
+/// What the links that lead to notes say of them, by the place of the note.
+fn told_of_notes(cx: &Context) -> Result<HashMap<String, String>> {
+    let notes = cx.reading_notes()?;
+    let mut told = HashMap::new();
+    for edge in notes.graph()?.edges.into_iter().filter(|edge| !edge.label.is_empty()) {
+        told.entry(notes.locate(&edge.to)?.key().to_owned()).or_insert(edge.label);
+    }
+    Ok(told)
+}
+
 struct Leaves {
     base: String,
     list: String,
     deep: bool,
+    /// What is said of some of them.
+    told: HashMap<String, String>,
 }
 
 impl Leaves {
@@ -109,6 +129,7 @@ impl Leaves {
             @match &branch.file {
                 Some(info) => {
                     a href=(at_base(&self.base, "/read", &[("at", info.locator.key())])) { (name) }
+                    @if let Some(told) = self.told.get(info.locator.key()) { span.told { (told) } }
                     span.facts { (portion::size(info.size)) (moment(info.mtime)) }
                 }
                 None => {

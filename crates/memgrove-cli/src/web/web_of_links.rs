@@ -7,8 +7,9 @@ use memgrove::{Locator, Result, Store};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::browse::{SHAPES, is_shown};
+use super::browse::SHAPES;
 use super::entities;
+use crate::address::is_memory;
 use crate::context::Context;
 
 /// The most things that are shown one by one.
@@ -60,7 +61,7 @@ pub(super) fn gather(cx: &Context) -> Result<Web> {
     let memory = cx.reading()?;
     for shape in SHAPES.iter().filter(|shape| shape.texts) {
         let all = memory.store().list_all(&Locator::new(shape.folder)?)?;
-        let files = all.into_iter().filter(|info| info.kind == FileKind::File && is_shown(&info.locator));
+        let files = all.into_iter().filter(|info| info.kind == FileKind::File && is_memory(&info.locator));
         let files: Vec<Info> = files.take(FILES_MAX).collect();
         match shape.name {
             "graph" => loom.nodes(memory.store(), &files)?,

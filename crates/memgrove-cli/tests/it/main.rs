@@ -19,6 +19,7 @@ mod notes;
 mod past;
 mod records;
 mod serve;
+mod serve_beside;
 mod transcripts;
 
 /// A file that is not named above would never run.

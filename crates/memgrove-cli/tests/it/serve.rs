@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use super::sandbox::Sandbox;
 
 /// A server of a test's own.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    address: String,
+    pub(super) address: String,
     link: String,
-    token: String,
+    pub(super) token: String,
 }
 
 /// What a server answered.
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     head: String,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Answer {
@@ -33,14 +33,14 @@ impl Answer {
     }
 
     #[track_caller]
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let text = String::from_utf8_lossy(&self.body);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 }
 
 impl Server {
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(super) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut command = sandbox.memgrove(&[&["serve", "--listen", "127.0.0.1:0"], arguments].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut link = String::new();
@@ -53,7 +53,7 @@ impl Server {
         Server { child, address: address.to_owned(), link: format!("/{path}"), token }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
         stream
@@ -79,19 +79,19 @@ impl Server {
         ("Authorization", format!("Bearer {}", self.token))
     }
 
-    fn get(&self, path: &str, more: &[(&str, &str)]) -> Answer {
+    pub(super) fn get(&self, path: &str, more: &[(&str, &str)]) -> Answer {
         let (name, value) = self.bearer();
         self.send("GET", path, &[&[(name, value.as_str())], more].concat(), b"")
     }
 
-    fn post(&self, path: &str, body: &Value, more: &[(&str, &str)]) -> Answer {
+    pub(super) fn post(&self, path: &str, body: &Value, more: &[(&str, &str)]) -> Answer {
         let (name, value) = self.bearer();
         let headers = [&[(name, value.as_str()), ("Content-Type", "application/json")], more].concat();
         self.send("POST", path, &headers, body.to_string().as_bytes())
     }
 
     /// Asks it to end, as a service manager does, and gives back its exit code and what it told.
-    fn end(mut self) -> (i32, String) {
+    pub(super) fn end(mut self) -> (i32, String) {
         let told = std::process::Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(told.expect("kill is there").success());
         let code = self.child.wait().expect("it was started").code().unwrap_or(-1);

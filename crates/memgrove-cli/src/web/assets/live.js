@@ -35,7 +35,7 @@ export function listen(shown) {
 
   function heard(event) {
     const change = event.type === "change" ? JSON.parse(event.data) : null;
-    if (change) last = change.change;
+    if (change) last = change.change ?? last ?? "outside";
     if (!concerns(change)) return;
     if (main.dataset.live === "warn") {
       news(`${change?.by ?? "Someone"} has changed this meanwhile. Saving will show both versions.`);

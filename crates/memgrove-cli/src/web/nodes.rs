@@ -1,0 +1,202 @@
+//! Nodes of the graph: the list by type, and one with its properties and connections.
+
+use std::collections::{BTreeMap, HashMap};
+
+use axum::response::Response;
+use maud::{Markup, html};
+use memgrove::shapes::graph::{Connection, Graph, Node, Query};
+use memgrove::{Kind, Locator, Result};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::browse::Shape;
+use super::frame::{Frame, Live, at_base, base, dated, url};
+use super::relations::{RELATIONS_MAX, Relation, Way};
+use crate::context::Context;
+use crate::http::Call;
+
+/// The most nodes that are listed.
+const LISTED_MAX: usize = 500;
+/// Where the files of nodes lie.
+const NODES: &str = "graph/_content/nodes/";
+/// How the file ends that says what a node is.
+const META: &str = ".meta.json";
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    words: String,
+    #[serde(default)]
+    kind: String,
+}
+
+/// A row of the list.
+struct Row {
+    node: Node,
+    connections: usize,
+}
+
+impl Row {
+    /// Whether all words stand in what is known of it.
+    fn has(&self, words: &[String]) -> bool {
+        let known = self.node.properties.values().map(told).collect::<Vec<_>>().join(" ");
+        let text = format!("{} {} {known}", self.node.id, self.node.kind).to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    }
+}
+
+/// The page of all nodes, newest first.
+pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
+    let Asked { words, kind } = call.query()?;
+    let rows = call.work(rows).await?;
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *kinds.entry(row.node.kind.clone()).or_default() += 1);
+    let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let fits = |row: &&Row| (kind.is_empty() || row.node.kind == kind) && row.has(&wanted);
+    let found: Vec<&Row> = rows.iter().filter(fits).collect();
+    let base = base(&call);
+    let body = html! {
+        div.heading { h1 { (shape.title) } p.facts { (found.len()) } }
+        form.filters method="get" action=(url(&call, "/browse/graph", &[])) {
+            label { "Words " input type="search" name="words" value=(words); }
+            label {
+                "Type "
+                select name="kind" {
+                    option value="" { "all" }
+                    @for (name, count) in &kinds {
+                        option value=(name) selected[*name == kind] { (name) " (" (count) ")" }
+                    }
+                }
+            }
+            button { "Show" }
+        }
+        @if found.is_empty() { p.empty { "No nodes." } } @else { (table(&base, &found)) }
+        @if found.len() > LISTED_MAX { p.dim { (found.len() - LISTED_MAX) " more: say what you look for." } }
+    };
+    let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
+    Ok(frame.around(&call, &body))
+}
+
+fn rows(cx: &Context) -> Result<Vec<Row>> {
+    let graph = cx.reading_graph()?;
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for connection in graph.connections(&Query::default())?.found {
+        *counts.entry(connection.from).or_default() += 1;
+        *counts.entry(connection.to).or_default() += 1;
+    }
+    let row = |node: Node| Row { connections: counts.get(&node.id).copied().unwrap_or_default(), node };
+    let mut rows: Vec<Row> = graph.list(&Query::default())?.found.into_iter().map(row).collect();
+    rows.sort_by(|one, two| two.node.updated.cmp(&one.node.updated).then(one.node.id.cmp(&two.node.id)));
+    Ok(rows)
+}
+
+fn table(base: &str, found: &[&Row]) -> Markup {
+    html! {
+        table.wide {
+            thead { tr { th { "Name" } th { "Type" } th { "Id" } th { "Connections" } th { "Changed" } } }
+            tbody {
+                @for Row { node, connections } in found.iter().take(LISTED_MAX) {
+                    tr data-item="" {
+                        td { a href=(at_base(base, "/read", &[("at", &place(node))])) { (title(node)) } }
+                        td { span.kind { (node.kind) } }
+                        td { code { (node.id) } }
+                        td.number data-label="connections" { (connections) }
+                        td { (dated(&node.updated)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a node is called: by a property that names it, or else by its id.
+pub(super) fn title(node: &Node) -> String {
+    let named = |name: &&str| node.properties.get(*name).and_then(Value::as_str);
+    let found = ["title", "name", "label"].iter().find_map(named).filter(|text| !text.trim().is_empty());
+    found.unwrap_or(&node.id).to_owned()
+}
+
+/// Where a node is read: its content, or what is said of it where it has none.
+fn place(node: &Node) -> String {
+    match &node.storage {
+        Some(storage) => format!("graph/{}", storage.path),
+        None => format!("{NODES}{}{META}", node.id),
+    }
+}
+
+/// One node with its connections in both directions.
+pub(super) struct Around {
+    pub(super) node: Node,
+    pub(super) relations: Vec<Relation>,
+    pub(super) total: usize,
+}
+
+/// The node whose file this is, if it is one.
+///
+/// # Errors
+/// As reading the graph.
+pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
+    let Some(name) = at.key().strip_prefix(NODES) else { return Ok(None) };
+    let id = name.strip_suffix(META).or_else(|| name.rsplit_once('.').map(|(id, _)| id)).unwrap_or(name);
+    let graph = cx.reading_graph()?;
+    let node = match graph.node(id) {
+        // A file that no node speaks of is shown as it is, and so is what cannot be read.
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Corrupt | Kind::Invalid) => {
+            return Ok(None);
+        }
+        got => got?.it,
+    };
+    let mut relations = Vec::new();
+    let mut total = 0;
+    for way in [Way::Out, Way::In] {
+        let end = Some(node.id.clone());
+        let query = match way {
+            Way::Out => Query { from: end, ..Query::default() },
+            Way::In => Query { to: end, ..Query::default() },
+        };
+        let found = graph.connections(&query)?.found;
+        total += found.len();
+        let room = RELATIONS_MAX.saturating_sub(relations.len());
+        relations.extend(found.into_iter().take(room).map(|connection| relation(&graph, way, connection)));
+    }
+    Ok(Some(Around { node, relations, total }))
+}
+
+fn relation(graph: &Graph, way: Way, connection: Connection) -> Relation {
+    let other = if way == Way::Out { connection.to } else { connection.from };
+    // What is not there, or cannot be read, has only a name.
+    let node = graph.node(&other).ok().map(|got| got.it);
+    Relation {
+        way,
+        kind: connection.kind,
+        told_at: connection.storage.map(|storage| format!("graph/{}", storage.path)),
+        place: node.as_ref().map(place),
+        other: node.as_ref().map_or(other, title),
+    }
+}
+
+impl Around {
+    /// What is known of it beside its content.
+    pub(super) fn properties(&self) -> Markup {
+        let shown = self.node.properties.iter().filter(|(_, value)| !value.is_null());
+        html! {
+            @if !self.node.properties.is_empty() {
+                dl.properties { @for (name, value) in shown { dt { (name) } dd { (told(value)) } } }
+            }
+        }
+    }
+
+    /// Whether a place is the file that says what the node is, not its content.
+    pub(super) fn is_said_in(&self, at: &Locator) -> bool {
+        at.key().ends_with(META)
+    }
+}
+
+/// A property as people read it.
+fn told(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
