@@ -68,7 +68,8 @@ const UNSURE: &str = "the change may or may not survive; open the store again to
 const LOCK: &str = ".lock";
 /// What temporary files are called.
 const TEMP_PREFIX: &str = ".mtmp-";
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long a change waits for others: one of ten thousand files takes seconds.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a read is repeated beside appends in place before it takes the lock.
 const READ_ATTEMPTS: u32 = 50;
 
@@ -299,8 +300,8 @@ impl Core {
             let file = inner.lock.as_ref().expect("it was just opened");
             file.lock(LOCK_WAIT).map_err(|error| match error.kind() {
                 io::ErrorKind::WouldBlock => {
-                    Error::new(Kind::Busy, "another process has held the store's lock for five seconds")
-                        .hint("try again")
+                    Error::new(Kind::Busy, "another process has held the store's lock for 30 seconds")
+                        .hint(format!("try again; if it stays so, see which process holds `{LOCK}`"))
                 }
                 _ => Error::from_io(error, LOCK),
             })?;
