@@ -27,6 +27,7 @@ mod record;
 mod recover;
 mod redact;
 mod tree;
+mod twins;
 mod view;
 
 use std::io;
