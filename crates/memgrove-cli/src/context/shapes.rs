@@ -141,6 +141,11 @@ impl Context {
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
     pub(crate) fn settle(&self) {
         self.settle_graph();
+        if let Some(records) = self.shared.records.get()
+            && let Err(error) = records.settle_behind()
+        {
+            crate::notice(&format!("the index of the records is not up to date: {error}"));
+        }
         if let Some(knowledge) = self.shared.knowledge.get()
             && let Err(error) = knowledge.settle()
         {

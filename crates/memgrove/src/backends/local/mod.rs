@@ -27,6 +27,7 @@ mod record;
 mod recover;
 mod redact;
 mod tree;
+mod twins;
 mod view;
 
 use std::io;
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 pub use bug::Bug;
 use bug::Seeded;
-use checkpoint::Background;
+use checkpoint::{Background, Dirty};
 use displaced::Displaced;
 use history::Remembered;
 use journal::Journal;
@@ -148,6 +149,8 @@ struct Inner {
     lock: Option<Box<dyn VfsFile>>,
     journal: Option<Journal>,
     displaced: Vec<Displaced>,
+    /// What was derived here since the last change.
+    derived: Dirty,
 }
 
 /// The store's lock, held: against other threads and against other processes.
