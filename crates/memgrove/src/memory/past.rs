@@ -16,6 +16,8 @@ use crate::store::Store;
 
 /// How the keys of redactions begin, by which the history knows them.
 pub const REDACTION: &str = "redaction of";
+/// Where a shape keeps what its files were, beside them.
+const BACKUPS: &str = ".backup";
 
 /// A point in the past of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +101,9 @@ impl Memory {
         }
     }
 
-    /// Takes what a change left at a place (its name at that moment) out of the history for good,
-    /// and keeps in the history that this was done. Done again, it does nothing.
+    /// Takes what a change left at a place (its name at that moment) out of the history for good, and
+    /// out of the backups beside it (`.backup/`), and keeps in the history that this was done. Done
+    /// again, it does nothing.
     ///
     /// # Errors
     /// As [`Backend::redact`](crate::Backend::redact).
@@ -109,13 +112,51 @@ impl Memory {
         if self.store().backend().applied(&key)?.is_some() {
             return Ok(());
         }
-        match self.store().backend().redact(at, change) {
-            // It was done, and could not be told.
-            Err(error) if error.code_name() == Some(code::REDACTED) => {}
-            done => done?,
-        }
+        self.redact_backups(&note, at, change)?;
+        self.redacted(at, change)?;
         let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
+    }
+
+    fn redacted(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+        match self.store().backend().redact(at, change) {
+            // It was done, and could not be told.
+            Err(error) if error.code_name() == Some(code::REDACTED) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Deletes the backups that hold what is to be redacted, and takes them out of the history too,
+    /// those included that were deleted long ago.
+    fn redact_backups(&self, note: &Note, at: &Locator, change: &ChangeId) -> Result<()> {
+        let folder = at.parent().unwrap_or_default().child(BACKUPS)?;
+        let query = HistoryQuery { at: Some(folder), ..HistoryQuery::default() };
+        let past = self.history(&query)?;
+        if past.is_empty() {
+            return Ok(());
+        }
+        let held = match self.store().backend().read_past(at, &Moment::After(change.clone())) {
+            Err(error) if error.code_name() == Some(code::REDACTED) => return Ok(()),
+            held => held?,
+        };
+        let Some(version) = held.map(|bytes| Version::of(&bytes)) else { return Ok(()) };
+        let now = self.store().info_optional(at)?.and_then(|info| info.version);
+        if now.as_ref() == Some(&version) {
+            // It will be refused: then its backups stay too.
+            return Ok(());
+        }
+        for past in &past {
+            for edit in past.edits.iter().filter(|edit| edit.new.as_ref() == Some(&version)) {
+                let there = self.store().info_optional(&edit.at)?.and_then(|info| info.version);
+                if there.as_ref() == Some(&version) {
+                    let gone = Edit::Delete { at: edit.at.clone(), expect: Expect::At(version.clone()) };
+                    let note = Note { key: None, ..note.clone() };
+                    self.apply(note, |_| Ok(Plan { edits: vec![gone.clone()], outcome: () }))?;
+                }
+                self.redacted(&edit.at, &past.change)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a place hold what it held at a point in its past: writes those bytes, or deletes what

@@ -4,9 +4,11 @@
 //! and proves for every plan that each of them is still there, verbatim and exactly once.
 
 mod advice;
+mod check;
 mod decisions;
 mod draft;
 mod import;
+mod known;
 mod merge;
 mod page;
 mod paths;
@@ -35,7 +37,8 @@ pub use write::{Mode, WriteResult};
 
 use self::advice::Advisor;
 use self::draft::Draft;
-use self::survey::{Known, Survey};
+use self::known::Known;
+use self::survey::Survey;
 use crate::agent::rules::Rules;
 use crate::agent::{Agent, Spent};
 use crate::backend::{Note, Version};
@@ -177,7 +180,7 @@ impl Notes {
         let paths = Survey::of(self.store(), &self.root)?.paths();
         let error =
             Error::new(Kind::NotFound, format!("there is no note `{path}`")).code(code::FILE_NOT_FOUND);
-        let near = paths::resolved(path, &paths).map(str::to_owned);
+        let near = paths::resolved(path, ROOT, &paths).map(str::to_owned);
         let near = near.or_else(|| {
             let shared =
                 |other: &String| other.chars().zip(path.chars()).take_while(|(one, two)| one == two).count();
@@ -271,6 +274,9 @@ impl Notes {
         // An index that fails is no reason not to answer.
         let holders = self.accelerator.as_ref().and_then(|index| index.holders(&search.query).ok().flatten());
         let known = Known::of(self.store(), &self.root)?;
+        if known.is_old() {
+            self.moved.store(true, Ordering::Relaxed);
+        }
         search::Walk::new(self.store(), &self.root, &*self.agent, search, holders, known).run()
     }
 
@@ -296,6 +302,15 @@ impl Notes {
     /// As the store says.
     pub fn proposals(&self) -> Result<Vec<Proposal>> {
         Ok(Survey::of(self.store(), &self.root)?.proposals(self.bytes_max))
+    }
+
+    /// The note that a link in another leads to, as Obsidian has it.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn linked(&self, target: &str, from: &str) -> Result<Option<String>> {
+        let paths = Known::of(self.store(), &self.root)?.paths;
+        Ok(paths::resolved(target, from, &paths).map(str::to_owned))
     }
 
     /// The decisions, newest first, and how many lines of the log are damaged.
@@ -328,8 +343,8 @@ impl Notes {
         Ok(done)
     }
 
-    /// Brings `.metadata/graph.json` up to date if links have changed since. It is derived: nothing
-    /// depends on it but the speed of the next look.
+    /// Brings `.metadata/` up to date if links have changed since, or a search found it old. It is
+    /// derived: nothing depends on it but the speed of the next look.
     ///
     /// # Errors
     /// As [`Memory::apply`].
@@ -340,7 +355,7 @@ impl Notes {
         Ok(())
     }
 
-    /// Brings `.metadata/graph.json` up to date in any case.
+    /// Brings `.metadata/` up to date in any case.
     ///
     /// # Errors
     /// As [`Memory::apply`].

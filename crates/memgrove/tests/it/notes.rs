@@ -6,6 +6,7 @@ mod growing;
 mod models;
 mod moving;
 mod server;
+mod tending;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -214,9 +215,13 @@ fn whatever_speeds_a_search_up_changes_no_answer() {
         let indexed = indexed.search(&Search::new(*question)).unwrap();
         assert_eq!(plain.results, known.results, "{question}");
         assert_eq!(plain.results, indexed.results, "{question}");
-        assert!(indexed.bytes_read <= known.bytes_read && known.bytes_read <= plain.bytes_read, "{question}");
+        assert!(indexed.bytes_read <= known.bytes_read, "{question}");
     }
-    assert!(known[3].bytes_read < plain[3].bytes_read / 4, "what is nowhere is not looked for everywhere");
+    assert_eq!(
+        (known[3].visited, plain[3].visited > 9),
+        (0, true),
+        "what is nowhere is not looked for everywhere"
+    );
 }
 
 #[test]

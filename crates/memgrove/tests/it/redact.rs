@@ -121,6 +121,28 @@ fn what_is_still_there_is_not_redacted() {
     assert_eq!(unknown.kind(), Kind::NotFound);
 }
 
+/// Records keep what their file was in `.backup/`: two of them here, one deleted since.
+#[test]
+fn backups_are_redacted_too() {
+    let disk = SimFs::new();
+    let memory = memory(&disk);
+    let backend = memory.store().backend();
+    let secret = wrote(&**backend, "records/tasks.jsonl", SECRET);
+    wrote(&**backend, "records/.backup/tasks.jsonl.backup.1", SECRET);
+    wrote(&**backend, "records/.backup/tasks.jsonl.backup.2", SECRET);
+    wrote(&**backend, "records/.backup/tasks.jsonl.backup.3", "another\n");
+    did(&**backend, Edit::Delete { at: at("records/.backup/tasks.jsonl.backup.1"), expect: Expect::Any });
+    let refused = memory.redact(note("redact"), &at("records/tasks.jsonl"), &secret).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Conflict);
+    assert!(memory.store().exists(&at("records/.backup/tasks.jsonl.backup.2")).unwrap(), "nothing was done");
+    wrote(&**backend, "records/tasks.jsonl", "clean\n");
+    assert!(holders(&disk, "").len() > 1, "the test can fail");
+    memory.redact(note("redact"), &at("records/tasks.jsonl"), &secret).unwrap();
+    assert_eq!(holders(&disk, ""), Vec::<String>::new());
+    assert!(memory.store().exists(&at("records/.backup/tasks.jsonl.backup.3")).unwrap());
+    assert_eq!(backend.check().unwrap(), []);
+}
+
 #[test]
 fn power_cuts_during_a_redaction_lose_nothing() {
     let disk = SimFs::new();

@@ -111,12 +111,14 @@ impl Lexicon {
             }
         }
         let weight = |stem: &str, count: f64| {
-            let named = if self.is_name(stem) { 1.6 } else { 1.0 };
+            // A word with a capital that stands here once may only begin a sentence.
+            let named = if self.is_name(stem) && self.places(stem) > 1 { 1.6 } else { 1.0 };
             // A word of nearly every block tells nothing apart.
             let common = self.texts >= 6 && self.places(stem) * 10 > self.texts * 6;
             let named = if common { named * 0.1 } else { named };
-            // Two thirds for how common it is here: a word of many blocks is likelier to be asked for.
-            count.powf(0.7) * self.rarity(stem) * named
+            // A word of several blocks is likelier to be asked for than one that was said in passing.
+            let passing = if count < 1.5 && self.texts >= 6 { 0.5 } else { 1.0 };
+            count.powf(0.7) * self.rarity(stem) * named * passing
         };
         let mut ranked: Vec<(f64, &str)> = counts
             .into_iter()

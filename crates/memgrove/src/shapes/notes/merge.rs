@@ -8,6 +8,7 @@ use super::decisions::{Decision, Part};
 use super::draft::Draft;
 use super::page::{Page, Piece, Role, SPLIT_FROM, TITLE_ADDED};
 use super::split::Census;
+use super::survey::Proposal;
 use crate::error::{Error, Kind, Result};
 
 /// What came of a merge.
@@ -83,6 +84,35 @@ pub(super) fn merge(
         spent: Default::default(),
     });
     Ok(MergeResult { path: path.to_owned(), merged: chosen, size_bytes })
+}
+
+/// What to merge after a write to a note: what was split off it, or off the note that it was split from,
+/// if all of that together fills less than half a note.
+pub(super) fn proposed(draft: &mut Draft<'_>, path: &str, bytes_max: usize) -> Result<Option<Proposal>> {
+    let above = draft.page(path)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned);
+    for parent in [Some(path.to_owned()), above].into_iter().flatten() {
+        let Some(page) = draft.page(&parent)? else { continue };
+        let listed: Vec<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
+        let mut room = (bytes_max / 2).checked_sub(draft.bytes(&parent)?);
+        let mut children = Vec::new();
+        for child in listed.into_iter().filter(|child| *child != parent) {
+            // Most families are too large, and that is known after a few of them.
+            room = match room {
+                Some(room) => room.checked_sub(draft.bytes(&child)?),
+                None => break,
+            };
+            let Some(page) = draft.page(&child)? else { continue };
+            if page.meta(SPLIT_FROM) == Some(parent.as_str()) {
+                let leaf = page.links().is_empty();
+                room = room.filter(|_| leaf);
+                children.push(child);
+            }
+        }
+        if room.is_some() && !children.is_empty() {
+            return Ok(Some(Proposal { path: parent, children }));
+        }
+    }
+    Ok(None)
 }
 
 /// Knows the title that a split gave a note again, unless someone has changed it since.

@@ -308,6 +308,11 @@ impl Page {
     /// Writes down when the note was changed, and how large it is.
     pub(super) fn stamp(&mut self, now: Timestamp) {
         self.set_meta(LAST_UPDATED, &format!("{now:.0}"));
+        self.stamp_size();
+    }
+
+    /// Writes down how large the note is.
+    pub(super) fn stamp_size(&mut self) {
         self.set_meta(SIZE_BYTES, "0");
         // The number is part of the size.
         for _ in 0..4 {

@@ -46,24 +46,55 @@ pub(super) fn child_path(parent: &str, name: &str) -> String {
     if parent == ROOT { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
-/// What a link leads to among the notes there are: the note itself, the only one of that name, or
-/// the note that a former one was merged into.
-pub(super) fn resolved<'a>(target: &str, paths: &'a [String]) -> Option<&'a str> {
+/// What a link in a note leads to among the notes there are, as Obsidian has it: the note of that path;
+/// else the one whose path ends so, however it is written, best in the folder of the linking note, then
+/// the one with the shortest path; `./` and `../` begin at that folder. Else the note that a former one
+/// was merged into.
+pub(super) fn resolved<'a>(target: &str, from: &str, paths: &'a [String]) -> Option<&'a str> {
     let exact = |wanted: &str| {
         let found = paths.binary_search_by(|path| path.as_str().cmp(wanted));
         found.ok().map(|at| paths[at].as_str())
     };
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if target.starts_with("./") || target.starts_with("../") {
+        let wanted = joined(folder, target)?;
+        return exact(&wanted).or_else(|| paths.iter().find(|path| same(path, &wanted)).map(String::as_str));
+    }
+    let target = target.trim_start_matches('/');
     if let Some(path) = exact(target) {
         return Some(path);
     }
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    if !target.contains('/') {
-        let wanted = name(target);
-        let mut same = paths.iter().filter(|path| name(path) == wanted);
-        return same.next().filter(|_| same.next().is_none()).map(String::as_str);
+    let is_beside = |path: &str| !folder.is_empty() && path.starts_with(folder);
+    let nearest = |path: &&String| (!same(path, target), !is_beside(path), path.len(), (*path).clone());
+    if let Some(path) = paths.iter().filter(|path| ends_so(path, target)).min_by_key(nearest) {
+        return Some(path);
     }
     std::iter::successors(target.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
         .find_map(|(above, _)| exact(above))
+}
+
+fn same(one: &str, two: &str) -> bool {
+    one.eq_ignore_ascii_case(two) || one.to_lowercase() == two.to_lowercase()
+}
+
+/// Whether the last names of a path are these.
+fn ends_so(path: &str, names: &str) -> bool {
+    let count = names.split('/').count();
+    let start = path.rmatch_indices('/').nth(count - 1).map_or(0, |(at, _)| at + 1);
+    same(&path[start..], names)
+}
+
+/// A path as seen from a folder; `None` if it leads out of the notes.
+fn joined(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
 }
 
 #[cfg(test)]
@@ -88,13 +119,39 @@ mod tests {
     fn links_lead_to_notes() {
         let paths: Vec<String> =
             ["a", "memory", "projects", "projects/silica", "x/a"].map(str::to_owned).to_vec();
-        let check = |target: &str, path: Option<&str>| assert_eq!(resolved(target, &paths), path, "{target}");
-        check("projects/silica", Some("projects/silica"));
-        check("Silica", Some("projects/silica"));
-        check("a", Some("a"));
-        check("A", None);
-        check("projects/silica/features", Some("projects/silica"));
-        check("nowhere", None);
-        check("no/where", None);
+        let check = |target: &str, from: &str, path: Option<&str>| {
+            assert_eq!(resolved(target, from, &paths), path, "{target} in {from}");
+        };
+        check("projects/silica", "memory", Some("projects/silica"));
+        check("Silica", "memory", Some("projects/silica"));
+        check("a", "memory", Some("a"));
+        check("projects/silica/features", "memory", Some("projects/silica"));
+        check("nowhere", "memory", None);
+        check("no/where", "memory", None);
+    }
+
+    /// The ways in which Obsidian writes links (shortest, relative, absolute), and how it reads them.
+    #[test]
+    fn links_lead_where_obsidian_leads() {
+        let paths: Vec<String> =
+            ["Über", "a", "deep/er/a", "deep/er/b", "memory", "projects/silica/features", "x/a", "x/y"]
+                .map(str::to_owned)
+                .to_vec();
+        let check = |target: &str, from: &str, path: Option<&str>| {
+            assert_eq!(resolved(target, from, &paths), path, "{target} in {from}");
+        };
+        check("features", "memory", Some("projects/silica/features"));
+        check("silica/features", "memory", Some("projects/silica/features"));
+        check("Silica/Features", "x/y", Some("projects/silica/features"));
+        check("lica/features", "memory", None);
+        check("/x/a", "memory", Some("x/a"));
+        check("A", "memory", Some("a"));
+        check("b", "memory", Some("deep/er/b"));
+        check("er/a", "x/y", Some("deep/er/a"));
+        check("./a", "x/y", Some("x/a"));
+        check("../a", "x/y", Some("a"));
+        check("../er/b", "deep/er/a", Some("deep/er/b"));
+        check("../../../a", "x/y", None);
+        check("über", "memory", Some("Über"));
     }
 }

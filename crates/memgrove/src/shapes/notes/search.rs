@@ -2,13 +2,14 @@
 //! links, or both. No note is visited twice, so circles are harmless.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::known::Known;
 use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, note_at, resolved};
-use super::survey::Known;
+use super::signature::Word;
 use crate::agent::rules::Rules;
 use crate::agent::{Agent, Follow, FollowAsk, NoteView, SUPERSEDED};
 use crate::error::Result;
@@ -67,7 +68,7 @@ pub struct Searched {
     pub results: Vec<SearchResult>,
     /// How many notes were visited.
     pub visited: usize,
-    /// How many bytes were read.
+    /// How many bytes were read, of notes and of what is kept beside them to find them.
     pub bytes_read: usize,
     /// Whether notes were left unread because a bound was reached.
     pub bounded: bool,
@@ -124,12 +125,15 @@ pub(super) struct Walk<'a> {
     agent: &'a dyn Agent,
     search: &'a Search,
     asked: Vec<String>,
+    /// The same words, as signatures know them.
+    words: Vec<Word>,
     leads: BinaryHeap<Lead>,
     known: HashSet<String>,
     holders: Option<HashSet<String>>,
     known_notes: Known,
-    /// How telling each word is.
-    rarity: Vec<f64>,
+    /// How telling each word is, by the blocks that may have it.
+    telling: Vec<f64>,
+    read: HashSet<String>,
     found: Vec<Found>,
     searched: Searched,
 }
@@ -144,46 +148,60 @@ impl<'a> Walk<'a> {
         known_notes: Known,
     ) -> Self {
         let asked = words::asked(&search.query);
-        let rare = |stem: &String| {
-            let (holders, all) = known_notes.holders(stem);
-            (1.0 + (all + 1) as f64 / (holders + 1) as f64).ln()
-        };
-        let rarity = asked.iter().map(rare).collect();
+        let words: Vec<Word> = asked.iter().map(|stem| Word::of(stem)).collect();
+        let none = HashSet::new();
+        let telling = words.iter().map(|word| weight(known_notes.blocks_with(*word, &none))).collect();
+        let searched = Searched { bytes_read: known_notes.bytes, ..Searched::default() };
         let mut walk = Walk {
             store,
             root,
             agent,
             search,
             asked,
+            words,
             leads: BinaryHeap::new(),
             known: HashSet::new(),
             holders: holders.map(|paths| paths.into_iter().collect()),
             known_notes,
-            rarity,
+            telling,
+            read: HashSet::new(),
             found: Vec::new(),
-            searched: Searched::default(),
+            searched,
         };
         walk.lead(ROOT, 1_000, &[]);
         walk
     }
 
-    /// How promising a note is by what is known of its words: from 0 to 1000.
+    /// How promising a note is by what is known of its blocks: from 0 to 1000.
     fn foreseen(&self, path: &str) -> Option<u32> {
-        let whole: f64 = self.rarity.iter().sum();
-        let mut met = 0.0;
-        for (stem, rare) in self.asked.iter().zip(&self.rarity) {
-            met += if self.known_notes.may_hold(path, stem)? { *rare } else { 0.0 };
-        }
+        let whole: f64 = self.telling.iter().sum();
+        let met = self.known_notes.best_block(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
         Some((met / whole.max(f64::MIN_POSITIVE) * 1000.0) as u32)
     }
 
+    /// Whether the rules decide, who need not read a note to know where it leads.
+    fn by_rules(&self) -> bool {
+        self.agent.name() == Rules.name()
+    }
+
+    /// Puts a note on the list of those to visit, and those that it is known to lead to: so that the
+    /// most promising is read first, wherever it is.
     fn lead(&mut self, target: &str, promise: u32, trail: &[String]) {
-        let Some(path) = resolved(target, &self.known_notes.paths).map(str::to_owned) else { return };
-        let path = path.as_str();
-        if self.known.insert(path.to_owned()) {
-            let promise = self.foreseen(path).unwrap_or(promise);
+        let mut pending = VecDeque::from([(target.to_owned(), promise, trail.to_vec())]);
+        while let Some((target, promise, trail)) = pending.pop_front() {
+            let from = trail.last().map_or(ROOT, String::as_str);
+            let found = resolved(&target, from, &self.known_notes.paths);
+            let Some(path) = found.map(str::to_owned) else { continue };
+            if !self.known.insert(path.clone()) {
+                continue;
+            }
+            if let Some(links) = self.known_notes.links(&path).filter(|_| self.by_rules()) {
+                let way: Vec<String> = trail.iter().cloned().chain([path.clone()]).collect();
+                pending.extend(links.into_iter().map(|target| (target, 0, way.clone())));
+            }
+            let promise = self.foreseen(&path).unwrap_or(promise);
             let order = std::cmp::Reverse(self.known.len());
-            self.leads.push(Lead { promise, order, path: path.to_owned(), trail: trail.to_vec() });
+            self.leads.push(Lead { promise, order, path, trail });
         }
     }
 
@@ -212,18 +230,12 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, lead: Lead) -> Result<()> {
-        // A note without any word of the question is passed through unread: where it leads is known.
+        // A note without any word of the question is passed by unread: where it leads is known.
         let empty = match &self.holders {
             Some(holders) => !holders.contains(&lead.path),
-            None => self.foreseen(&lead.path) == Some(0),
+            None => self.known_notes.has_none(&lead.path, &self.words),
         };
-        let asked = self.agent.name() != Rules.name();
-        if empty
-            && !asked
-            && let Some(links) = self.known_notes.links(&lead.path)
-        {
-            let trail: Vec<String> = lead.trail.into_iter().chain([lead.path]).collect();
-            links.iter().for_each(|target| self.lead(target, 0, &trail));
+        if empty && self.by_rules() && self.known_notes.links(&lead.path).is_some() {
             return Ok(());
         }
         let at = match note_at(self.root, &lead.path) {
@@ -239,6 +251,7 @@ impl<'a> Walk<'a> {
         }
         let Some(content) = self.store.read_optional(&at)? else { return Ok(()) };
         self.searched.visited += 1;
+        self.read.insert(lead.path.clone());
         self.searched.bytes_read += content.bytes.len();
         let page = Page::parse(&String::from_utf8_lossy(&content.bytes));
         let mut trail = lead.trail;
@@ -263,7 +276,7 @@ impl<'a> Walk<'a> {
     fn decide(&self, page: &Page, path: &str) -> Result<Follow> {
         let ask = || FollowAsk { query: self.search.query.clone(), note: page.view(path) };
         let rules = Rules;
-        if self.agent.name() == rules.name() || self.searched.visited > ASKED_MAX {
+        if self.by_rules() || self.searched.visited > ASKED_MAX {
             let note = NoteView { links: page.link_lines(), ..NoteView::default() };
             return Ok(rules.follow(&FollowAsk { query: self.search.query.clone(), note })?.plan);
         }
@@ -285,7 +298,7 @@ impl<'a> Walk<'a> {
             if let Some((level, _)) = heading {
                 headings.retain(|(above, _)| *above < level);
             }
-            let cited = follow.excerpts.contains(&number) && self.agent.name() != Rules.name();
+            let cited = follow.excerpts.contains(&number) && !self.by_rules();
             let mut met = vec![0.0; self.asked.len()];
             self.meet(&piece.text, 1.0, &mut met);
             if cited || met.iter().any(|met| *met > 0.0) {
@@ -309,12 +322,14 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// The best results. A word that few blocks have counts more; what is not visited is not counted,
-    /// so it makes no difference whether notes without any word of the query were.
+    /// The best results. A word that few blocks have counts more: those that were read, and those
+    /// that a bound left unread. Notes without any word of the query make no difference.
     fn ranked(self) -> Searched {
-        let Walk { found, asked, search, mut searched, .. } = self;
+        let Walk { found, search, mut searched, words, known_notes, read, .. } = self;
         let holders = |at: usize| found.iter().filter(|found| found.met[at] >= 1.0).count();
-        let weights: Vec<f64> = (0..asked.len()).map(|at| 1.0 / (1.0 + holders(at) as f64).sqrt()).collect();
+        let unread = |word: &Word| if searched.bounded { known_notes.blocks_with(*word, &read) } else { 0 };
+        let weights: Vec<f64> =
+            words.iter().enumerate().map(|(at, word)| weight(holders(at) + unread(word))).collect();
         let whole: f64 = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let score = |found: &Found| {
             let met: f64 = found.met.iter().zip(&weights).map(|(met, weight)| met * weight).sum();
@@ -344,6 +359,11 @@ impl<'a> Walk<'a> {
             .collect();
         searched
     }
+}
+
+/// How much a word counts that some blocks have.
+fn weight(blocks: usize) -> f64 {
+    1.0 / (1.0 + blocks as f64).sqrt()
 }
 
 /// A piece that answers; a heading with what follows it.

@@ -1,55 +1,141 @@
-//! Which words may be in a note, in a few hundred bytes: never wrong when it says that one is not.
+//! Which words may be in a note, and in which of its blocks, in a few hundred bytes: never wrong
+//! when it says that a word is not there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::page::{Page, Role};
 use crate::text::words;
 
-/// Bits for each word: about one word in forty is taken for another.
+/// Bits for each word of a note and for each word of a block: about one in forty is taken for another.
 const BITS: usize = 8;
-const PROBES: u64 = 4;
+const PROBES: u64 = 5;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// Where the words of a note as a whole stand, those of its path, its title and its headings, those of
+/// so many blocks that they count as words of each, and those of single blocks.
+const ANYWHERE: u64 = 0;
+const AROUND: u64 = 1;
+const EVERYWHERE: u64 = 2;
+const FIRST_BLOCK: u64 = 3;
+/// A word counts as one of every block if this is less than the number of blocks for one that has it.
+const COMMON: usize = 4;
+
+/// A word, ready to be looked up in many signatures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word(u64, u64);
+
+impl Word {
+    /// A word by its stem.
+    pub(super) fn of(stem: &str) -> Self {
+        let hash = blake3::hash(stem.as_bytes());
+        let part =
+            |at: usize| u64::from_le_bytes(hash.as_bytes()[at..at + 8].try_into().expect("eight bytes"));
+        Word(part(0), part(8))
+    }
+
+    /// The bits of the word in one place of a note.
+    fn probes(self, place: u64, bits: u64) -> impl Iterator<Item = usize> {
+        let mixed = (self.0 ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let (one, two) = (mixed ^ (mixed >> 29), self.1 | 1);
+        (0..PROBES).map(move |probe| (one.wrapping_add(probe.wrapping_mul(two)) % bits.max(1)) as usize)
+    }
+}
 
 /// The words of a note, folded into bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub(super) struct Signature {
+    blocks: u64,
     /// Six bits each.
     digits: Vec<u8>,
 }
 
 impl Signature {
-    /// The signature of all words of a text.
-    pub(super) fn of(text: &str) -> Self {
-        let mut stems = BTreeSet::new();
-        words::each_word(text, |stem| {
-            stems.insert(stem.to_owned());
-        });
-        let mut made = Signature { digits: vec![0; (stems.len() * BITS).div_ceil(6)] };
-        for stem in &stems {
-            for bit in made.probes(stem) {
+    /// The signature of a note: of all its words, and of those in each block that say something.
+    pub(super) fn of(path: &str, text: &str, page: &Page) -> Self {
+        let mut held: BTreeSet<(u64, String)> = BTreeSet::new();
+        let mut all = |place: u64, text: &str| {
+            words::each_word(text, |stem| {
+                held.insert((place, stem.to_owned()));
+            });
+        };
+        all(ANYWHERE, path);
+        all(ANYWHERE, text);
+        all(AROUND, path);
+        all(AROUND, &page.title(path));
+        page.pieces.iter().filter_map(|piece| piece.heading()).for_each(|heading| all(AROUND, heading));
+        let shown = |role: Role| matches!(role, Role::Body | Role::Title | Role::Aside);
+        let mut holders: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut blocks = 0;
+        for piece in page.pieces.iter().filter(|piece| shown(piece.role)) {
+            words::each_raw_word(&piece.text, |raw, stem| {
+                if !words::is_plain(raw) {
+                    holders.entry(stem.to_owned()).or_default().insert(FIRST_BLOCK + blocks);
+                }
+            });
+            blocks += 1;
+        }
+        for (stem, places) in holders {
+            match places.len() > COMMON && places.len() * COMMON > blocks as usize {
+                true => held.extend([(EVERYWHERE, stem)]),
+                false => held.extend(places.into_iter().map(|place| (place, stem.clone()))),
+            }
+        }
+        let mut made = Signature { blocks, digits: vec![0; (held.len() * BITS).div_ceil(6)] };
+        for (place, stem) in &held {
+            for bit in Word::of(stem).probes(*place, made.bits()) {
                 made.digits[bit / 6] |= 1 << (bit % 6);
             }
         }
         made
     }
 
-    /// Whether a word may be there.
-    pub(super) fn may_hold(&self, stem: &str) -> bool {
-        self.probes(stem).iter().all(|bit| self.digits[bit / 6] & (1 << (bit % 6)) != 0)
-            && !self.digits.is_empty()
+    /// Whether a word may be anywhere in the note.
+    pub(super) fn may_hold(&self, word: Word) -> bool {
+        self.may_hold_at(word, ANYWHERE)
     }
 
-    fn probes(&self, stem: &str) -> Vec<usize> {
-        let hash = blake3::hash(stem.as_bytes());
-        let part =
-            |at: usize| u64::from_le_bytes(hash.as_bytes()[at..at + 8].try_into().expect("eight bytes"));
-        let (one, two, bits) = (part(0), part(8) | 1, (self.digits.len() * 6) as u64);
-        if bits == 0 {
-            return Vec::new();
+    /// How much of some words the best of the blocks may have, each word by its weight; what only
+    /// stands around the block, by a part of it.
+    pub(super) fn best_block(&self, asked: &[Word], weights: &[f64], around: f64) -> f64 {
+        let there: Vec<(Word, f64, f64)> = (asked.iter().zip(weights))
+            .filter(|(word, _)| self.may_hold(**word))
+            .map(|(word, weight)| {
+                match (self.may_hold_at(*word, EVERYWHERE), self.may_hold_at(*word, AROUND)) {
+                    (true, _) => (*word, *weight, *weight),
+                    (_, true) => (*word, *weight, weight * around),
+                    _ => (*word, *weight, 0.0),
+                }
+            })
+            .collect();
+        let block = |place: u64| {
+            let of = |(word, inside, outside): &(Word, f64, f64)| {
+                if self.may_hold_at(*word, place) { *inside } else { *outside }
+            };
+            there.iter().map(of).sum::<f64>()
+        };
+        (FIRST_BLOCK..FIRST_BLOCK + self.blocks).map(block).fold(0.0, f64::max)
+    }
+
+    /// In how many blocks a word may be.
+    pub(super) fn blocks_with(&self, word: Word) -> usize {
+        if !self.may_hold(word) {
+            return 0;
         }
-        (0..PROBES).map(|probe| (one.wrapping_add(probe.wrapping_mul(two)) % bits) as usize).collect()
+        if self.may_hold_at(word, EVERYWHERE) {
+            return self.blocks as usize;
+        }
+        (FIRST_BLOCK..FIRST_BLOCK + self.blocks).filter(|place| self.may_hold_at(word, *place)).count()
+    }
+
+    fn may_hold_at(&self, word: Word, place: u64) -> bool {
+        !self.digits.is_empty()
+            && word.probes(place, self.bits()).all(|bit| self.digits[bit / 6] & (1 << (bit % 6)) != 0)
+    }
+
+    fn bits(&self) -> u64 {
+        (self.digits.len() * 6) as u64
     }
 }
 
@@ -57,13 +143,15 @@ impl From<String> for Signature {
     /// What is no digit counts as every word, so that damage hides nothing.
     fn from(text: String) -> Self {
         let value = |digit: u8| DIGITS.iter().position(|own| *own == digit).map_or(63, |at| at as u8);
-        Signature { digits: text.bytes().map(value).collect() }
+        let (blocks, digits) = text.split_once('.').unwrap_or(("", "."));
+        Signature { blocks: blocks.parse().unwrap_or(1), digits: digits.bytes().map(value).collect() }
     }
 }
 
 impl From<Signature> for String {
     fn from(signature: Signature) -> String {
-        signature.digits.iter().map(|digit| char::from(DIGITS[usize::from(digit & 63)])).collect()
+        let digits = signature.digits.iter().map(|digit| char::from(DIGITS[usize::from(digit & 63)]));
+        format!("{}.{}", signature.blocks, digits.collect::<String>())
     }
 }
 
@@ -71,14 +159,37 @@ impl From<Signature> for String {
 mod tests {
     use super::*;
 
+    fn signature(text: &str) -> Signature {
+        Signature::of("some/path", text, &Page::parse(text))
+    }
+
     #[test]
     fn no_word_is_denied_and_few_are_invented() {
-        let text: String = (0..400).map(|number| format!("word{number}x ")).collect();
-        let made = Signature::from(String::from(Signature::of(&text)));
-        assert_eq!(made, Signature::of(&text));
-        assert!((0..400).all(|number| made.may_hold(&format!("word{number}x"))));
-        let invented = (0..4000).filter(|number| made.may_hold(&format!("other{number}y"))).count();
+        let text: String = (0..400).map(|number| format!("- word{number}x\n")).collect();
+        let made = Signature::from(String::from(signature(&text)));
+        assert_eq!(made, signature(&text));
+        let may = |word: String| made.may_hold(Word::of(&word));
+        assert!((0..400).all(|number| may(format!("word{number}x"))));
+        assert!(may("path".to_owned()), "its path is part of it");
+        let invented = (0..4000).filter(|number| may(format!("other{number}y"))).count();
         assert!(invented < 200, "{invented} of 4000");
-        assert!(!Signature::of("").may_hold("a"));
+        assert!(!Signature::of("", "", &Page::default()).may_hold(Word::of("a")));
+    }
+
+    #[test]
+    fn words_of_one_block_count_together() {
+        let made = signature("# Title\n\n- red apples\n- green pears\n- red pears, ripe\n");
+        let asked = ["red", "pear", "titl", "green"].map(Word::of);
+        let best = |weights: [f64; 4]| made.best_block(&asked, &weights, 0.5);
+        assert_eq!(best([1.0, 1.0, 0.0, 0.0]), 2.0);
+        assert_eq!(best([1.0, 0.0, 0.0, 1.0]), 1.0, "no block is red and green");
+        assert_eq!(best([0.0, 0.0, 1.0, 1.0]), 1.5, "the title stands around every block");
+        assert_eq!(asked.map(|word| made.blocks_with(word)), [2, 2, 1, 1]);
+    }
+
+    #[test]
+    fn damage_hides_nothing() {
+        let damaged = Signature::from("no signature".to_owned());
+        assert!(damaged.may_hold(Word::of("anything")) && damaged.blocks_with(Word::of("anything")) > 0);
     }
 }

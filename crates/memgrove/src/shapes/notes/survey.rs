@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::known::{Entry, Index};
 use super::page::{LAST_UPDATED, Page, SPLIT_FROM};
 use super::paths::{METADATA, ROOT, path_of, resolved};
-use super::signature::Signature;
 use crate::backend::{Edit, Expect, FileKind};
 use crate::error::Result;
 use crate::locator::Locator;
@@ -82,9 +82,6 @@ struct Seen {
     split_from: Option<String>,
     /// Targets as they are written, with their labels.
     links: Vec<(String, String)>,
-    /// The words that may be in it.
-    #[serde(default)]
-    words: Signature,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -100,13 +97,15 @@ struct Cache {
 pub(super) struct Survey {
     notes: BTreeMap<String, Seen>,
     dates: HashMap<String, String>,
+    /// What a search wants to know of the notes that were read.
+    fresh: BTreeMap<String, Entry>,
 }
 
 impl Survey {
     /// Looks at all notes beneath a folder.
     pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
         let mut known = cached(store, root)?.seen;
-        let (mut notes, mut dates) = (BTreeMap::new(), HashMap::new());
+        let (mut notes, mut dates, mut fresh) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         for info in store.list_all(root)? {
             let Some(path) = path_of(root, &info.locator).filter(|_| info.kind == FileKind::File) else {
                 continue;
@@ -119,8 +118,8 @@ impl Survey {
                     let Some(content) = store.read_optional(&info.locator)? else { continue };
                     let text = String::from_utf8_lossy(&content.bytes);
                     let page = Page::parse(&text);
+                    fresh.insert(path.clone(), Entry::of(&path, &info, &text, &page));
                     Seen {
-                        words: Signature::of(&format!("{path} {text}")),
                         size: content.bytes.len() as u64,
                         stamp: info.stamp,
                         title: page.title(&path),
@@ -132,7 +131,7 @@ impl Survey {
             };
             notes.insert(path, seen);
         }
-        Ok(Survey { notes, dates })
+        Ok(Survey { notes, dates, fresh })
     }
 
     /// The graph: every link that leads to a note, each once.
@@ -149,7 +148,7 @@ impl Survey {
         for (path, seen) in &self.notes {
             let first = edges.len();
             for (target, label) in &seen.links {
-                let Some(to) = resolved(target, &paths).filter(|to| to != path) else { continue };
+                let Some(to) = resolved(target, path, &paths).filter(|to| to != path) else { continue };
                 match edges[first..].iter_mut().find(|edge| edge.to == to) {
                     Some(edge) if edge.label.is_empty() => edge.label.clone_from(label),
                     Some(_) => {}
@@ -205,53 +204,19 @@ impl Survey {
         self.notes.keys().cloned().collect()
     }
 
-    /// The edit that brings `.metadata/graph.json` up to date, if it is not.
+    /// The edits that bring `.metadata/` up to date, as far as it is not.
     pub(super) fn kept(self, store: &Store, root: &Locator) -> Result<Plan<()>> {
         let graph = self.graph();
-        if cached(store, root)?.graph == graph {
-            return Ok(Plan { edits: Vec::new(), outcome: () });
+        let Survey { notes, fresh, .. } = self;
+        let seen = notes.iter().map(|(path, seen)| (path, seen.size, seen.stamp));
+        let mut edits: Vec<Edit> = Index::kept(store, root, seen, fresh)?.into_iter().collect();
+        if cached(store, root)?.graph != graph {
+            let cache = Cache { graph, seen: notes };
+            let text = serde_json::to_string(&cache).unwrap_or_default() + "\n";
+            let at = root.child(METADATA)?.child(GRAPH)?;
+            edits.push(Edit::Write { at, bytes: text.into_bytes(), expect: Expect::Any });
         }
-        let cache = Cache { graph, seen: self.notes };
-        let text = serde_json::to_string(&cache).unwrap_or_default() + "\n";
-        let at = root.child(METADATA)?.child(GRAPH)?;
-        let edits = vec![Edit::Write { at, bytes: text.into_bytes(), expect: Expect::Any }];
         Ok(Plan { edits, outcome: () })
-    }
-}
-
-/// What is known of notes without reading them: only of those that have not changed since.
-pub(super) struct Known {
-    /// The paths of all notes.
-    pub(super) paths: Vec<String>,
-    unchanged: BTreeMap<String, Seen>,
-}
-
-impl Known {
-    /// What `.metadata/graph.json` still knows.
-    pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
-        let mut unchanged = cached(store, root)?.seen;
-        let infos = store.list_all(root)?;
-        let files = infos.iter().filter(|info| info.kind == FileKind::File);
-        let there: BTreeMap<String, (u64, u64)> =
-            files.filter_map(|info| Some((path_of(root, &info.locator)?, (info.size, info.stamp)))).collect();
-        unchanged.retain(|path, seen| there.get(path) == Some(&(seen.size, seen.stamp)));
-        Ok(Known { paths: there.into_keys().collect(), unchanged })
-    }
-
-    /// Whether a word may be in a note; `None` if that is not known.
-    pub(super) fn may_hold(&self, path: &str, stem: &str) -> Option<bool> {
-        self.unchanged.get(path).map(|seen| seen.words.may_hold(stem))
-    }
-
-    /// Where a note leads; `None` if that is not known.
-    pub(super) fn links(&self, path: &str) -> Option<Vec<String>> {
-        self.unchanged.get(path).map(|seen| seen.links.iter().map(|(target, _)| target.clone()).collect())
-    }
-
-    /// In how many of the known notes a word may be, and how many there are.
-    pub(super) fn holders(&self, stem: &str) -> (usize, usize) {
-        let holders = self.unchanged.values().filter(|seen| seen.words.may_hold(stem)).count();
-        (holders, self.unchanged.len())
     }
 }
 

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::advice::Advisor;
 use super::decisions::Decision;
 use super::draft::Draft;
+use super::merge::proposed;
 use super::page::{Page, Piece, Role};
 use super::split::{When, split};
+use super::survey::Proposal;
 use crate::agent::{Action, PlaceAsk, Placement, SUPERSEDED, Spent};
 use crate::error::{Error, Kind, Result};
 use crate::text::blocks::{BlockKind, blocks, bullet};
@@ -50,6 +52,9 @@ pub struct WriteResult {
     pub agent: String,
     /// Why it was put there.
     pub reason: String,
+    /// Notes that were split off once and have stayed so small that a merge would do them good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_proposed: Option<Proposal>,
     /// What it cost to ask.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub spent: Spent,
@@ -85,8 +90,13 @@ pub(super) fn write(
     for path in &written.touched {
         new_files.extend(split(draft, advisor, path, bytes_max, When::TooLarge)?);
     }
+    let merge_proposed = match new_files.is_empty() {
+        true => proposed(draft, &written.path, bytes_max)?,
+        false => None,
+    };
     Ok(WriteResult {
         success: true,
+        merge_proposed,
         size_bytes: draft.bytes(&written.path)?,
         path: written.path,
         split_triggered: !new_files.is_empty(),

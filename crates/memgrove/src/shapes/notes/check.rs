@@ -1,0 +1,164 @@
+//! What is wrong with the notes, and mending what needs no judgement: their metadata.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Notes;
+use super::page::{Page, Role, SIZE_BYTES, SPLIT_FROM};
+use super::paths::{METADATA, note_at, path_of, resolved};
+use crate::backend::{Edit, Expect, FileKind, Finding, Level, Note, Version};
+use crate::error::Result;
+use crate::memory::{Done, Plan};
+use crate::store::Store;
+
+/// Kinds of memories that are no notes, but that a link may name.
+const OTHER_KINDS: [&str; 4] = ["entity:", "node:", "record:", "file:"];
+
+/// All notes, as they are now.
+struct Desk {
+    notes: BTreeMap<String, (Page, Version, usize)>,
+    paths: Vec<String>,
+    /// The names of everything else that lies among the notes.
+    others: BTreeSet<String>,
+}
+
+impl Desk {
+    fn of(notes: &Notes, store: &Store) -> Result<Self> {
+        let (mut found, mut others) = (BTreeMap::new(), BTreeSet::new());
+        for info in store.list_all(&notes.root)? {
+            if info.kind != FileKind::File {
+                continue;
+            }
+            let Some(path) = path_of(&notes.root, &info.locator) else {
+                others.insert(info.locator.name().to_lowercase());
+                continue;
+            };
+            let Some(content) = store.read_optional(&info.locator)? else { continue };
+            let page = Page::parse(&String::from_utf8_lossy(&content.bytes));
+            found.insert(path, (page, content.version, content.bytes.len()));
+        }
+        Ok(Desk { paths: found.keys().cloned().collect(), notes: found, others })
+    }
+
+    /// Whether a link leads somewhere.
+    fn leads(&self, target: &str, from: &str) -> bool {
+        let name = target.rsplit('/').next().unwrap_or(target).to_lowercase();
+        target.is_empty()
+            || OTHER_KINDS.iter().any(|kind| target.starts_with(kind))
+            || resolved(target, from, &self.paths).is_some()
+            || self.others.contains(&name)
+    }
+
+    /// Which notes list a note.
+    fn listing(&self) -> HashMap<&str, Vec<&str>> {
+        let mut found: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (path, (page, ..)) in &self.notes {
+            for (_, target, _) in page.links() {
+                if let Some(to) = resolved(&target, path, &self.paths) {
+                    found.entry(to).or_default().push(path);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Notes {
+    /// Says what is wrong with the notes.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn check(&self) -> Result<Vec<Finding>> {
+        let desk = Desk::of(self, self.store())?;
+        let mut findings = Vec::new();
+        for (path, (page, _, size)) in &desk.notes {
+            let at = note_at(&self.root, path)?.key().to_owned();
+            let mut found = |level, what: String, hint: String| {
+                findings.push(Finding { level, at: at.clone(), what, hint });
+            };
+            if *size > self.bytes_max && page.pieces.iter().filter(|one| one.role == Role::Body).count() > 1 {
+                let what =
+                    format!("it has {size} bytes, more than the {} a note should have", self.bytes_max);
+                found(Level::Warning, what, format!("`memgrove note split {path}`, or the next write to it"));
+            }
+            if let Some(from) = gone(page, &desk.paths) {
+                let what = format!("it was split from `{from}`, which is not there");
+                found(
+                    Level::Warning,
+                    what,
+                    "`memgrove doctor --fix` names the note that lists it".to_owned(),
+                );
+            }
+            if let Some(said) = page.meta(SIZE_BYTES).filter(|said| **said != size.to_string()) {
+                let what = format!("`size_bytes` says {said}, and it has {size} bytes");
+                let hint =
+                    "someone edited it: `memgrove doctor --fix`, or the next write, corrects the number";
+                found(Level::Info, what, hint.to_owned());
+            }
+            let listed: BTreeSet<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
+            let targets: BTreeSet<String> = page.edges().into_iter().map(|(target, _)| target).collect();
+            for target in targets.iter().filter(|target| !desk.leads(target, path)) {
+                // A link in the text may be one to a note that is still to be written.
+                let level = if listed.contains(target) { Level::Warning } else { Level::Info };
+                let what = format!("`[[{target}]]` leads to no note");
+                found(level, what, "write that note, or correct the link".to_owned());
+            }
+        }
+        for proposal in self.proposals()? {
+            findings.push(Finding {
+                level: Level::Info,
+                at: note_at(&self.root, &proposal.path)?.key().to_owned(),
+                what: format!("what was split off it stayed small: {}", proposal.children.join(", ")),
+                hint: format!("`memgrove note merge {}` takes it back in", proposal.path),
+            });
+        }
+        let damaged = self.decisions()?.1;
+        if damaged > 0 {
+            findings.push(Finding {
+                level: Level::Warning,
+                at: self.root.child(METADATA)?.child(super::decisions::DECISIONS)?.key().to_owned(),
+                what: format!("{damaged} lines of the log of decisions cannot be read"),
+                hint: "they are kept; nothing depends on them".to_owned(),
+            });
+        }
+        Ok(findings)
+    }
+
+    /// Corrects the metadata of notes: sizes, and where a note was split from if that note is gone
+    /// and just one other lists it. Gives back what was done.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`](crate::Memory::apply).
+    pub fn mend(&self, note: Note) -> Result<Done<Vec<String>>> {
+        self.memory.apply(note, |store| {
+            let desk = Desk::of(self, store)?;
+            let listing = desk.listing();
+            let (mut edits, mut done) = (Vec::new(), Vec::new());
+            for (path, (page, version, size)) in &desk.notes {
+                let mut mended = page.clone();
+                if let (Some(_), Some([from])) =
+                    (gone(page, &desk.paths), listing.get(path.as_str()).map(Vec::as_slice))
+                {
+                    mended.set_meta(SPLIT_FROM, from);
+                    done.push(format!("`{path}`: it was split from `{from}`"));
+                }
+                let stale = page.meta(SIZE_BYTES).is_some_and(|said| said != size.to_string());
+                if stale || mended != *page {
+                    mended.stamp_size();
+                }
+                if stale {
+                    done.push(format!("`{path}`: its size"));
+                }
+                if mended != *page {
+                    let (at, expect) = (note_at(&self.root, path)?, Expect::At(version.clone()));
+                    edits.push(Edit::Write { at, bytes: mended.render().into_bytes(), expect });
+                }
+            }
+            Ok(Plan { edits, outcome: done })
+        })
+    }
+}
+
+/// The note that a note says it was split from, if that is not there.
+fn gone<'a>(page: &'a Page, paths: &[String]) -> Option<&'a str> {
+    page.meta(SPLIT_FROM).filter(|from| !paths.iter().any(|path| path == from))
+}
