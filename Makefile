@@ -19,6 +19,8 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
+# The property tests try the same cases each time; `make torture` tries others.
+unit: export PROPTEST_RNG_SEED = 1
 unit:
 	$(CARGO) test --workspace
 
@@ -52,5 +54,6 @@ bench: install
 
 # Hours of what `make test` does in minutes.
 torture: install
+	$(CARGO) test --release --workspace
 	$(CARGO) test --release --workspace -- --ignored torture_ --nocapture
 	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server

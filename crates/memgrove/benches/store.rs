@@ -16,13 +16,16 @@ use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
 use memgrove::vfs::RealFs;
 use memgrove::{Locator, Store};
+use rustix::fs::{CWD, RenameFlags};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, mode, root, name] = arguments.as_slice()
-        && mode == "--writer"
-    {
-        return writer(Path::new(root), name);
+    if let [_, mode, root, name] = arguments.as_slice() {
+        match mode.as_str() {
+            "--writer" => return writer(Path::new(root), name),
+            "--raw-writer" => return raw_writer(Path::new(root), name),
+            _ => {}
+        }
     }
     println!("| figure | measured | bound |");
     println!("|---|--:|--:|");
@@ -52,67 +55,105 @@ fn row(figure: &str, measured: String, bound: &str) {
     println!("| {figure} | {measured} | {bound} |");
 }
 
-/// One durable write of 1 KiB against an append and `fdatasync` of the same bytes, in turns.
+/// A log that is appended to and synced, with nothing around it.
+struct RawLog {
+    file: std::fs::File,
+    offset: u64,
+}
+
+impl RawLog {
+    fn new(root: &Path, name: &str) -> Self {
+        RawLog { file: std::fs::File::create_new(root.join(name)).unwrap(), offset: 0 }
+    }
+
+    fn append(&mut self, text: &str) {
+        self.file.write_all_at(text.as_bytes(), self.offset).unwrap();
+        self.file.sync_data().unwrap();
+        self.offset += text.len() as u64;
+    }
+}
+
+/// One durable write of 1 KiB against an append and `fdatasync` of the same bytes, in turns. Beside
+/// them the bare system calls that any write needs that leaves a plain file and never a torn one.
 fn single() {
     const ROUNDS: usize = 1_200;
-    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]];
+    const KINDS: usize = 4;
     let (ours, raw) = (temp(), temp());
     let store = store(ours.path());
-    let file = std::fs::File::create_new(raw.path().join("log")).unwrap();
-    let mut times = [Vec::new(), Vec::new(), Vec::new()];
-    let mut offset = 0;
+    let (mut log, mut bare_log) = (RawLog::new(raw.path(), "log"), RawLog::new(raw.path(), "bare"));
+    let mut times = [const { Vec::new() }; KINDS];
     for round in 0..ROUNDS {
         let text = format!("{round:01024}");
-        // In every order: what comes after a sync finds a busier disk.
-        for which in ORDERS[round % ORDERS.len()] {
+        // In turning orders: what comes after a sync finds a busier disk.
+        let order =
+            (0..KINDS).map(|step| (round + step * if round % 2 == 0 { 1 } else { KINDS - 1 }) % KINDS);
+        for which in order {
             let start = Instant::now();
             match which {
-                0 => {
-                    file.write_all_at(text.as_bytes(), offset).unwrap();
-                    file.sync_data().unwrap();
-                    offset += text.len() as u64;
+                0 => log.append(&text),
+                1 => drop(store.write(&Locator::new(format!("notes/{}.md", round % 100)).unwrap(), &text)),
+                2 => {
+                    drop(
+                        store.write(&Locator::new(format!("new/{}/{round}.md", round / 100)).unwrap(), &text),
+                    );
                 }
-                1 => drop(
-                    store.write(&Locator::new(format!("notes/{}.md", round % 100)).unwrap(), &text).unwrap(),
-                ),
-                _ => drop(
-                    store
-                        .write(&Locator::new(format!("new/{}/{round}.md", round / 100)).unwrap(), &text)
-                        .unwrap(),
-                ),
+                _ => bare_replace(raw.path(), round % 100, &text, &mut bare_log),
             }
             times[which].push(start.elapsed());
         }
     }
-    let [raw, write, create] = times.map(median);
+    let [raw, write, create, bare] = times.map(median);
     let ratio =
         |time: Duration| format!("{:.2} ({time:.0?} / {raw:.0?})", time.as_secs_f64() / raw.as_secs_f64());
     row("replace a 1 KiB file durably / raw append + fdatasync", ratio(write), "1.5");
     row("create a 1 KiB file durably / raw append + fdatasync", ratio(create), "1.5");
+    row("the bare system calls of a replacement / raw append + fdatasync", ratio(bare), "-");
 }
 
-/// Writes until its parent closes its standard input, then says how often.
+fn bare_replace(root: &Path, file: usize, text: &str, log: &mut RawLog) {
+    let (temp, place) = (root.join("temp"), root.join(file.to_string()));
+    std::fs::write(&temp, text).unwrap();
+    log.append(text);
+    match rustix::fs::renameat_with(CWD, &temp, CWD, &place, RenameFlags::EXCHANGE) {
+        Ok(()) => std::fs::remove_file(&temp).unwrap(),
+        Err(_) => std::fs::rename(&temp, &place).unwrap(),
+    }
+}
+
 fn writer(root: &Path, name: &str) {
     let store = store(root);
+    until_stopped(|count| {
+        let at = Locator::new(format!("notes/{name}-{}.md", count % 50)).unwrap();
+        store.write(&at, &format!("{count:01024}")).unwrap();
+    });
+}
+
+fn raw_writer(root: &Path, name: &str) {
+    let mut log = RawLog::new(root, name);
+    until_stopped(|count| log.append(&format!("{count:01024}")));
+}
+
+/// Writes until the parent closes the standard input, then says how often.
+fn until_stopped(mut write: impl FnMut(u64)) {
     let stop = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
     println!("ready");
     let mut count = 0u64;
     while !stop.is_finished() {
-        let at = Locator::new(format!("notes/{name}-{}.md", count % 50)).unwrap();
-        store.write(&at, &format!("{count:01024}")).unwrap();
+        write(count);
         count += 1;
     }
     println!("{count}");
 }
 
-/// The writes a second of one process against those of eight, one after the other.
+/// The writes a second of one process against those of eight, one after the other; and the same
+/// for processes that append to a log each, which have nothing to agree on.
 fn processes() {
-    let throughput = |count: usize| {
+    let throughput = |mode: &str, count: usize| {
         let root = temp();
         drop(store(root.path()).write(&Locator::new("first").unwrap(), ""));
         let spawn = |index: usize| {
             Command::new(std::env::current_exe().unwrap())
-                .args(["--writer".as_ref(), root.path().as_os_str(), format!("w{index}").as_ref()])
+                .args([mode.as_ref(), root.path().as_os_str(), format!("w{index}").as_ref()])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -138,13 +179,18 @@ fn processes() {
             .sum();
         total as f64 / elapsed.as_secs_f64()
     };
-    let (mut one, mut eight) = (0.0, 0.0);
-    for _ in 0..3 {
-        one += throughput(1);
-        eight += throughput(8);
+    let rows = [
+        ("--writer", "writes a second of 8 processes / of 1", "at least 4"),
+        ("--raw-writer", "raw appends + fdatasync a second of 8 processes, a file each / of 1", "-"),
+    ];
+    for (mode, figure, bound) in rows {
+        let (mut one, mut eight) = (0.0, 0.0);
+        for _ in 0..3 {
+            one += throughput(mode, 1);
+            eight += throughput(mode, 8);
+        }
+        row(figure, format!("{:.2} ({:.0}/s / {:.0}/s)", eight / one, eight / 3.0, one / 3.0), bound);
     }
-    let measured = format!("{:.2} ({:.0}/s / {:.0}/s)", eight / one, eight / 3.0, one / 3.0);
-    row("writes a second of 8 processes / of 1", measured, "at least 4");
 }
 
 /// Ten thousand files in one change against plain writes and one `sync`, in turns.

@@ -78,7 +78,7 @@ pub const PROMISES: &[(&str, &str)] = &[
     ),
     (
         "P18",
-        "A change that is derived writes and deletes files, each whole and each as expected, and is seen at once; but it is not in the history, and a power cut may take it.",
+        "A change that is derived writes and deletes files, each whole and each as expected, and is seen at once; but it is not in the history, and a power cut may take it as long as no other change was answered since by the same opened backend.",
     ),
 ];
 

@@ -144,6 +144,11 @@ impl Context {
             return;
         }
         self.settle_graph();
+        if let Some(records) = self.shared.records.get()
+            && let Err(error) = records.settle_behind()
+        {
+            crate::notice(&format!("the index of the records is not up to date: {error}"));
+        }
         if let Some(knowledge) = self.shared.knowledge.get()
             && let Err(error) = knowledge.settle()
         {

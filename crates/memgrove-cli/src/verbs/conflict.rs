@@ -64,8 +64,8 @@ impl Verb for Conflicts {
 
 /// Merge conflict copies into their files
 ///
-/// Records are merged by id, entities by observation, other files line by line from the last
-/// version that both come from. The history keeps every version.
+/// Records are merged by id, entities by observation, notes by block, other files line by line from
+/// the last version that both come from. The history keeps every version.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConflictsMerge {
     /// The copies [default: all]

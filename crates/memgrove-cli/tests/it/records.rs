@@ -185,3 +185,23 @@ fn modes_are_mended_with_a_warning() {
     assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
     assert_eq!(sandbox.run(&["record", "list"]).err, "");
 }
+
+#[test]
+fn the_index_is_true_when_a_command_has_ended() {
+    let sandbox = Sandbox::new();
+    let index = || -> Value {
+        let text = std::fs::read(sandbox.store().join("records/index.json")).expect("an index");
+        serde_json::from_slice(&text).expect("JSON")
+    };
+    let add = |content: &str| {
+        let added = sandbox.run(&["record", "add", content, "--type", "core", "--tag", "t", "--json"]).json();
+        added["records"][0]["id"].as_str().expect("an id").to_owned()
+    };
+    let (one, two) = (add("one"), add("two"));
+    assert_eq!(index()["tags_index"], json!({"t": [one, two]}));
+    sandbox.run(&["record", "delete", &one]).ok();
+    assert_eq!(index()["tags_index"], json!({"t": [two]}));
+    sandbox.run(&["record", "archive", &two]).ok();
+    assert_eq!(index()["statistics"]["total_memories"], 0);
+    assert_eq!(index()["statistics"]["archived_count"], 1);
+}

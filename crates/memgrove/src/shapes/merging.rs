@@ -1,10 +1,12 @@
 //! Two copies of one file into one, at the level of what the file means.
 //!
-//! Records are merged by their ids, entities by their observations, anything else line by line.
+//! Records are merged by their ids, entities by their observations, notes by their blocks, anything else
+//! line by line.
 //! With a common ancestor, what one side removed stays removed; without one, nothing is removed.
 
 mod entities;
 mod finding;
+mod notes;
 mod records;
 
 pub use finding::{Conflict, Side, find, merge_copy};
@@ -29,6 +31,7 @@ pub struct Merger {
 pub const MERGERS: &[Merger] = &[
     Merger { name: "records", fits: records::fits, merge: records::merge },
     Merger { name: "entities", fits: entities::fits, merge: entities::merge },
+    Merger { name: "notes", fits: notes::fits, merge: notes::merge },
 ];
 
 /// The three texts of a merge.

@@ -17,6 +17,7 @@ mod search;
 mod signature;
 mod split;
 mod survey;
+mod union;
 mod write;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use merge::MergeResult;
 pub use paths::{ROOT, normal_path};
 pub use search::{Accelerator, NOTES_MAX, Search, SearchResult, Searched};
 pub use survey::{Edge, Graph, Node, NoteInfo, Proposal};
+pub(in crate::shapes) use union::union;
 pub use write::{Mode, WriteResult};
 
 use self::advice::Advisor;

@@ -265,14 +265,16 @@ impl Records {
     {
         #[cfg(unix)]
         let _held = self.lock.as_ref().map(FolderLock::take).transpose()?;
-        let mut first = true;
-        self.memory.apply(note, |store| {
+        let (mut first, derived) = (true, note.derived);
+        let done = self.memory.apply(note, |store| {
             // A plan that was refused may rest on a file that only looks unchanged.
             if !std::mem::take(&mut first) {
                 self.state().forget();
             }
             plan(store, self.memory.clock().now())
-        })
+        })?;
+        self.state().behind |= done.change.is_some() && !derived;
+        Ok(done)
     }
 
     fn aside(&self) -> (&Memory, &Locator) {

@@ -16,6 +16,7 @@ mod model;
 mod names;
 mod notes;
 mod object;
+mod partition;
 mod past;
 mod processes;
 mod records;

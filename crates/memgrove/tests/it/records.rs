@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
 mod damage;
+#[cfg(unix)]
+mod lock;
 mod model;
 mod seed;
 
@@ -46,11 +48,15 @@ impl Folder {
     }
 
     fn limited(limits: Limits) -> Self {
-        let clock = Arc::new(ManualClock::default());
-        let memory = Memory::new(Store::new(Ram::default()), clock.clone());
-        let ids = Arc::new(Counted::default());
-        let records = Folder::opened(&memory, &ids, limits);
-        Folder { records, memory, clock, ids }
+        let folder = Folder::over(Store::new(Ram::default()), &Arc::default(), &Arc::default());
+        let records = Folder::opened(&folder.memory, &folder.ids, limits);
+        Folder { records, ..folder }
+    }
+
+    fn over(store: Store, clock: &Arc<ManualClock>, ids: &Arc<Counted>) -> Self {
+        let memory = Memory::new(store, clock.clone());
+        let records = Folder::opened(&memory, ids, Limits::default());
+        Folder { records, memory, clock: Arc::clone(clock), ids: Arc::clone(ids) }
     }
 
     fn opened(memory: &Memory, ids: &Arc<Counted>, limits: Limits) -> Records {

@@ -236,3 +236,105 @@ fn what_cannot_be_merged_is_left_for_a_person() {
     let unnamed = merging::merge_copy(&memory, Note::default(), &at("c.md"), None).unwrap_err();
     assert_eq!(unnamed.message(), "`c.md` is not named like a conflict copy");
 }
+
+const NOTE: &str = "# Garden
+
+- roses by the wall
+- a pond
+
+## Tools
+
+- a spade
+
+## Links
+
+- [[garden/roses]] - roses, care
+
+## Metadata
+
+last_updated: 2026-01-01T00:00:00Z
+";
+
+fn merged_note(base: Option<&str>, ours: &str, theirs: &str) -> merging::Merged {
+    merging::merge(&at("notes/garden.md"), &merging::Texts { base, ours, theirs }).unwrap()
+}
+
+#[test]
+fn notes_are_merged_by_block() {
+    let ours = NOTE.replace("- a pond", "- a pond with carp\n- a hedge").replace("00:00:00Z", "08:00:00Z");
+    let theirs = NOTE
+        .replace("- a spade", "- a spade\n- a rake\n\nThe shed is locked.")
+        .replace("- roses by the wall\n", "")
+        .replace("roses, care", "roses, care, pruning")
+        .replace("## Metadata", "- [[garden/pond]] - water\n\n## Metadata")
+        .replace("00:00:00Z", "09:00:00Z\nsplit_from: home");
+    let merged = merged_note(Some(NOTE), &ours, &theirs);
+    assert_eq!((merged.by.as_str(), merged.clashes), ("notes", 0));
+    let wanted = "# Garden
+
+- a pond with carp
+- a hedge
+
+## Tools
+
+- a spade
+- a rake
+
+The shed is locked.
+
+## Links
+
+- [[garden/roses]] - roses, care, pruning
+- [[garden/pond]] - water
+
+## Metadata
+
+last_updated: 2026-01-01T09:00:00Z
+split_from: home
+";
+    assert_eq!(merged.text, wanted);
+    assert_eq!(merged_note(Some(NOTE), &theirs, &ours).clashes, 0);
+    // What both changed differently is there twice.
+    let merged = merged_note(Some(NOTE), &NOTE.replace("a pond", "a lake"), &NOTE.replace("a pond", "a sea"));
+    assert!(merged.text.contains("- a lake\n") && merged.text.contains("- a sea\n"), "{}", merged.text);
+    assert!(!merged.text.contains("a pond"), "{}", merged.text);
+    // Without a common version nothing is removed.
+    let merged = merged_note(None, &ours, &theirs);
+    for block in
+        ["roses by the wall", "a pond\n", "a pond with carp", "a hedge", "a rake", "The shed is locked."]
+    {
+        assert!(merged.text.contains(block), "{block}: {}", merged.text);
+    }
+}
+
+proptest::proptest! {
+    /// Whatever either side adds is there, once; what one side removes is not.
+    #[test]
+    fn no_block_of_a_note_is_lost_in_a_merge(
+        base in proptest::collection::btree_set(0..40_u8, 0..12),
+        ours in proptest::collection::vec((0..40_u8, proptest::bool::ANY), 0..12),
+        theirs in proptest::collection::vec((0..40_u8, proptest::bool::ANY), 0..12),
+    ) {
+        let text = |facts: &std::collections::BTreeSet<u8>| {
+            let lines: String = facts.iter().map(|fact| format!("- fact {fact}\n")).collect();
+            format!("# Facts\n\n{lines}")
+        };
+        let changed = |changes: &[(u8, bool)]| {
+            let mut facts = base.clone();
+            for (fact, there) in changes {
+                let _ = if *there { facts.insert(*fact) } else { facts.remove(fact) };
+            }
+            facts
+        };
+        let (ours, theirs) = (changed(&ours), changed(&theirs));
+        let merged = merged_note(Some(&text(&base)), &text(&ours), &text(&theirs)).text;
+        for fact in 0..40_u8 {
+            let wanted = match (base.contains(&fact), ours.contains(&fact), theirs.contains(&fact)) {
+                (true, ours, theirs) => ours && theirs,
+                (false, ours, theirs) => ours || theirs,
+            };
+            let times = merged.lines().filter(|line| *line == format!("- fact {fact}")).count();
+            proptest::prop_assert_eq!(times, usize::from(wanted), "fact {} in\n{}", fact, merged);
+        }
+    }
+}

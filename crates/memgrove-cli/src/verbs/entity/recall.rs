@@ -16,7 +16,7 @@ use crate::portion;
 use crate::verbs::{Effect, On, Verb};
 
 /// What answers cost an agent at most, in tokens, unless it asks for more.
-const SEARCH_TOKENS_MAX: usize = 400;
+const SEARCH_TOKENS_MAX: usize = 800;
 const LOAD_TOKENS_MAX: usize = 4_000;
 const WALK_TOKENS_MAX: usize = 600;
 /// How many hits show what they say; the others only their names.

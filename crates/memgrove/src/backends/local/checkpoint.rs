@@ -43,7 +43,7 @@ impl Dirty {
         dirty
     }
 
-    fn add(&mut self, entry: &Entry) {
+    pub(super) fn add(&mut self, entry: &Entry) {
         for at in [Some(entry.at()), entry.to()].into_iter().flatten() {
             self.folders.extend(at.ancestors());
             self.folders.insert(Locator::root());

@@ -40,6 +40,7 @@ impl Core {
             drop(locked);
             return Ok(self.applied_as(seq)?.expect("the journal holds the change of a known key"));
         }
+        self.sync_derived(&mut locked.inner)?;
         if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {
             // What moves is known by its inode, which must outlive a power cut.
             self.settle(&mut locked.inner)?;

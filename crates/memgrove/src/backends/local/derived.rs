@@ -23,7 +23,7 @@ impl Core {
         {
             return Err(not_derivable(folder.at()));
         }
-        let Inner { journal: Some(journal), displaced, .. } = &mut *locked.inner else {
+        let Inner { journal: Some(journal), displaced, derived, .. } = &mut *locked.inner else {
             unreachable!("the journal is open under the lock")
         };
         let header = Header {
@@ -48,7 +48,14 @@ impl Core {
                 self.remove_temps(&record);
                 meant(error, entry.at())
             })?;
+            derived.add(entry);
         }
         Ok(Applied::derived(record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()))
+    }
+
+    /// Makes durable what was derived here, so that a change may rest on it.
+    pub(super) fn sync_derived(&self, inner: &mut Inner) -> Result<()> {
+        let derived = std::mem::take(&mut inner.derived);
+        self.sync_dirty(&derived).map_err(|error| self.fail(error, "a derived file"))
     }
 }

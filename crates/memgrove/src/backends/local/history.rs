@@ -150,7 +150,7 @@ impl Core {
             Moment::After(change) => (change, true),
         };
         let seq = self.known(change)?;
-        let mut search = Search { name: at.clone(), expected: None, appended: Vec::new(), offset: None };
+        let mut search = Search::of(at);
         let mut found = None;
         self.backwards(|record| {
             let wanted = record.header.seq < seq || (record.header.seq == seq && inclusive);
@@ -168,6 +168,20 @@ impl Core {
             Some(State::Redacted) => Err(redacted(at)),
             Some(State::Unknown) | None => self.told_by_later(at, seq, inclusive, &search),
         }
+    }
+
+    /// The bytes of a version that was written under a name, in that change or before it.
+    fn written(&self, name: &Locator, version: &Version, seq: u64) -> Result<Option<Vec<u8>>> {
+        let mut search = Search { expected: Some(version.clone()), ..Search::of(name) };
+        let mut found = None;
+        self.backwards(|record| {
+            found = (record.header.seq <= seq).then(|| search.step(record)).flatten();
+            Ok(if found.is_some() { Visit::Stop } else { Visit::On })
+        })?;
+        Ok(match found {
+            Some(State::Held(bytes)) => Some(bytes),
+            _ => None,
+        })
     }
 
     /// The state of a file that no earlier record holds in full, from what came after: the first
@@ -202,10 +216,13 @@ impl Core {
                         return Ok(None);
                     }
                     Entry::Append { at, created: true, .. } if *at == name => return Ok(None),
-                    Entry::Write { at, .. } | Entry::Delete { at, .. }
+                    Entry::Write { at, old: Some(old), .. } | Entry::Delete { at, old: Some(old), .. }
                         if *at == name && record.header.what == What::Change =>
                     {
-                        let kept = record.before(index).map(<[u8]>::to_vec);
+                        let kept = match record.before(index) {
+                            Some(bytes) => Some(bytes.to_vec()),
+                            None => self.written(&name, old, record.header.seq)?,
+                        };
                         return kept.map(|bytes| Some(cut(bytes, size))).ok_or_else(|| too_old(&name));
                     }
                     Entry::Append { at, offset, .. } if *at == name => size = Some(size.unwrap_or(*offset)),
@@ -263,7 +280,8 @@ enum State {
 /// A file's state looked for by walking back.
 struct Search {
     name: Locator,
-    /// The version that is looked for, where the change that replaced it names it.
+    /// The version that is looked for, where the change that replaced it names it instead of
+    /// keeping it: its segment holds a write of that version under that name.
     expected: Option<Version>,
     /// What was appended after the state that is looked for, newest first.
     appended: Vec<Vec<u8>>,
@@ -272,24 +290,33 @@ struct Search {
 }
 
 impl Search {
+    fn of(name: &Locator) -> Self {
+        Search { name: name.clone(), expected: None, appended: Vec::new(), offset: None }
+    }
+
     /// Steps over a record, backwards, until one tells.
     fn step(&mut self, record: &Record) -> Option<State> {
         (0..record.header.edits.len()).rev().find_map(|index| self.step_edit(record, index))
     }
 
     fn step_edit(&mut self, record: &Record, index: usize) -> Option<State> {
-        match &record.header.edits[index] {
+        let entry = &record.header.edits[index];
+        // Whatever moved there since, the bytes are those that were written under that very name.
+        let fits =
+            |expected| matches!(entry, Entry::Write { at, new, .. } if *at == self.name && new == expected);
+        if self.expected.as_ref().is_some_and(|expected| !fits(expected)) {
+            return None;
+        }
+        match entry {
             Entry::Write { at, new, .. } if *at == self.name => {
-                let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
                 let bytes = record.after(index);
                 let met = self.offset.is_none_or(|offset| offset == bytes.len() as u64);
-                fits.then(|| match () {
+                Some(match () {
                     () if is_redacted(new) => State::Redacted,
                     () if met => State::Held(bytes.to_vec()),
                     () => State::Unknown,
                 })
             }
-            Entry::Append { .. } | Entry::Delete { .. } if self.expected.is_some() => None,
             Entry::Append { at, offset, created, .. } if *at == self.name => {
                 self.appended.push(record.after(index).to_vec());
                 self.offset = Some(*offset);
@@ -305,7 +332,7 @@ impl Search {
                     self.name = earlier;
                     return None;
                 }
-                (self.name.is_within(at) && self.expected.is_none()).then_some(State::Absent)
+                self.name.is_within(at).then_some(State::Absent)
             }
             _ => None,
         }

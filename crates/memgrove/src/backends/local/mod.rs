@@ -27,6 +27,7 @@ mod record;
 mod recover;
 mod redact;
 mod tree;
+mod twins;
 mod view;
 
 use std::io;
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 pub use bug::Bug;
 use bug::Seeded;
-use checkpoint::Background;
+use checkpoint::{Background, Dirty};
 use displaced::Displaced;
 use history::Remembered;
 use journal::Journal;
@@ -68,7 +69,8 @@ const UNSURE: &str = "the change may or may not survive; open the store again to
 const LOCK: &str = ".lock";
 /// What temporary files are called.
 const TEMP_PREFIX: &str = ".mtmp-";
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long a change waits for others: one of ten thousand files takes seconds.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a read is repeated beside appends in place before it takes the lock.
 const READ_ATTEMPTS: u32 = 50;
 
@@ -147,6 +149,8 @@ struct Inner {
     lock: Option<Box<dyn VfsFile>>,
     journal: Option<Journal>,
     displaced: Vec<Displaced>,
+    /// What was derived here since the last change.
+    derived: Dirty,
 }
 
 /// The store's lock, held: against other threads and against other processes.
@@ -299,8 +303,8 @@ impl Core {
             let file = inner.lock.as_ref().expect("it was just opened");
             file.lock(LOCK_WAIT).map_err(|error| match error.kind() {
                 io::ErrorKind::WouldBlock => {
-                    Error::new(Kind::Busy, "another process has held the store's lock for five seconds")
-                        .hint("try again")
+                    Error::new(Kind::Busy, "another process has held the store's lock for 30 seconds")
+                        .hint(format!("try again; if it stays so, see which process holds `{LOCK}`"))
                 }
                 _ => Error::from_io(error, LOCK),
             })?;

@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use super::journal::Journal;
+use super::twins::Names;
 use super::{Core, absent_or, meant, not_regular};
 use crate::backend::{FileKind, Version, is_file};
 use crate::error::{Error, Kind, Result, code};
-use crate::locator::{Locator, collision_key};
+use crate::locator::Locator;
 
 /// How many names of a folder are compared for twins; in a larger one only the likely spellings.
 const TWIN_NAMES_MAX: usize = 4096;
@@ -43,8 +44,8 @@ pub(super) struct View<'a> {
     journal: Option<&'a Journal>,
     pub(super) changed: HashMap<Locator, There>,
     pub(super) moves: Vec<(Locator, Locator)>,
-    /// The names in a folder by how a careless file system would compare them.
-    pub(super) twins: HashMap<Locator, HashMap<String, String>>,
+    /// The names in the folders where something new is made.
+    pub(super) twins: HashMap<Locator, Names>,
 }
 
 impl<'a> View<'a> {
@@ -67,11 +68,10 @@ impl<'a> View<'a> {
 
     fn note_name(&mut self, at: &Locator, present: bool) {
         if let Some(names) = self.twins.get_mut(&at.parent().unwrap_or_default()) {
-            let key = collision_key(at.name());
             match present {
-                true => names.insert(key, at.name().to_owned()),
-                false => names.remove(&key),
-            };
+                true => names.add(at.name()),
+                false => names.remove(at.name()),
+            }
         }
     }
 
@@ -193,8 +193,7 @@ impl<'a> View<'a> {
             let names = self.names_in(&parent)?;
             self.twins.insert(parent.clone(), names);
         }
-        let names = &self.twins[&parent];
-        match names.get(&collision_key(at.name())) {
+        match self.twins.get_mut(&parent).and_then(|names| names.like(at.name())) {
             Some(twin) if twin != at.name() => {
                 let twin = parent.child(twin)?;
                 Err(Error::new(Kind::Exists, format!("`{at}` differs from `{twin}` only in case or accents"))
@@ -205,23 +204,22 @@ impl<'a> View<'a> {
         }
     }
 
-    fn names_in(&self, folder: &Locator) -> Result<HashMap<String, String>> {
-        let Some(name) = self.on_disk(folder) else { return Ok(HashMap::new()) };
+    fn names_in(&self, folder: &Locator) -> Result<Names> {
+        let Some(name) = self.on_disk(folder) else { return Ok(Names::new(Vec::new())) };
         let names = match self.core.tree.names(&self.core.spelled(&name), TWIN_NAMES_MAX) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound || is_not_folder(&error) => Vec::new(),
             Err(error) => return Err(meant(error, folder)),
         };
-        let gone = |name: &String| {
-            folder.child(name).is_ok_and(|child| matches!(self.changed.get(&child), Some(There::Absent)))
-        };
-        let planned = self
-            .changed
-            .iter()
-            .filter(|(at, there)| at.parent().as_ref() == Some(folder) && !matches!(there, There::Absent));
-        let planned: Vec<String> = planned.map(|(at, _)| at.name().to_owned()).collect();
-        let names = names.into_iter().filter(|name| !gone(name)).chain(planned);
-        Ok(names.map(|name| (collision_key(&name), name)).collect())
+        let mut names = Names::new(names);
+        let here = self.changed.iter().filter(|(at, _)| at.parent().as_ref() == Some(folder));
+        for (at, there) in here {
+            match there {
+                There::Absent => names.remove(at.name()),
+                _ => names.add(at.name()),
+            }
+        }
+        Ok(names)
     }
 
     /// Lets a rename change the case of its own name.
@@ -233,7 +231,7 @@ impl<'a> View<'a> {
             self.twins.insert(parent.clone(), names);
         }
         if let Some(names) = self.twins.get_mut(&parent) {
-            names.remove(&collision_key(at.name()));
+            names.remove(at.name());
         }
     }
 }

@@ -117,7 +117,8 @@ impl State {
 
     /// Takes in the changes since the last one seen; `false` if a listing is needed.
     fn follow(&mut self, store: &Store, desk: &Desk, now: Timestamp) -> Result<bool> {
-        let mut limit = 16;
+        // Mostly one change is new; an import among those before it would be copied for nothing.
+        let mut limit = 2;
         let news = loop {
             let query = HistoryQuery { limit, ..HistoryQuery::default() };
             let found = store.backend().history(&query)?;

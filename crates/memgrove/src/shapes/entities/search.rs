@@ -17,6 +17,8 @@ const EXPLAINED_MAX: usize = 50;
 const PHRASE: f32 = 4.0;
 /// What one point of the plain score is worth.
 const POINT: f32 = 0.1;
+/// What part of this it is worth where the query only stands within longer words, as `7` in `1789`.
+const WITHIN_WORDS: f32 = 0.25;
 
 /// One entity that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +103,7 @@ fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
         let phrase = finder.find(card.lower.as_bytes()).is_some()
             && (Arc::ptr_eq(&card.entity, &card.present) || holds_phrase(&card.present, &lower));
         if words.is_some() || phrase {
-            let rank = words.unwrap_or(0.0) + worth(&card.present, query, phrase);
+            let rank = rank(&card.present, query, words, phrase);
             found.push((at, Arc::clone(&card.present), rank, phrase));
         }
     }
@@ -121,7 +123,7 @@ fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Score
     let scored = all.into_iter().zip(0u32..).filter_map(|((at, entity), id)| {
         let phrase = holds_phrase(&entity, &lower);
         let words = scores.get(&id).copied();
-        let rank = words.unwrap_or(0.0) + worth(&entity, query, phrase);
+        let rank = rank(&entity, query, words, phrase);
         (words.is_some() || phrase).then_some((at, entity, rank, phrase))
     });
     scored.collect()
@@ -134,9 +136,12 @@ fn seen(card: &Card, wanted: &Match, today: &str) -> Arc<Entity> {
     }
 }
 
-fn worth(entity: &Entity, query: &str, phrase: bool) -> f32 {
-    let points = score(&entity.name, &entity.kind, query);
-    points as f32 * POINT + if phrase { PHRASE } else { 0.0 }
+fn rank(entity: &Entity, query: &str, words: Option<f32>, phrase: bool) -> f32 {
+    let points = score(&entity.name, &entity.kind, query) as f32 * POINT + if phrase { PHRASE } else { 0.0 };
+    match words {
+        Some(words) => words + points,
+        None => points * WITHIN_WORDS,
+    }
 }
 
 /// Whether the whole query, in lower case, stands in the name, the type or an observation.

@@ -2,13 +2,17 @@
 //! behind, and the cost of a change does not grow with the graph.
 //!
 //! First the tail is put aside under another name, at once and whatever is being added to it: who
-//! adds next begins a new one. Then what was put aside becomes part of the registry, in one change
-//! with its removal. Whoever dies in between leaves a file that the next fold takes in.
+//! adds next begins a new one. Then the registry is written with it, as what is derived: it is not
+//! in the history, which would grow by a whole registry each time. Last, what was put aside is
+//! removed by a change that is answered only when the registry is durable. Whoever dies in between
+//! leaves a file that the next fold takes in: its lines say whole entries, so once more is no harm.
+
+use serde::{Deserialize, Serialize};
 
 use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL, UNREAD};
 use super::registry;
 use super::shelf::{Glance, Shelf};
-use crate::backend::{Edit, Expect};
+use crate::backend::{Edit, Expect, Version};
 use crate::error::Result;
 use crate::memory::Plan;
 use crate::store::Store;
@@ -37,13 +41,22 @@ pub(super) fn freeze(store: &Store, layout: &Layout) -> Result<Plan<()>> {
     Ok(Plan { edits, outcome: () })
 }
 
+/// What a fold has taken in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Folded {
+    /// The file that was put aside.
+    folding: Version,
+    /// Its lines that nobody can read.
+    unread: Vec<String>,
+}
+
 /// Takes what was put aside into the registry.
-pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<Plan<()>> {
+pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<Plan<Option<Folded>>> {
     // What was read may be of another time: only what the registry is now may be replaced.
     shelf.forget();
     shelf.refresh(store, layout)?;
     let Some(folding) = shelf.folding_version.clone().filter(|_| shelf.loss.is_none()) else {
-        return Ok(Plan { edits: Vec::new(), outcome: () });
+        return Ok(Plan { edits: Vec::new(), outcome: None });
     };
     let mut numbers = shelf.catalog.numbers.clone();
     if let Some(hint) = store.read_optional(&layout.system(NUMBERS)?)?
@@ -51,21 +64,35 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     {
         numbers.join(&known);
     }
-    let numbers = serde_json::to_string(&numbers).expect("numbers are plain data");
+    let numbers = serde_json::to_string(&numbers).expect("numbers are plain data") + "\n";
     let expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
     let bytes = registry::print(&shelf.catalog).into_bytes();
-    let mut edits = vec![
+    let folded = Folded { folding, unread: shelf.unread.clone() };
+    let edits = vec![
         Edit::Write { at: layout.system(REGISTRY)?, bytes, expect },
-        Edit::Write {
-            at: layout.system(NUMBERS)?,
-            bytes: (numbers + "\n").into_bytes(),
-            expect: Expect::Any,
-        },
-        Edit::Delete { at: layout.system(FOLDING)?, expect: Expect::At(folding) },
+        Edit::Write { at: layout.system(NUMBERS)?, bytes: numbers.into_bytes(), expect: Expect::Any },
     ];
-    if !shelf.unread.is_empty() {
-        let bytes = (shelf.unread.join("\n") + "\n").into_bytes();
-        edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes, expect: Expect::Any });
+    Ok(Plan { edits, outcome: Some(folded) })
+}
+
+/// Removes what a registry has taken in. If someone else has folded meanwhile, it is theirs to remove.
+pub(super) fn clear(
+    store: &Store,
+    layout: &Layout,
+    folded: &Folded,
+    registry: Option<&Version>,
+) -> Result<Plan<()>> {
+    let version = |name: &str| Ok(store.read_optional(&layout.system(name)?)?.map(|file| file.version));
+    let mut edits = Vec::new();
+    if version(FOLDING)?.as_ref() == Some(&folded.folding)
+        && version(REGISTRY)?.as_ref() == registry
+    {
+        let expect = Expect::At(folded.folding.clone());
+        edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect });
+        if !folded.unread.is_empty() {
+            let bytes = (folded.unread.join("\n") + "\n").into_bytes();
+            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes, expect: Expect::Any });
+        }
     }
     Ok(Plan { edits, outcome: () })
 }

@@ -46,7 +46,12 @@ impl Graph {
     pub fn fold(&self) -> Result<()> {
         let note = Note { verb: "graph_fold".into(), ..Note::default() };
         self.memory.apply(note.clone(), |store| fold::freeze(store, &self.layout))?;
-        self.memory.apply(note, |store| fold::fold(store, &self.layout, &mut self.shelf()))?;
+        let behind = Note { derived: true, ..note.clone() };
+        let done = self.memory.apply(behind, |store| fold::fold(store, &self.layout, &mut self.shelf()))?;
+        if let Some(folded) = done.outcome {
+            let registry = done.versions.first().and_then(Option::as_ref);
+            self.memory.apply(note, |store| fold::clear(store, &self.layout, &folded, registry))?;
+        }
         Ok(())
     }
 

@@ -17,7 +17,7 @@ pub(super) const SPLIT_FROM: &str = "split_from";
 pub(super) const TITLE_ADDED: &str = "title_added";
 
 /// What a piece is to the note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// The head of the file.
     Front,

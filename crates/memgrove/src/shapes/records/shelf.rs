@@ -26,6 +26,8 @@ pub(super) struct State {
     /// What a person should know.
     pub(super) warnings: Vec<String>,
     modes_checked: bool,
+    /// Whether records were changed here since the index was written.
+    pub(super) behind: bool,
 }
 
 impl State {

@@ -9,6 +9,10 @@ use crate::memory::Plan;
 
 /// How old an index may be that does not know the newest changes.
 const INDEX_AGE_MAX_MS: i64 = 60_000;
+/// How many bytes of records a process reads to leave a true index behind when it ends. The
+/// format's own limits are beneath it with records of usual length; reading so much takes less than
+/// starting a process and syncing one change.
+const INDEXED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 impl Records {
     /// Does what is due after a change, if it is a while since it was last done: then an addition
@@ -25,6 +29,24 @@ impl Records {
             Some(index) if index.mtime >= newest => Ok(()),
             Some(index) if now - index.mtime.as_millisecond() < INDEX_AGE_MAX_MS => Ok(()),
             _ => self.settle(),
+        }
+    }
+
+    /// Brings `index.json` up to date if records were changed here, for a process that ends or rests.
+    /// Where the files are large, the next [`Records::settle_if_due`] does it instead.
+    ///
+    /// # Errors
+    /// As [`Records::settle`].
+    pub fn settle_behind(&self) -> Result<()> {
+        if !std::mem::take(&mut self.state().behind) {
+            return Ok(());
+        }
+        let folder = self.folder(self.memory.store())?;
+        let bytes: u64 =
+            RecordType::ALL.iter().filter_map(|kind| folder.get(kind.file())).map(|info| info.size).sum();
+        match bytes <= INDEXED_BYTES_MAX {
+            true => self.write_index().map(drop),
+            false => Ok(()),
         }
     }
 

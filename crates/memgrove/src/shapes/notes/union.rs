@@ -1,0 +1,140 @@
+//! Two copies of one note into one, block by block: what either side added stays, what one side removed
+//! or replaced goes, and what both replaced differently is there twice rather than lost.
+
+use std::collections::HashMap;
+
+use super::page::{LAST_UPDATED, Page, Piece, Role, SIZE_BYTES};
+use crate::text::links::listed;
+
+/// What makes a block of one copy the same as a block of another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    /// A block of the note's own: its text, and how often that text stood before it.
+    Own(String, usize),
+    /// A line of the list of links, by what it leads to.
+    Link(String),
+    /// `## Links` or `## Metadata`.
+    Head(Role),
+}
+
+fn keys(page: &Page) -> Vec<Option<Key>> {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    let key = |piece: &'_ Piece, time: usize| match piece.role {
+        Role::Front | Role::Meta => None,
+        Role::LinksHead | Role::MetaHead => Some(Key::Head(piece.role)),
+        Role::Link => listed(&piece.text).map(|(link, _)| Key::Link(link.target.to_owned())),
+        Role::Title | Role::Body | Role::Aside => Some(Key::Own(piece.text.clone(), time)),
+    };
+    let mut found = Vec::new();
+    for piece in &page.pieces {
+        let time = times.entry(&piece.text).or_default();
+        found.push(key(piece, *time));
+        *time += 1;
+    }
+    found
+}
+
+/// Merges two copies of a note; `None` where that would change what the blocks are.
+pub(in crate::shapes) fn union(base: Option<&str>, ours: &str, theirs: &str) -> Option<String> {
+    let base = base.map(Page::parse).unwrap_or_default();
+    let (mut page, theirs) = (Page::parse(ours), Page::parse(theirs));
+    if let Some(front) = chosen(front(&base), front(&page), front(&theirs))? {
+        set_front(&mut page, front);
+    }
+    drop_removed(&mut page, &keys(&base), &keys(&theirs));
+    add_new(&mut page, &keys(&base), &theirs);
+    unite_links(&mut page, &base, &theirs);
+    unite_meta(&mut page, &base, &theirs);
+    let text = page.render();
+    let same = |again: &Page| {
+        again.pieces.iter().map(|piece| &piece.text).eq(page.pieces.iter().map(|piece| &piece.text))
+    };
+    same(&Page::parse(&text)).then_some(text)
+}
+
+/// Which of two texts counts: the one that was changed. `None` if both were, differently.
+fn chosen<'a>(base: Option<&str>, ours: Option<&str>, theirs: Option<&'a str>) -> Option<Option<&'a str>> {
+    match ours == theirs || theirs == base {
+        true => Some(None),
+        false if ours == base => Some(theirs),
+        false => None,
+    }
+}
+
+fn front(page: &Page) -> Option<&str> {
+    page.pieces.first().filter(|piece| piece.role == Role::Front).map(|piece| piece.text.as_str())
+}
+
+fn set_front(page: &mut Page, text: &str) {
+    match page.pieces.first_mut().filter(|piece| piece.role == Role::Front) {
+        Some(piece) => text.clone_into(&mut piece.text),
+        None => page.insert(0, Piece::new(text, Role::Front)),
+    }
+}
+
+/// Takes away what they removed. What we have changed since is another block, and stays.
+fn drop_removed(page: &mut Page, base: &[Option<Key>], theirs: &[Option<Key>]) {
+    let own = keys(page);
+    for (at, key) in own.iter().enumerate().rev() {
+        let removable = key.is_some() && !matches!(key, Some(Key::Head(_)));
+        if removable && base.contains(key) && !theirs.contains(key) {
+            page.remove(at);
+        }
+    }
+}
+
+/// Puts what they added behind the block that it stands behind there.
+fn add_new(page: &mut Page, base: &[Option<Key>], theirs: &Page) {
+    let mut own = keys(page);
+    let top = page.pieces.iter().take_while(|piece| matches!(piece.role, Role::Front | Role::Title)).count();
+    let mut next = top;
+    for (piece, key) in theirs.pieces.iter().zip(keys(theirs)) {
+        if let Some(there) = own.iter().position(|own| own.is_some() && *own == key) {
+            next = there + 1;
+            continue;
+        }
+        if matches!(key, Some(Key::Own(..))) && !base.contains(&key) {
+            let at = next.min(page.pieces.len());
+            page.insert(at, Piece { gap: None, ..piece.clone() });
+            own.insert(at, key);
+            next = at + 1;
+        }
+    }
+}
+
+/// Lists what they list too; where only they describe it anew, as they do.
+fn unite_links(page: &mut Page, base: &Page, theirs: &Page) {
+    let described = |page: &Page, path: &str| {
+        let lines = page.links().into_iter();
+        lines.map(|(_, own, told)| (own, told)).find(|(own, _)| own == path).map(|(_, told)| told)
+    };
+    for (at, path, told) in theirs.links() {
+        let before = described(base, &path);
+        match described(page, &path) {
+            None if before.is_none() => {
+                page.add_link(Piece { gap: None, ..theirs.pieces[at].clone() });
+            }
+            Some(ours) if before.as_ref() == Some(&ours) && ours != told => page.list_link(&path, &told),
+            _ => {}
+        }
+    }
+    page.drop_empty_links();
+}
+
+/// The later time, the size as it is, and every other line as whoever changed it has it.
+fn unite_meta(page: &mut Page, base: &Page, theirs: &Page) {
+    let lines = theirs.pieces.iter().find(|piece| piece.role == Role::Meta).map_or("", |piece| &piece.text);
+    for (key, told) in lines.lines().filter_map(|line| line.split_once(':')) {
+        let (key, told) = (key.trim(), told.trim());
+        let later = key == LAST_UPDATED && page.meta(key).is_some_and(|ours| ours < told);
+        if later || page.meta(key) == base.meta(key) {
+            page.set_meta(key, told);
+        }
+    }
+    if page.meta(SIZE_BYTES).is_some() {
+        // The number is part of the size.
+        for _ in 0..4 {
+            page.set_meta(SIZE_BYTES, &page.bytes().to_string());
+        }
+    }
+}
