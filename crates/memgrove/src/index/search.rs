@@ -1,12 +1,12 @@
 //! One search: from a query to ranked documents.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-
-use rusqlite::{OptionalExtension, Row};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::analysis::{Analysis, folded};
 use super::database::meant;
-use super::embedding::{DIMENSIONS, Embedder, Vector};
+use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
 use super::lookup::{self, Lexical, Set};
 use super::query::Query;
@@ -170,7 +170,7 @@ impl Search<'_> {
             WEIGHED,
         );
         let vector = self.embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
-        let meaning = vector.map_or_else(Vec::new, |vector| lookup::semantic(&self.state.vectors, &vector));
+        let meaning = vector.map_or_else(Vec::new, |vector| likenesses(&vector, &self.state.vectors));
         let by_meaning = rank::best(
             meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
             WEIGHED,
@@ -223,12 +223,9 @@ impl Search<'_> {
         let centre = rank::best(weighed.iter().map(|id| (*id, fused(*id))), NEIGHBOURED);
         let mut ids = weighed.to_vec();
         let mut known: HashSet<usize> = ids.iter().copied().collect();
-        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.ord IN (d.ord - 1, d.ord + 1) WHERE d.id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
         for id in centre {
-            let rows = statement.query_map([id as i64], |row| row.get::<_, i64>(0)).map_err(meant)?;
-            for near in rows {
-                let near = usize::try_from(near.map_err(meant)?).unwrap_or(0);
+            for near in self.state.beside(id)?.into_iter().flatten() {
+                let near = near as usize;
                 if scores.allows(near) && known.insert(near) {
                     ids.push(near);
                 }
@@ -248,34 +245,26 @@ impl Search<'_> {
 
     /// What is known of these documents.
     fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
-        let sql = "SELECT d.address, d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, b.title
-                   FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            let read = |row: &Row<'_>| {
-                let (kind, title): (String, String) = (row.get(7)?, row.get(8)?);
-                Ok(Candidate {
-                    id: *id,
-                    address: row.get(0)?,
-                    file: row.get(1)?,
-                    ord: row.get(2)?,
-                    group: row.get(3)?,
-                    date: row.get(4)?,
-                    importance: row.get(5)?,
-                    uses: row.get(6)?,
-                    words: scores.words(*id),
-                    meaning: scores.means(*id),
-                    subject: scores.lexical.subjects.has(*id),
-                    named: if query.plain.is_empty() {
-                        0
-                    } else {
-                        entities::score(&title, &kind, &query.plain)
-                    },
-                    ..Candidate::default()
-                })
-            };
-            found.extend(statement.query_row([*id as i64], read).optional().map_err(meant)?);
+            let described = self.state.fact(*id, |fact| Candidate {
+                id: *id,
+                file: fact.file,
+                ord: fact.ord,
+                group: fact.group,
+                date: fact.date,
+                importance: fact.importance,
+                uses: fact.uses,
+                words: scores.words(*id),
+                meaning: scores.means(*id),
+                subject: scores.lexical.subjects.has(*id),
+                named: match query.plain.as_str() {
+                    "" => 0,
+                    plain => entities::score(&fact.title, &fact.kind, plain),
+                },
+                ..Candidate::default()
+            });
+            found.extend(described?);
         }
         Ok(found)
     }
@@ -324,12 +313,13 @@ impl Search<'_> {
     }
 
     /// The best hits, several that say the same as one.
-    fn distinct(&self, candidates: Vec<Candidate>, limit: usize) -> Result<Vec<Hit>> {
-        let mut hits: Vec<(Hit, HashSet<String>)> = Vec::new();
+    fn distinct(&self, mut candidates: Vec<Candidate>, limit: usize) -> Result<Vec<Hit>> {
+        self.order_equals(&mut candidates)?;
+        let mut hits: Vec<(Hit, Vec<u64>)> = Vec::new();
         for candidate in candidates {
             let Some(mut hit) = self.state.by_id(candidate.id)? else { continue };
             hit.parts = candidate.parts;
-            let terms: HashSet<String> = self.analysis.terms(&hit.text).into_iter().collect();
+            let terms = signature(self.analysis.terms(&hit.text));
             match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
                 Some(twin) => hits[twin].0.alike.push(hit.address),
                 None if hits.len() == limit => break,
@@ -337,6 +327,24 @@ impl Search<'_> {
             }
         }
         Ok(hits.into_iter().map(|(hit, _)| hit).collect())
+    }
+
+    /// Puts those that are equally good in the order of their addresses: which numbers documents
+    /// have must not decide.
+    fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
+        let equal = |a: &Candidate, b: &Candidate| a.parts.total().total_cmp(&b.parts.total()).is_eq();
+        let sql = "SELECT address FROM docs WHERE id = ?1";
+        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
+            let mut named = Vec::with_capacity(equals.len());
+            for candidate in equals.iter() {
+                let row = statement.query_row([candidate.id as i64], |row| row.get::<_, String>(0));
+                named.push((row.map_err(meant)?, candidate.clone()));
+            }
+            named.sort_by(|a, b| a.0.cmp(&b.0));
+            equals.iter_mut().zip(named).for_each(|(to, (_, candidate))| *to = candidate);
+        }
+        Ok(())
     }
 }
 
@@ -347,9 +355,38 @@ fn linked_name(link: &str) -> String {
     folded(name.trim_start_matches("./").trim_start_matches("/memories/").trim_end_matches(".md"))
 }
 
-fn is_alike(a: &HashSet<String>, b: &HashSet<String>) -> bool {
-    let both = a.iter().filter(|term| b.contains(*term)).count();
-    let all = a.len() + b.len() - both;
+/// The terms of a text, each once, as numbers that are quickly compared.
+fn signature(terms: Vec<String>) -> Vec<u64> {
+    let number = |term: String| {
+        let mut hasher = DefaultHasher::new();
+        term.hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut numbers: Vec<u64> = terms.into_iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn is_alike(a: &[u64], b: &[u64]) -> bool {
+    let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
+    if (less as f32) < ALIKE * more as f32 {
+        return false;
+    }
+    let all = union(a, b);
     // Of short texts, only those with the very same words are one fact.
-    if all < 10 { a == b && !a.is_empty() } else { both as f32 >= ALIKE * all as f32 }
+    if all < 10 { a == b && !a.is_empty() } else { (a.len() + b.len() - all) as f32 >= ALIKE * all as f32 }
+}
+
+/// How many numbers two sorted lists have together.
+fn union(a: &[u64], b: &[u64]) -> usize {
+    let (mut left, mut right, mut both) = (0, 0, 0);
+    while left < a.len() && right < b.len() {
+        match a[left].cmp(&b[right]) {
+            Ordering::Less => left += 1,
+            Ordering::Greater => right += 1,
+            Ordering::Equal => (left, right, both) = (left + 1, right + 1, both + 1),
+        }
+    }
+    a.len() + b.len() - both
 }
