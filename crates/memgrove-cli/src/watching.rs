@@ -129,7 +129,9 @@ impl Watch for Folders {
     }
 }
 
+// The tests are whoever edits files behind our back.
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
 

@@ -11,10 +11,12 @@
 //! same file, so that they are never out of step with the documents, and each process keeps a flat
 //! copy to scan; a mapped file would end the process if someone cut it short.
 
+mod alike;
 pub mod analysis;
 mod brief;
 mod database;
 pub mod dates;
+mod digest;
 mod embedding;
 mod extract;
 mod facts;

@@ -1,8 +1,6 @@
 //! One search: from a query to ranked documents.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::analysis::{Analysis, folded};
 use super::database::meant;
@@ -21,14 +19,14 @@ const NEIGHBOURED: usize = 60;
 const LINKED: usize = 10;
 /// What has none of the words must at least mean this much of the same.
 const LIKENESS_MIN: f32 = 0.2;
-/// From which share of their terms on two texts are one fact told twice.
-const ALIKE: f32 = 0.9;
 
 /// What a search found.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The documents, best first.
     pub hits: Vec<Hit>,
+    /// How many more there are that were not looked at, because what was found is enough.
+    pub more: usize,
     /// How many documents have one of the words or belong to the best by meaning.
     pub total: usize,
     /// Words that nothing has, and those that were looked for instead.
@@ -36,7 +34,7 @@ pub struct Found {
     /// Folders and files that could not be read: what is known of them may be old.
     pub unreadable: Vec<String>,
     /// The terms that were looked for.
-    pub terms: Vec<String>,
+    pub terms: HashSet<String>,
 }
 
 impl Index {
@@ -45,12 +43,23 @@ impl Index {
     /// # Errors
     /// `Invalid` for a query that cannot be understood; else as [`Index::sync`].
     pub fn search(&self, text: &str, limit: usize) -> Result<Found> {
+        self.search_with(text, |search| search(limit, &mut |_, _| true))
+    }
+
+    /// Finds documents as long as they are taken.
+    pub(super) fn search_with<T>(
+        &self,
+        text: &str,
+        mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
+    ) -> Result<T> {
         let now = self.clock.now();
         let query = Query::parse(text, &self.analysis, now)?;
         self.with(&mut |_, _| (), |state, synced| {
-            let found = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now }
-                .run(&query, limit)?;
-            Ok(Found { unreadable: synced.unreadable, ..found })
+            let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
+            with(&mut |limit, take| {
+                let unreadable = synced.unreadable.clone();
+                Ok(Found { unreadable, ..search.run(&query, limit, take)? })
+            })
         })
     }
 
@@ -66,7 +75,7 @@ impl Index {
             let mut query = Query { plain: String::new(), ..Query::default() };
             query.words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
             let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
-            let mut found = search.run(&query, limit + 1)?;
+            let mut found = search.run(&query, limit + 1, &mut |_, _| true)?;
             found.hits.retain(|hit| hit.address != address);
             found.hits.truncate(limit);
             Ok(Found { unreadable: synced.unreadable, ..found })
@@ -74,9 +83,12 @@ impl Index {
     }
 }
 
+/// Takes a document that was found for these terms; `false` if it is enough.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &HashSet<String>) -> bool;
+
 pub(super) struct Search<'a> {
     pub(super) state: &'a State,
-    analysis: &'a Analysis,
+    pub(super) analysis: &'a Analysis,
     embedder: Option<&'a dyn Embedder>,
     now: Timestamp,
 }
@@ -104,7 +116,7 @@ impl Scores {
 }
 
 impl Search<'_> {
-    fn run(&self, query: &Query, limit: usize) -> Result<Found> {
+    fn run(&self, query: &Query, limit: usize, take: Take<'_>) -> Result<Found> {
         let mut groups: Vec<Vec<String>> =
             query.terms().into_iter().map(|term| vec![term.to_owned()]).collect();
         for prefix in &query.prefixes {
@@ -133,9 +145,12 @@ impl Search<'_> {
                 hit.words > 0.0 || hit.meaning >= LIKENESS_MIN || hit.parts.neighbours + hit.parts.links > 0.0
             });
         }
-        let hits = self.distinct(candidates, limit)?;
+        let found = candidates.len().min(limit);
         let terms = groups.into_iter().flatten().chain(corrected.iter().map(|(_, to)| to.clone())).collect();
-        Ok(Found { total: total.max(hits.len()), hits, corrected, unreadable: Vec::new(), terms })
+        let (hits, enough) = self.distinct(candidates, limit, &terms, take)?;
+        let more = if enough { found.saturating_sub(hits.len()) } else { 0 };
+        let total = total.max(hits.len() + more);
+        Ok(Found { total, hits, more, corrected, unreadable: Vec::new(), terms })
     }
 
     /// What misspelled words were probably meant to be.
@@ -311,41 +326,6 @@ impl Search<'_> {
         }
         Ok(())
     }
-
-    /// The best hits, several that say the same as one.
-    fn distinct(&self, mut candidates: Vec<Candidate>, limit: usize) -> Result<Vec<Hit>> {
-        self.order_equals(&mut candidates)?;
-        let mut hits: Vec<(Hit, Vec<u64>)> = Vec::new();
-        for candidate in candidates {
-            let Some(mut hit) = self.state.by_id(candidate.id)? else { continue };
-            hit.parts = candidate.parts;
-            let terms = signature(self.analysis.terms(&hit.text));
-            match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
-                Some(twin) => hits[twin].0.alike.push(hit.address),
-                None if hits.len() == limit => break,
-                None => hits.push((hit, terms)),
-            }
-        }
-        Ok(hits.into_iter().map(|(hit, _)| hit).collect())
-    }
-
-    /// Puts those that are equally good in the order of their addresses: which numbers documents
-    /// have must not decide.
-    fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
-        let equal = |a: &Candidate, b: &Candidate| a.parts.total().total_cmp(&b.parts.total()).is_eq();
-        let sql = "SELECT address FROM docs WHERE id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
-        for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
-            let mut named = Vec::with_capacity(equals.len());
-            for candidate in equals.iter() {
-                let row = statement.query_row([candidate.id as i64], |row| row.get::<_, String>(0));
-                named.push((row.map_err(meant)?, candidate.clone()));
-            }
-            named.sort_by(|a, b| a.0.cmp(&b.0));
-            equals.iter_mut().zip(named).for_each(|(to, (_, candidate))| *to = candidate);
-        }
-        Ok(())
-    }
 }
 
 /// The name by which a linked thing is known: an address without its kind, a path without dots.
@@ -353,40 +333,4 @@ fn linked_name(link: &str) -> String {
     let name =
         link.split_once(':').map_or(link, |(_, name)| name.rsplit_once('/').map_or(name, |(_, last)| last));
     folded(name.trim_start_matches("./").trim_start_matches("/memories/").trim_end_matches(".md"))
-}
-
-/// The terms of a text, each once, as numbers that are quickly compared.
-fn signature(terms: Vec<String>) -> Vec<u64> {
-    let number = |term: String| {
-        let mut hasher = DefaultHasher::new();
-        term.hash(&mut hasher);
-        hasher.finish()
-    };
-    let mut numbers: Vec<u64> = terms.into_iter().map(number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-fn is_alike(a: &[u64], b: &[u64]) -> bool {
-    let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
-    if (less as f32) < ALIKE * more as f32 {
-        return false;
-    }
-    let all = union(a, b);
-    // Of short texts, only those with the very same words are one fact.
-    if all < 10 { a == b && !a.is_empty() } else { (a.len() + b.len() - all) as f32 >= ALIKE * all as f32 }
-}
-
-/// How many numbers two sorted lists have together.
-fn union(a: &[u64], b: &[u64]) -> usize {
-    let (mut left, mut right, mut both) = (0, 0, 0);
-    while left < a.len() && right < b.len() {
-        match a[left].cmp(&b[right]) {
-            Ordering::Less => left += 1,
-            Ordering::Greater => right += 1,
-            Ordering::Equal => (left, right, both) = (left + 1, right + 1, both + 1),
-        }
-    }
-    a.len() + b.len() - both
 }
