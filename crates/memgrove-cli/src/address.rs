@@ -40,6 +40,9 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     if let Some(id) = address.strip_prefix("node:") {
         return cx.reading_graph()?.locate(id);
     }
+    if let Some(id) = address.strip_prefix("connection:") {
+        return cx.reading_graph()?.locate_connection(id);
+    }
     if let Some(path) = address.strip_prefix("note:") {
         return cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?);
     }

@@ -14,6 +14,8 @@ mod page;
 mod portion;
 mod rehearsal;
 mod searching;
+#[cfg(target_os = "linux")]
+mod watching;
 
 mod verbs;
 

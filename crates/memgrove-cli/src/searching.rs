@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use memgrove::backend::Version;
-use memgrove::index::{Options, Place, Source};
+use memgrove::index::{Options, Place, Source, Watch};
+use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Error, Index, Memory, Result};
 
-use crate::context::{Context, located};
+use crate::context::{Context, Input, located};
 use crate::settings::Settings;
 
 /// The folder of records, as the index names what is mounted there.
@@ -34,7 +35,26 @@ pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
         // Without a home, what is learnt of the files lasts as long as the process.
         None => Place::Ram,
     };
-    Index::new(place, sources, clock, options(cx)?)
+    let watches = watches(cx, sources.len())?;
+    let index = Index::new(place, sources, clock, options(cx)?)?;
+    Ok(match cx.input {
+        // A command asks once; a server stays.
+        Input::Terminal => index,
+        Input::None => index.staying(watches),
+    })
+}
+
+/// What watches the files of the store, where they lie on this machine and are all that there is.
+fn watches(cx: &Context, sources: usize) -> Result<Vec<Arc<dyn Watch>>> {
+    let mut found: Vec<Arc<dyn Watch>> = Vec::new();
+    #[cfg(target_os = "linux")]
+    if let Some(place) = cx.place().filter(|_| sources == 1 && cx.input == Input::None)
+        && cx.selected(place, &[])?.protocol == DEFAULT_PROTOCOL
+        && let Ok(root) = place.root.canonicalize()
+    {
+        found.extend(crate::watching::Folders::new(&root).map(|watch| Arc::new(watch) as Arc<dyn Watch>));
+    }
+    Ok(found)
 }
 
 /// The folder of the index: named after the store and where it is, so that a copy of a store has

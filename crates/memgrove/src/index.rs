@@ -11,12 +11,15 @@
 //! same file, so that they are never out of step with the documents, and each process keeps a flat
 //! copy to scan; a mapped file would end the process if someone cut it short.
 
+mod alike;
 pub mod analysis;
 mod brief;
 mod database;
 pub mod dates;
+mod digest;
 mod embedding;
 mod extract;
+mod facts;
 mod filter;
 mod hit;
 mod keep;
@@ -27,9 +30,11 @@ mod rank;
 mod recall;
 mod search;
 mod sync;
+mod watch;
 mod wordpiece;
 mod write;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,6 +57,7 @@ pub use rank::Parts;
 pub use recall::{Recalled, Snippet};
 pub use search::Found;
 pub use sync::{Source, Synced};
+pub use watch::{Noticed, Watch};
 pub use wordpiece::tokens;
 
 /// Told how many files of how many were read.
@@ -87,6 +93,9 @@ pub struct Index {
     analysis: Analysis,
     embedder: Option<Arc<dyn Embedder>>,
     state: Mutex<Option<State>>,
+    /// Whether the process stays and asks again and again; then these watch the sources.
+    stays: bool,
+    watches: Vec<Arc<dyn Watch>>,
 }
 
 /// An open database, and what this process remembers of it.
@@ -100,6 +109,8 @@ struct State {
     vectors: Vec<u8>,
     change: i64,
     hidden: Vec<usize>,
+    facts: RefCell<facts::Facts>,
+    look: watch::Look,
 }
 
 impl Index {
@@ -123,7 +134,16 @@ impl Index {
             }
             Place::Ram => None,
         };
-        Ok(Index { home, sources, clock, analysis, embedder: options.embedder, state: Mutex::new(None) })
+        Ok(Index {
+            home,
+            sources,
+            clock,
+            analysis,
+            embedder: options.embedder,
+            state: Mutex::new(None),
+            stays: false,
+            watches: Vec::new(),
+        })
     }
 
     /// Brings the index up to date with the files.
@@ -163,7 +183,11 @@ impl Index {
         loop {
             let tried = self.fresh(&mut guard, progress).and_then(|synced| {
                 let state = guard.as_mut().expect("it was just opened");
-                work(state, synced)
+                // One view of the index for the whole of the work, and its locks are taken once.
+                state.run("BEGIN")?;
+                let done = work(state, synced);
+                let ended = state.run("COMMIT");
+                done.and_then(|done| ended.map(|()| done))
             });
             let Err(error) = tried else { return tried };
             healed += 1;
@@ -194,9 +218,12 @@ impl Index {
         }
         let state = guard.as_mut().expect("it was just opened");
         state.refresh()?;
-        let synced = self.bring(&mut state.database, &mut state.seen, progress)?;
-        if synced.read + synced.removed > 0 {
+        let synced = self.bring(&mut state.database, &mut state.seen, Some(&mut state.look), progress)?;
+        if synced.read + synced.removed + synced.touched > 0 {
             state.reload()?;
+        }
+        if self.stays && state.facts.borrow().is_empty() {
+            state.read_facts()?;
         }
         Ok(synced)
     }
@@ -213,6 +240,8 @@ impl State {
             vectors: Vec::new(),
             change: 0,
             hidden: Vec::new(),
+            facts: RefCell::default(),
+            look: watch::Look::default(),
         };
         state.refresh()?;
         Ok(state)
@@ -222,12 +251,24 @@ impl State {
         &self.database.connection
     }
 
+    fn run(&self, sql: &str) -> Result<()> {
+        self.connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute([]))
+            .map_err(meant)?;
+        Ok(())
+    }
+
     /// Looks whether another process has changed something.
     fn refresh(&mut self) -> Result<()> {
-        let foreign =
-            self.connection().query_row("PRAGMA data_version", [], |row| row.get(0)).map_err(meant)?;
+        let foreign = self
+            .connection()
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .map_err(meant)?;
         if foreign != self.foreign {
             self.seen = sync::known(self.connection())?;
+            self.look = watch::Look::default();
             self.reload()?;
             self.foreign = foreign;
         }
@@ -255,6 +296,7 @@ impl State {
                 }
                 vectors.resize(vectors.len().max(start + data.len()), 0);
                 vectors[start..start + data.len()].copy_from_slice(data);
+                self.facts.borrow_mut().forget(block);
             }
         }
         self.vectors = vectors;

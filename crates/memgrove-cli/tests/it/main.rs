@@ -17,6 +17,7 @@ mod mcp;
 mod memory_tool;
 mod notes;
 mod past;
+mod recall;
 mod records;
 mod serve;
 mod serve_beside;

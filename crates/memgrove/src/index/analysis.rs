@@ -10,11 +10,19 @@
 //! | `東京都` | `東京`, `京都`, and each character |
 //! | `the`, `what`, `did` | nothing: every question has them |
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 
 /// A term longer than this is cut: nobody types it, and it may be a page of base64.
 const TERM_BYTES_MAX: usize = 64;
+/// How many words and stems are remembered: finding a stem takes longer than all else that is done
+/// with a word, and few words make up most of every text.
+const STEMS_MAX: usize = 16_384;
+/// Longer words are hardly ever seen twice.
+const STEMMED_BYTES_MAX: usize = 24;
 
 /// Words that say nothing of what is asked: those of questions above all.
 const STOP_WORDS: &[&str] = &[
@@ -56,6 +64,7 @@ const LANGUAGES: &[(&str, Algorithm)] = &[
 pub struct Analysis {
     language: &'static str,
     stemmer: Option<Stemmer>,
+    stems: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
 impl Analysis {
@@ -65,10 +74,10 @@ impl Analysis {
     /// treat documents and queries in the same way.
     pub fn of(language: &str) -> Option<Analysis> {
         if language == "none" {
-            return Some(Analysis { language: "none", stemmer: None });
+            return Some(Analysis { language: "none", stemmer: None, stems: Mutex::default() });
         }
         let (language, algorithm) = LANGUAGES.iter().find(|(name, _)| *name == language)?;
-        Some(Analysis { language, stemmer: Some(Stemmer::create(*algorithm)) })
+        Some(Analysis { language, stemmer: Some(Stemmer::create(*algorithm)), stems: Mutex::default() })
     }
 
     /// The language's name.
@@ -95,12 +104,30 @@ impl Analysis {
         if STOP_WORDS.binary_search(&word).is_ok() {
             return None;
         }
-        let stem = self.stemmer.as_ref().map_or(word.into(), |stemmer| stemmer.stem(word));
+        let stem = self.stem(word);
         let mut end = stem.len().min(TERM_BYTES_MAX);
         while !stem.is_char_boundary(end) {
             end -= 1;
         }
         (end > 0).then(|| stem[..end].to_owned())
+    }
+
+    /// The stem of a word.
+    fn stem(&self, word: &str) -> Box<str> {
+        let Some(stemmer) = &self.stemmer else { return word.into() };
+        if word.len() > STEMMED_BYTES_MAX {
+            return stemmer.stem(word).into();
+        }
+        let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stem) = stems.get(word) {
+            return stem.clone();
+        }
+        let stem: Box<str> = stemmer.stem(word).into();
+        if stems.len() >= STEMS_MAX {
+            stems.clear();
+        }
+        stems.insert(word.into(), stem.clone());
+        stem
     }
 
     fn chunk(&self, chunk: &str, terms: &mut Vec<String>) {
@@ -174,6 +201,9 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
+        }
+        if rest.is_ascii() && !rest.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+            return Some(std::mem::take(&mut rest));
         }
         let chars: Vec<(usize, char)> = rest.char_indices().collect();
         let border = (1..chars.len()).find(|&at| {

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg1";
+pub(crate) const FORMAT: &str = "mg2";
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
 const TABLES: &str = "
@@ -25,13 +25,13 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE TABLE IF NOT EXISTS docs (
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ord INTEGER NOT NULL, terms BLOB NOT NULL, whole BLOB NOT NULL,
   address TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, date INTEGER, importance INTEGER NOT NULL,
-  uses INTEGER NOT NULL, hidden INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL);
+  uses INTEGER NOT NULL, hidden INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS docs_place ON docs (file, ord);
 CREATE INDEX IF NOT EXISTS docs_address ON docs (address);
 CREATE INDEX IF NOT EXISTS docs_name ON docs (name) WHERE name <> '';
 CREATE INDEX IF NOT EXISTS docs_hidden ON docs (id) WHERE hidden = 1;
 CREATE TABLE IF NOT EXISTS bodies (
-  id INTEGER PRIMARY KEY, title TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL, tags TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, subject TEXT NOT NULL, body TEXT NOT NULL, tags TEXT NOT NULL,
   links TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS postings (
   term TEXT NOT NULL, block INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (term, block)) WITHOUT ROWID;
@@ -196,8 +196,9 @@ fn connected(location: &str) -> Result<Connection> {
     let connection = Connection::open_with_flags(location, flags).map_err(meant)?;
     connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // What is deleted is overwritten: a memory that was taken out shall not linger here.
     let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; \
-                   PRAGMA temp_store = MEMORY;";
+                   PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;";
     connection.execute_batch(pragmas).map_err(meant)?;
     if !has_tables(&connection)? {
         // Whoever comes first makes them; the others wait, and look again.

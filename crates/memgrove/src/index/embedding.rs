@@ -69,15 +69,42 @@ fn scaled(sum: &[f32; DIMENSIONS]) -> Vector {
 const STRETCH: f64 = 320.0;
 
 /// How alike two vectors are: 1 for the same direction.
-pub(crate) fn likeness(dot: i32) -> f32 {
+fn likeness(dot: i32) -> f32 {
     dot as f32 / (STRETCH * STRETCH) as f32
 }
 
-/// The product of two vectors. Plain integers in a fixed length, which compilers turn into SIMD.
-pub(crate) fn dot(a: &Vector, b: &[u8]) -> i32 {
+/// How alike a vector is to every row: the same numbers on every machine, because the sums are of
+/// integers.
+pub(crate) fn likenesses(vector: &Vector, rows: &[u8]) -> Vec<f32> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it can. Every search looks at every vector, and
+        // the instructions that all processors of this kind have take half as long again.
+        #[allow(unsafe_code)]
+        return unsafe { wide(vector, rows) };
+    }
+    plain(vector, rows)
+}
+
+/// The plain loop, for wide registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide(vector: &Vector, rows: &[u8]) -> Vec<f32> {
+    plain(vector, rows)
+}
+
+#[inline(always)]
+fn plain(vector: &Vector, rows: &[u8]) -> Vec<f32> {
+    let (rows, _) = rows.as_chunks::<DIMENSIONS>();
+    rows.iter().map(|row| likeness(dot(vector, row))).collect()
+}
+
+/// The product of two vectors, in a form that compilers turn into SIMD.
+#[inline(always)]
+fn dot(a: &Vector, b: &[u8; DIMENSIONS]) -> i32 {
     let mut sum = 0i32;
-    for (a, b) in a.iter().zip(b) {
-        sum += i32::from(i16::from(*a) * i16::from(*b as i8));
+    for at in 0..DIMENSIONS {
+        sum += i32::from(a[at]) * i32::from(b[at] as i8);
     }
     sum
 }
@@ -88,7 +115,16 @@ mod tests {
 
     fn like(a: &str, b: &str) -> f32 {
         let [a, b] = [a, b].map(|text| Potion.embed(&[(text, 1.0)]));
-        likeness(dot(&a, &b.map(|value| value as u8)))
+        likenesses(&a, &b.map(|value| value as u8))[0]
+    }
+
+    #[test]
+    fn every_processor_finds_the_same() {
+        let texts = ["green tea", "a puppy howled", "", "the tax report of last year"];
+        let rows: Vec<u8> =
+            texts.iter().flat_map(|text| Potion.embed(&[(text, 1.0)]).map(|value| value as u8)).collect();
+        let query = Potion.embed(&[("a dog drinks tea", 1.0)]);
+        assert_eq!(likenesses(&query, &rows), plain(&query, &rows));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! documents. It must depend on nothing else, so that an index of the same files is the same.
 
 mod entities;
+mod graph;
 mod markdown;
 mod records;
 
@@ -38,11 +39,7 @@ const SHAPES: &[Extractor] = &[
     },
     Extractor { folder: "records", wants: records::wants, documents: records::documents },
     Extractor { folder: "knowledge", wants: entities::wants, documents: entities::documents },
-    Extractor {
-        folder: "graph",
-        wants: is_content,
-        documents: |source| markdown::documents(source, Shape::Graph),
-    },
+    Extractor { folder: "graph", wants: graph::wants, documents: graph::documents },
     Extractor {
         folder: "notes",
         wants: visible,
@@ -81,11 +78,6 @@ pub(crate) fn documents(key: &str, bytes: &[u8]) -> Vec<Document> {
 
 fn visible(inside: &str) -> bool {
     !inside.split('/').any(|part| part.starts_with('.'))
-}
-
-/// In a graph, what nodes and connections hold; the registry only lists them.
-fn is_content(inside: &str) -> bool {
-    inside.starts_with("_content/") && visible(inside)
 }
 
 /// The largest passage, in words: what is longer is cut at paragraphs, then at sentences.

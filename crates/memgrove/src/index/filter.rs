@@ -43,7 +43,8 @@ impl Search<'_> {
             lookup::having(self.state.connection(), term, |id, _| having.insert(id))?;
             allowed.keep(&having);
         }
-        let sql = "SELECT title || char(10) || body FROM bodies WHERE id = ?1";
+        let sql =
+            "SELECT d.title || char(10) || b.body FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
         let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
         let words = spaced(words);
         for id in allowed.ids().collect::<Vec<_>>() {

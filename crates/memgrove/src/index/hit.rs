@@ -37,7 +37,7 @@ pub struct Hit {
     pub alike: Vec<String>,
 }
 
-const HIT: &str = "SELECT d.address, d.shape, d.kind, b.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop
+const HIT: &str = "SELECT d.address, d.shape, d.kind, d.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop
                    FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id";
 
 impl State {

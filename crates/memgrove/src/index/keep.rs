@@ -74,11 +74,30 @@ impl Index {
             return self.sync(progress);
         };
         let (mut database, name) = home.aside(&self.clock.now().as_nanosecond().to_string())?;
-        let synced = self.bring(&mut database, &mut HashMap::new(), progress)?;
+        let synced = self.bring(&mut database, &mut HashMap::new(), None, progress)?;
         let mut state = self.lock();
         home.take(database, &name)?;
         *state = None;
         Ok(synced)
+    }
+
+    /// Takes out for good what the files do not hold any more, the spare room of the index and its
+    /// log included: for what was redacted.
+    ///
+    /// # Errors
+    /// As [`Index::sync`]; `Busy` while another process reads.
+    pub fn scrub(&self) -> Result<()> {
+        self.sync(&mut |_, _| ())?;
+        let state = self.lock();
+        let Some(state) = state.as_ref() else { return Ok(()) };
+        state.connection().execute_batch("VACUUM").map_err(meant)?;
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = state.connection().query_row(sql, [], |row| row.get(0)).map_err(meant)?;
+        match busy {
+            0 => Ok(()),
+            _ => Err(Error::new(Kind::Busy, "another process is reading the index")
+                .hint("`memgrove index rebuild` makes it anew without what was redacted")),
+        }
     }
 
     /// Compares the index with one that is made anew in memory.
@@ -88,7 +107,7 @@ impl Index {
     pub fn verify(&self, progress: Progress<'_>) -> Result<Vec<Difference>> {
         let held = self.with(&mut |_, _| (), |state, _| state.dump())?;
         let mut database = Database::in_memory()?;
-        self.bring(&mut database, &mut HashMap::new(), progress)?;
+        self.bring(&mut database, &mut HashMap::new(), None, progress)?;
         let fresh = State::new(database)?.dump()?;
         let missing = fresh.iter().filter(|(key, value)| held.get(*key) != Some(*value));
         let surplus = held.keys().filter(|key| !fresh.contains_key(*key));

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::database::meant;
-use super::embedding::{DIMENSIONS, Vector, dot, likeness};
 use super::postings::{self, Entry};
 use crate::error::Result;
 
@@ -160,11 +159,6 @@ impl Lexical {
         }
         Ok(())
     }
-}
-
-/// The likeness of every document's meaning to that of a query.
-pub(crate) fn semantic(vectors: &[u8], query: &Vector) -> Vec<f32> {
-    vectors.chunks_exact(DIMENSIONS).map(|row| likeness(dot(query, row))).collect()
 }
 
 /// The words of the index that begin so.

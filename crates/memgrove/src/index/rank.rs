@@ -34,10 +34,9 @@ const USED: f32 = 0.01;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidate {
     pub(crate) id: usize,
-    pub(crate) address: String,
     pub(crate) file: i64,
     pub(crate) ord: i64,
-    pub(crate) group: String,
+    pub(crate) group: u64,
     pub(crate) date: i64,
     pub(crate) importance: i64,
     pub(crate) uses: i64,
@@ -154,14 +153,14 @@ pub(crate) fn fuse(candidates: &mut [Candidate], fusion: Fusion) {
     }
 }
 
-/// Fills in the other parts and brings the best to the front.
+/// Fills in the other parts and brings the best to the front. Equals are in no order yet.
 pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i64) {
     let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
     let mut places = HashMap::with_capacity(candidates.len());
-    let mut groups: HashMap<String, f32> = HashMap::new();
+    let mut groups: HashMap<u64, f32> = HashMap::new();
     for candidate in candidates.iter() {
-        places.insert((candidate.file, candidate.ord), (own(candidate), candidate.group.clone()));
-        let best = groups.entry(candidate.group.clone()).or_default();
+        places.insert((candidate.file, candidate.ord), (own(candidate), candidate.group));
+        let best = groups.entry(candidate.group).or_default();
         *best = best.max(own(candidate));
     }
     for candidate in candidates.iter_mut() {
@@ -184,8 +183,7 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.importance = IMPORTANT * candidate.importance as f32;
         parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
     }
-    candidates
-        .sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()).then_with(|| a.address.cmp(&b.address)));
+    candidates.sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()));
 }
 
 /// The numbers of the best documents, and of all that are as good as the last of them: which

@@ -54,8 +54,11 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn recall(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        let found = self.search(query, limit)?;
-        Ok(self.told(found, budget))
+        self.search_with(query, |search| {
+            let mut teller = Teller { analysis: &self.analysis, left: budget, snippets: Vec::new() };
+            let found = search(limit, &mut |hit, terms| teller.takes(hit, terms))?;
+            Ok(teller.told(found))
+        })
     }
 
     /// As [`Index::recall`], for what is like the document of an address.
@@ -64,25 +67,42 @@ impl Index {
     /// As [`Index::similar`].
     pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
         let found = self.similar(address, limit)?;
-        Ok(self.told(found, budget))
+        let mut teller = Teller { analysis: &self.analysis, left: budget, snippets: Vec::new() };
+        let all = found.hits.len();
+        let told = found.hits.iter().take_while(|hit| teller.takes(hit, &found.terms)).count();
+        Ok(teller.told(Found { more: all - told, ..found }))
+    }
+}
+
+/// Tells hits while there is something left to spend.
+struct Teller<'a> {
+    analysis: &'a Analysis,
+    left: usize,
+    snippets: Vec<Snippet>,
+}
+
+impl Teller<'_> {
+    fn takes(&mut self, hit: &Hit, terms: &HashSet<String>) -> bool {
+        let Some(snippet) = snippet(hit.clone(), terms, self.analysis, self.left) else { return false };
+        self.left -= snippet.tokens;
+        self.snippets.push(snippet);
+        true
     }
 
-    fn told(&self, found: Found, budget: usize) -> Recalled {
-        let terms: HashSet<String> = found.terms.into_iter().collect();
-        let all = found.hits.len();
-        let mut told = Recalled {
+    fn told(self, found: Found) -> Recalled {
+        let mut snippets = self.snippets;
+        // What says the same may have been found later.
+        for (snippet, hit) in snippets.iter_mut().zip(found.hits) {
+            snippet.hit.alike = hit.alike;
+        }
+        Recalled {
+            tokens: snippets.iter().map(|snippet| snippet.tokens).sum(),
+            snippets,
+            left_out: found.more,
             total: found.total,
             corrected: found.corrected,
             unreadable: found.unreadable,
-            ..Recalled::default()
-        };
-        for hit in found.hits {
-            let Some(snippet) = snippet(hit, &terms, &self.analysis, budget - told.tokens) else { break };
-            told.tokens += snippet.tokens;
-            told.snippets.push(snippet);
         }
-        told.left_out = all - told.snippets.len();
-        told
     }
 }
 

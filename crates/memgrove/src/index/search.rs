@@ -2,11 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{OptionalExtension, Row};
-
 use super::analysis::{Analysis, folded};
 use super::database::meant;
-use super::embedding::{DIMENSIONS, Embedder, Vector};
+use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
 use super::lookup::{self, Lexical, Set};
 use super::query::Query;
@@ -21,14 +19,14 @@ const NEIGHBOURED: usize = 60;
 const LINKED: usize = 10;
 /// What has none of the words must at least mean this much of the same.
 const LIKENESS_MIN: f32 = 0.2;
-/// From which share of their terms on two texts are one fact told twice.
-const ALIKE: f32 = 0.9;
 
 /// What a search found.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The documents, best first.
     pub hits: Vec<Hit>,
+    /// How many more there are that were not looked at, because what was found is enough.
+    pub more: usize,
     /// How many documents have one of the words or belong to the best by meaning.
     pub total: usize,
     /// Words that nothing has, and those that were looked for instead.
@@ -36,7 +34,7 @@ pub struct Found {
     /// Folders and files that could not be read: what is known of them may be old.
     pub unreadable: Vec<String>,
     /// The terms that were looked for.
-    pub terms: Vec<String>,
+    pub terms: HashSet<String>,
 }
 
 impl Index {
@@ -45,12 +43,23 @@ impl Index {
     /// # Errors
     /// `Invalid` for a query that cannot be understood; else as [`Index::sync`].
     pub fn search(&self, text: &str, limit: usize) -> Result<Found> {
+        self.search_with(text, |search| search(limit, &mut |_, _| true))
+    }
+
+    /// Finds documents as long as they are taken.
+    pub(super) fn search_with<T>(
+        &self,
+        text: &str,
+        mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
+    ) -> Result<T> {
         let now = self.clock.now();
         let query = Query::parse(text, &self.analysis, now)?;
         self.with(&mut |_, _| (), |state, synced| {
-            let found = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now }
-                .run(&query, limit)?;
-            Ok(Found { unreadable: synced.unreadable, ..found })
+            let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
+            with(&mut |limit, take| {
+                let unreadable = synced.unreadable.clone();
+                Ok(Found { unreadable, ..search.run(&query, limit, take)? })
+            })
         })
     }
 
@@ -66,7 +75,7 @@ impl Index {
             let mut query = Query { plain: String::new(), ..Query::default() };
             query.words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
             let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
-            let mut found = search.run(&query, limit + 1)?;
+            let mut found = search.run(&query, limit + 1, &mut |_, _| true)?;
             found.hits.retain(|hit| hit.address != address);
             found.hits.truncate(limit);
             Ok(Found { unreadable: synced.unreadable, ..found })
@@ -74,9 +83,12 @@ impl Index {
     }
 }
 
+/// Takes a document that was found for these terms; `false` if it is enough.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &HashSet<String>) -> bool;
+
 pub(super) struct Search<'a> {
     pub(super) state: &'a State,
-    analysis: &'a Analysis,
+    pub(super) analysis: &'a Analysis,
     embedder: Option<&'a dyn Embedder>,
     now: Timestamp,
 }
@@ -104,7 +116,7 @@ impl Scores {
 }
 
 impl Search<'_> {
-    fn run(&self, query: &Query, limit: usize) -> Result<Found> {
+    fn run(&self, query: &Query, limit: usize, take: Take<'_>) -> Result<Found> {
         let mut groups: Vec<Vec<String>> =
             query.terms().into_iter().map(|term| vec![term.to_owned()]).collect();
         for prefix in &query.prefixes {
@@ -133,9 +145,12 @@ impl Search<'_> {
                 hit.words > 0.0 || hit.meaning >= LIKENESS_MIN || hit.parts.neighbours + hit.parts.links > 0.0
             });
         }
-        let hits = self.distinct(candidates, limit)?;
+        let found = candidates.len().min(limit);
         let terms = groups.into_iter().flatten().chain(corrected.iter().map(|(_, to)| to.clone())).collect();
-        Ok(Found { total: total.max(hits.len()), hits, corrected, unreadable: Vec::new(), terms })
+        let (hits, enough) = self.distinct(candidates, limit, &terms, take)?;
+        let more = if enough { found.saturating_sub(hits.len()) } else { 0 };
+        let total = total.max(hits.len() + more);
+        Ok(Found { total, hits, more, corrected, unreadable: Vec::new(), terms })
     }
 
     /// What misspelled words were probably meant to be.
@@ -170,7 +185,7 @@ impl Search<'_> {
             WEIGHED,
         );
         let vector = self.embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
-        let meaning = vector.map_or_else(Vec::new, |vector| lookup::semantic(&self.state.vectors, &vector));
+        let meaning = vector.map_or_else(Vec::new, |vector| likenesses(&vector, &self.state.vectors));
         let by_meaning = rank::best(
             meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
             WEIGHED,
@@ -223,12 +238,9 @@ impl Search<'_> {
         let centre = rank::best(weighed.iter().map(|id| (*id, fused(*id))), NEIGHBOURED);
         let mut ids = weighed.to_vec();
         let mut known: HashSet<usize> = ids.iter().copied().collect();
-        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.ord IN (d.ord - 1, d.ord + 1) WHERE d.id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
         for id in centre {
-            let rows = statement.query_map([id as i64], |row| row.get::<_, i64>(0)).map_err(meant)?;
-            for near in rows {
-                let near = usize::try_from(near.map_err(meant)?).unwrap_or(0);
+            for near in self.state.beside(id)?.into_iter().flatten() {
+                let near = near as usize;
                 if scores.allows(near) && known.insert(near) {
                     ids.push(near);
                 }
@@ -248,34 +260,26 @@ impl Search<'_> {
 
     /// What is known of these documents.
     fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
-        let sql = "SELECT d.address, d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, b.title
-                   FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            let read = |row: &Row<'_>| {
-                let (kind, title): (String, String) = (row.get(7)?, row.get(8)?);
-                Ok(Candidate {
-                    id: *id,
-                    address: row.get(0)?,
-                    file: row.get(1)?,
-                    ord: row.get(2)?,
-                    group: row.get(3)?,
-                    date: row.get(4)?,
-                    importance: row.get(5)?,
-                    uses: row.get(6)?,
-                    words: scores.words(*id),
-                    meaning: scores.means(*id),
-                    subject: scores.lexical.subjects.has(*id),
-                    named: if query.plain.is_empty() {
-                        0
-                    } else {
-                        entities::score(&title, &kind, &query.plain)
-                    },
-                    ..Candidate::default()
-                })
-            };
-            found.extend(statement.query_row([*id as i64], read).optional().map_err(meant)?);
+            let described = self.state.fact(*id, |fact| Candidate {
+                id: *id,
+                file: fact.file,
+                ord: fact.ord,
+                group: fact.group,
+                date: fact.date,
+                importance: fact.importance,
+                uses: fact.uses,
+                words: scores.words(*id),
+                meaning: scores.means(*id),
+                subject: scores.lexical.subjects.has(*id),
+                named: match query.plain.as_str() {
+                    "" => 0,
+                    plain => entities::score(&fact.title, &fact.kind, plain),
+                },
+                ..Candidate::default()
+            });
+            found.extend(described?);
         }
         Ok(found)
     }
@@ -322,22 +326,6 @@ impl Search<'_> {
         }
         Ok(())
     }
-
-    /// The best hits, several that say the same as one.
-    fn distinct(&self, candidates: Vec<Candidate>, limit: usize) -> Result<Vec<Hit>> {
-        let mut hits: Vec<(Hit, HashSet<String>)> = Vec::new();
-        for candidate in candidates {
-            let Some(mut hit) = self.state.by_id(candidate.id)? else { continue };
-            hit.parts = candidate.parts;
-            let terms: HashSet<String> = self.analysis.terms(&hit.text).into_iter().collect();
-            match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
-                Some(twin) => hits[twin].0.alike.push(hit.address),
-                None if hits.len() == limit => break,
-                None => hits.push((hit, terms)),
-            }
-        }
-        Ok(hits.into_iter().map(|(hit, _)| hit).collect())
-    }
 }
 
 /// The name by which a linked thing is known: an address without its kind, a path without dots.
@@ -345,11 +333,4 @@ fn linked_name(link: &str) -> String {
     let name =
         link.split_once(':').map_or(link, |(_, name)| name.rsplit_once('/').map_or(name, |(_, last)| last));
     folded(name.trim_start_matches("./").trim_start_matches("/memories/").trim_end_matches(".md"))
-}
-
-fn is_alike(a: &HashSet<String>, b: &HashSet<String>) -> bool {
-    let both = a.iter().filter(|term| b.contains(*term)).count();
-    let all = a.len() + b.len() - both;
-    // Of short texts, only those with the very same words are one fact.
-    if all < 10 { a == b && !a.is_empty() } else { both as f32 >= ALIKE * all as f32 }
 }

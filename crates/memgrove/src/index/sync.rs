@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use rusqlite::TransactionBehavior;
+use rusqlite::{OptionalExtension, TransactionBehavior};
 
 use super::database::{BUSY_WAIT, Database, meant};
+use super::watch::Look;
 use super::write::{FileRow, Writer};
 use super::{Index, Progress, extract};
 use crate::backend::{Depth, FileKind, Info, Version};
@@ -36,6 +37,8 @@ pub struct Synced {
     pub read: usize,
     /// Files that are gone.
     pub removed: usize,
+    /// Files that were written again and say what they said.
+    pub touched: usize,
     /// Folders and files that could not be read: what was known of them is kept.
     pub unreadable: Vec<String>,
 }
@@ -69,9 +72,15 @@ impl Index {
         &self,
         database: &mut Database,
         seen: &mut HashMap<String, Seen>,
+        mut look: Option<&mut Look>,
         progress: Progress<'_>,
     ) -> Result<Synced> {
-        let mut work = self.work(seen)?;
+        let mut next = Look::default();
+        let mut work = match &mut look {
+            // What was noticed must not be lost if the work fails: then everything is listed again.
+            Some(look) => self.noted(seen, std::mem::take(look), &mut next)?,
+            None => self.work(seen, &mut next)?,
+        };
         let sound = self.sift(&mut work.stale, seen);
         let mut synced = Synced { unreadable: work.unreadable, ..Synced::default() };
         let total = work.stale.len();
@@ -82,18 +91,23 @@ impl Index {
                 .connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .map_err(meant)?;
-            // Another process may have done some of the work while we waited for our turn.
-            *seen = known(&transaction)?;
             let mut writer = Writer::new(&transaction, &self.analysis, self.embedder.as_deref())?;
-            for key in gone.drain(..).filter(|key| seen.contains_key(key)) {
-                writer.remove(&key)?;
-                synced.removed += 1;
+            let mut learnt = Vec::new();
+            for key in gone.drain(..) {
+                // Another process may have done some of the work while we waited for our turn.
+                synced.removed += usize::from(writer.remove(&key)?);
+                learnt.push((key, None));
             }
             while writer.pending() < BATCH_DOCUMENTS
                 && let Some(file) = left.next()
             {
-                match self.learn(&mut writer, seen, &file) {
-                    Ok(read) => synced.read += usize::from(read),
+                match self.learn(&mut writer, seen_by(&transaction, &file.key)?, &file) {
+                    Ok((did, now)) => {
+                        synced.read += usize::from(did == Did::Read);
+                        synced.touched += usize::from(did == Did::Touched);
+                        learnt.push((file.key, Some(now)));
+                    }
+                    // Gone since it was listed: the next look at the files sees that.
                     Err(error) if error.kind() == Kind::NotFound => {}
                     Err(error) if is_unreadable(&error) => synced.unreadable.push(file.key),
                     Err(error) => return Err(error),
@@ -101,10 +115,18 @@ impl Index {
             }
             writer.finish()?;
             transaction.commit().map_err(meant)?;
-            *seen = known(&database.connection)?;
+            for (key, now) in learnt {
+                match now {
+                    Some(now) => seen.insert(key, now),
+                    None => seen.remove(&key),
+                };
+            }
             progress(total - left.len(), total);
         }
         note_settled(database, seen, &sound)?;
+        if let Some(look) = look.filter(|_| synced.unreadable.is_empty()) {
+            *look = next;
+        }
         Ok(synced)
     }
 
@@ -128,24 +150,59 @@ impl Index {
         sound
     }
 
-    fn work<'a>(&'a self, seen: &HashMap<String, Seen>) -> Result<Work<'a>> {
+    /// What there is to do, where watchers have noticed what has changed: as [`Index::work`], if
+    /// they cannot tell.
+    fn noted<'a>(&'a self, seen: &HashMap<String, Seen>, look: Look, next: &mut Look) -> Result<Work<'a>> {
+        let Some(files) = self.noticed(look, self.clock.now().as_millisecond()) else {
+            return self.work(seen, next);
+        };
+        *next = look;
         let mut work = Work::default();
-        let mut there = HashSet::with_capacity(seen.len());
-        for source in &self.sources {
-            for info in listing(source, &mut work.unreadable)? {
-                let key = joined(&source.under, &info.locator);
-                let elsewhere = |other: &Source| other.under != source.under && within(&key, &other.under);
-                if info.kind != FileKind::File || !extract::wants(&key) || self.sources.iter().any(elsewhere)
-                {
-                    continue;
+        for (source, at) in files {
+            let source = &self.sources[source];
+            let key = joined(&source.under, &at);
+            if !self.indexes(source, &key) {
+                continue;
+            }
+            match source.store.info(&at) {
+                // The version was read after the stamp, so it does not vouch for it.
+                Ok(info) if info.kind == FileKind::File => {
+                    work.consider(source, key, Info { version: None, ..info }, seen);
                 }
-                let stale = seen.get(&key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled);
-                there.insert(key.clone());
-                if stale {
-                    work.stale.push(Listed { store: &source.store, key, info });
-                }
+                Err(error) if error.kind() != Kind::NotFound => return self.work(seen, next),
+                _ => work.gone.extend(seen.contains_key(&key).then_some(key)),
             }
         }
+        Ok(work)
+    }
+
+    /// Whether a file of a storage has documents, and no other storage stands in its place.
+    fn indexes(&self, source: &Source, key: &str) -> bool {
+        let elsewhere = |other: &Source| other.under != source.under && within(key, &other.under);
+        extract::wants(key) && !self.sources.iter().any(elsewhere)
+    }
+
+    /// What there is to do, by a listing of everything.
+    fn work<'a>(&'a self, seen: &HashMap<String, Seen>, next: &mut Look) -> Result<Work<'a>> {
+        let mut work = Work::default();
+        let mut there = HashSet::with_capacity(seen.len());
+        let mut folders = Vec::new();
+        let began = self.clock.now().as_millisecond();
+        for source in &self.sources {
+            let mut inside = vec![Locator::root()];
+            for info in listing(source, &mut work.unreadable)? {
+                let key = joined(&source.under, &info.locator);
+                if info.is_dir() {
+                    inside.push(info.locator);
+                } else if info.kind == FileKind::File && self.indexes(source, &key) {
+                    there.insert(key.clone());
+                    work.consider(source, key, info, seen);
+                }
+            }
+            folders.push(inside);
+        }
+        let covered = work.unreadable.is_empty() && self.attend(&folders);
+        *next = Look::listed(began, self.clock.now().as_millisecond(), covered);
         let lost = |key: &&String| {
             !there.contains(*key) && !work.unreadable.iter().any(|folder| within(key, folder))
         };
@@ -154,16 +211,10 @@ impl Index {
         Ok(work)
     }
 
-    /// Reads a file if need be. `true` if it holds something else than before.
-    fn learn(
-        &self,
-        writer: &mut Writer<'_>,
-        seen: &HashMap<String, Seen>,
-        file: &Listed<'_>,
-    ) -> Result<bool> {
-        let before = seen.get(&file.key);
-        if before.is_some_and(|seen| seen.stamp == file.info.stamp && seen.settled) {
-            return Ok(false);
+    /// Reads a file if need be, and says what is seen of it now.
+    fn learn(&self, writer: &mut Writer<'_>, before: Option<Seen>, file: &Listed<'_>) -> Result<(Did, Seen)> {
+        if let Some(seen) = before.as_ref().filter(|seen| seen.stamp == file.info.stamp && seen.settled) {
+            return Ok((Did::Nothing, seen.clone()));
         }
         let now = self.clock.now().as_millisecond();
         let (bytes, version) = match file.info.size > extract::BYTES_MAX {
@@ -176,12 +227,30 @@ impl Index {
         let (mtime, settled) = (file.info.mtime.as_millisecond(), is_settled(&file.info, now));
         let row =
             FileRow { key: &file.key, stamp: file.info.stamp, version: version.as_str(), mtime, settled };
-        if before.is_some_and(|seen| seen.version == version.as_str()) {
+        let now = Seen { stamp: row.stamp, version: row.version.to_owned(), settled };
+        if before.is_some_and(|seen| seen.version == now.version) {
             writer.touch(&row)?;
-            return Ok(false);
+            return Ok((Did::Touched, now));
         }
         writer.put(&row, &extract::documents(&file.key, &bytes))?;
-        Ok(true)
+        Ok((Did::Read, now))
+    }
+}
+
+/// What was done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Did {
+    Nothing,
+    Touched,
+    Read,
+}
+
+impl<'a> Work<'a> {
+    /// Takes a file that is there, if it is not what was seen.
+    fn consider(&mut self, source: &'a Source, key: String, info: Info, seen: &HashMap<String, Seen>) {
+        if seen.get(&key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled) {
+            self.stale.push(Listed { store: &source.store, key, info });
+        }
     }
 }
 
@@ -219,6 +288,17 @@ fn note_settled(
         Err(error) if error.kind() != Kind::Busy => Err(error),
         _ => Ok(()),
     }
+}
+
+/// What was seen of one file, by any process.
+fn seen_by(connection: &rusqlite::Connection, key: &str) -> Result<Option<Seen>> {
+    let sql = "SELECT stamp, version, settled FROM files WHERE key = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let stamp: i64 = row.get(0)?;
+        Ok(Seen { stamp: stamp.cast_unsigned(), version: row.get(1)?, settled: row.get(2)? })
+    };
+    statement.query_row([key], read).optional().map_err(meant)
 }
 
 /// What was seen of every file.

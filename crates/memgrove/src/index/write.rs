@@ -1,12 +1,13 @@
 //! Putting documents into the index and taking them out, exactly: what is left is what a new index
 //! of the same files would hold.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::analysis::Analysis;
 use super::database::meant;
+use super::digest::{embed, hashes};
 use super::embedding::{DIMENSIONS, Embedder, Vector};
 use super::postings::{self, BLOCK, Entry};
 use crate::document::Document;
@@ -31,6 +32,8 @@ pub(crate) struct Writer<'a> {
     embedder: Option<&'a dyn Embedder>,
     postings: HashMap<(String, i64), BTreeMap<i64, Option<Entry>>>,
     vectors: BTreeMap<i64, Vector>,
+    /// Blocks of documents of which something else has changed.
+    blocks: BTreeSet<i64>,
     documents: i64,
     length: i64,
     next: i64,
@@ -51,6 +54,7 @@ impl<'a> Writer<'a> {
             embedder,
             postings: HashMap::new(),
             vectors: BTreeMap::new(),
+            blocks: BTreeSet::new(),
             documents,
             length,
             next,
@@ -59,13 +63,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Notes that a file was looked at and holds what it held.
-    pub(crate) fn touch(&self, file: &FileRow<'_>) -> Result<()> {
-        let mut statement = self
-            .connection
-            .prepare_cached("UPDATE files SET stamp = ?2, mtime = ?3, settled = ?4 WHERE key = ?1")
-            .map_err(meant)?;
+    pub(crate) fn touch(&mut self, file: &FileRow<'_>) -> Result<()> {
+        let sql = "UPDATE files SET stamp = ?2, mtime = ?3, settled = ?4 WHERE key = ?1 RETURNING id";
         let row = params![file.key, file.stamp.cast_signed(), file.mtime, file.settled];
-        statement.execute(row).map_err(meant)?;
+        let id: i64 = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(row, |row| row.get(0)))
+            .map_err(meant)?;
+        // A document without a date has that of its file.
+        let known = self.known(id)?;
+        self.blocks.extend(known.values().map(|known| known.id / VECTORS));
         Ok(())
     }
 
@@ -80,9 +88,8 @@ impl<'a> Writer<'a> {
             statement.query_row(row, |row| row.get(0)).map_err(meant)?
         };
         let mut old = self.known(id)?;
-        // Places are unique: what stays must leave its place before another can take it.
-        self.run("UPDATE docs SET ord = -1 - ord WHERE file = ?1", &[&id])?;
-        let mut fresh = Vec::new();
+        self.blocks.extend(old.values().map(|known| known.id / VECTORS));
+        let (mut fresh, mut moved) = (Vec::new(), Vec::new());
         for (document, ord) in documents.iter().zip(0i64..) {
             let (terms, whole) = hashes(document);
             match old.remove(&document.address) {
@@ -90,7 +97,11 @@ impl<'a> Writer<'a> {
                     if known.whole != whole {
                         self.describe(known.id, document, &whole)?;
                     }
-                    self.run("UPDATE docs SET ord = ?2 WHERE id = ?1", &[&known.id, &ord])?;
+                    if known.ord != ord {
+                        // Places are unique: it must leave its own before another can take it.
+                        self.run("UPDATE docs SET ord = -1 - ord WHERE id = ?1", &[&known.id])?;
+                        moved.push((known.id, ord));
+                    }
                 }
                 known => {
                     old.extend(known.map(|known| (document.address.clone(), known)));
@@ -101,24 +112,28 @@ impl<'a> Writer<'a> {
         for known in old.into_values() {
             self.remove_document(known.id)?;
         }
+        for (id, ord) in moved {
+            self.run("UPDATE docs SET ord = ?2 WHERE id = ?1", &[&id, &ord])?;
+        }
         for (document, ord, terms, whole) in fresh {
             self.insert(id, ord, document, &terms, &whole)?;
         }
         Ok(())
     }
 
-    /// Takes a file and its documents out.
-    pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
+    /// Takes a file and its documents out. `false` if it was not there.
+    pub(crate) fn remove(&mut self, key: &str) -> Result<bool> {
         let id: Option<i64> = self
             .connection
             .prepare_cached("SELECT id FROM files WHERE key = ?1")
             .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
             .map_err(meant)?;
-        let Some(id) = id else { return Ok(()) };
+        let Some(id) = id else { return Ok(false) };
         for known in self.known(id)?.into_values() {
             self.remove_document(known.id)?;
         }
-        self.run("DELETE FROM files WHERE id = ?1", &[&id])
+        self.run("DELETE FROM files WHERE id = ?1", &[&id])?;
+        Ok(true)
     }
 
     /// How many changes wait to be written: a measure of the memory that they take.
@@ -148,11 +163,14 @@ impl<'a> Writer<'a> {
     }
 
     fn known(&self, file: i64) -> Result<HashMap<String, Known>> {
-        let sql = "SELECT address, id, terms, whole FROM docs WHERE file = ?1";
+        let sql = "SELECT address, id, terms, whole, ord FROM docs WHERE file = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
         let rows = statement
             .query_map([file], |row| {
-                Ok((row.get(0)?, Known { id: row.get(1)?, terms: row.get(2)?, whole: row.get(3)? }))
+                Ok((
+                    row.get(0)?,
+                    Known { id: row.get(1)?, terms: row.get(2)?, whole: row.get(3)?, ord: row.get(4)? },
+                ))
             })
             .map_err(meant)?;
         rows.collect::<Result<_, _>>().map_err(meant)
@@ -168,8 +186,8 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let id = self.next;
         self.next += 1;
-        let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, shape, kind, date, importance, uses, hidden, grp, name)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', NULL, 0, 0, 0, '', '')";
+        let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, shape, kind, date, importance, uses, hidden, grp, name, title)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', NULL, 0, 0, 0, '', '', '')";
         self.run(sql, &[&id, &file, &ord, terms, whole, &document.address])?;
         self.describe(id, document, whole)?;
         let (entries, length) = self.entries(document);
@@ -187,7 +205,7 @@ impl<'a> Writer<'a> {
     fn describe(&self, id: i64, document: &Document, whole: &[u8; 16]) -> Result<()> {
         let date = document.date.map(crate::clock::Timestamp::as_millisecond);
         let sql = "UPDATE docs SET whole = ?2, shape = ?3, kind = ?4, date = ?5, importance = ?6, uses = ?7, hidden = ?8,
-                   grp = ?9, name = ?10 WHERE id = ?1";
+                   grp = ?9, name = ?10, title = ?11 WHERE id = ?1";
         let uses = i64::try_from(document.uses).unwrap_or(i64::MAX);
         self.run(
             sql,
@@ -202,17 +220,15 @@ impl<'a> Writer<'a> {
                 &document.hidden,
                 &document.group,
                 &document.name,
+                &document.title,
             ],
         )?;
-        let sql = "INSERT OR REPLACE INTO bodies (id, title, subject, body, tags, links, start, stop)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let sql = "INSERT OR REPLACE INTO bodies (id, subject, body, tags, links, start, stop)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let [start, stop] =
             [document.span.start, document.span.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
         let [tags, links] = [&document.tags, &document.links].map(|list| list.join("\n"));
-        self.run(
-            sql,
-            &[&id, &document.title, &document.subject, &document.text, &tags, &links, &start, &stop],
-        )
+        self.run(sql, &[&id, &document.subject, &document.text, &tags, &links, &start, &stop])
     }
 
     fn remove_document(&mut self, id: i64) -> Result<()> {
@@ -230,7 +246,7 @@ impl<'a> Writer<'a> {
 
     /// What of a stored document has terms.
     fn text_of(&self, id: i64) -> Result<Document> {
-        let sql = "SELECT d.kind, b.title, b.subject, b.body, b.tags FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
+        let sql = "SELECT d.kind, d.title, b.subject, b.body, b.tags FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
         let read = |row: &rusqlite::Row<'_>| {
             let tags: String = row.get(4)?;
@@ -315,6 +331,9 @@ impl<'a> Writer<'a> {
         for (id, vector) in std::mem::take(&mut self.vectors) {
             blocks.entry(id / VECTORS).or_default().push((id, vector));
         }
+        for block in std::mem::take(&mut self.blocks) {
+            self.run("UPDATE vectors SET change = ?2 WHERE block = ?1", &[&block, &self.change])?;
+        }
         for (block, rows) in blocks {
             let old: Option<Vec<u8>> = self
                 .connection
@@ -340,6 +359,7 @@ struct Known {
     id: i64,
     terms: [u8; 16],
     whole: [u8; 16],
+    ord: i64,
 }
 
 /// The lines of a list, as it is stored.
@@ -359,41 +379,4 @@ pub(crate) fn counts(connection: &Connection) -> Result<[i64; 4]> {
         }
     }
     Ok(found)
-}
-
-/// What a document means: its text, and half as much its heading.
-fn embed(embedder: &dyn Embedder, document: &Document) -> Vector {
-    let heading = document.title.rsplit(" > ").next().unwrap_or(&document.title);
-    embedder.embed(&[(&document.text, 1.0), (heading, 0.5)])
-}
-
-/// What of a document decides its terms and its meaning, and what decides everything.
-fn hashes(document: &Document) -> ([u8; 16], [u8; 16]) {
-    let mut hasher = blake3::Hasher::new();
-    let add = |hasher: &mut blake3::Hasher, text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    };
-    let Document { kind, title, subject, text, tags, .. } = document;
-    for part in [kind, title, subject, text].into_iter().chain(tags) {
-        add(&mut hasher, part);
-    }
-    let short = |hasher: &blake3::Hasher| -> [u8; 16] {
-        hasher.finalize().as_bytes()[..16].try_into().expect("sixteen of thirty-two bytes")
-    };
-    let terms = short(&hasher);
-    let Document { address, group, name, links, .. } = document;
-    for part in [address, group, name, document.shape.name()]
-        .into_iter()
-        .map(AsRef::as_ref)
-        .chain(links.iter().map(String::as_str))
-    {
-        add(&mut hasher, part);
-    }
-    let date = document.date.map_or(i64::MIN, crate::clock::Timestamp::as_millisecond);
-    let numbers = [date, document.importance.points(), document.uses.cast_signed(), document.hidden.into()];
-    for number in numbers.into_iter().chain([document.span.start, document.span.end].map(|at| at as i64)) {
-        hasher.update(&number.to_le_bytes());
-    }
-    (terms, short(&hasher))
 }

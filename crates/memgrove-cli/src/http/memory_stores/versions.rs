@@ -156,6 +156,10 @@ pub(super) async fn redact(call: Call) -> Result<Response> {
         if operation != Operation::Deleted {
             let note = note(desk.cx, "memory_version_redact", None);
             desk.cx.writing()?.redact(note, &at, &change).map_err(still_there)?;
+            // It is out of the store, whatever comes of the index.
+            if let Err(error) = desk.cx.index().and_then(|index| index.scrub()) {
+                crate::notice(&format!("the index may still hold what was redacted: {error}"));
+            }
         }
         let mut catalog = desk.catalog();
         catalog.refresh(desk.cx)?;

@@ -27,28 +27,33 @@ struct Section {
 
 /// The documents of one file.
 pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
-    let base = address(source, shape);
     let stem = source.inside.rsplit('/').next().unwrap_or(source.inside);
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let blank = Document {
-        address: base.clone(),
+        address: address(source, shape),
         shape,
         title: stem.to_owned(),
         name: folded(&name(source.inside)),
         group: source.key.to_owned(),
-        span: 0..source.bytes.len(),
         ..Document::default()
     };
+    sections_of(source, blank)
+}
+
+/// The documents of one file, each as `blank` beside what the text itself tells.
+pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document> {
+    let (base, stem) = (blank.address.clone(), blank.title.clone());
+    let blank = Document { span: 0..source.bytes.len(), ..blank };
     let Ok(text) = std::str::from_utf8(source.bytes) else { return vec![blank] };
     let (front, body) = front(text);
-    let is_markdown = shape != Shape::Files || !has_other_ending(source.inside);
+    let is_markdown = blank.shape == Shape::Notes || !has_other_ending(source.inside);
     let sections = if is_markdown {
         sections(text, body)
     } else {
         vec![Section { heading: None, span: body..text.len() }]
     };
     let top = sections.iter().find_map(|section| section.heading.clone());
-    let title = front.title.clone().or(top).unwrap_or_else(|| stem.to_owned());
+    let title = front.title.clone().or(top).unwrap_or_else(|| stem.clone());
     let mut found = Vec::new();
     for section in &sections {
         let anchor = section.heading.as_deref().map(slug).filter(|_| sections.len() > 1);
@@ -92,14 +97,13 @@ fn address(source: &Source<'_>, shape: Shape) -> String {
     match shape {
         Shape::Files => format!("file:/memories/{}", source.inside),
         Shape::Notes => format!("note:{}", name(source.inside)),
-        Shape::Graph => format!("graph:{}", name(source.inside)),
         _ => source.key.to_owned(),
     }
 }
 
 /// What links call a file: its path without its ending.
 fn name(inside: &str) -> String {
-    inside.strip_suffix(".md").unwrap_or(inside).trim_start_matches("_content/").to_owned()
+    inside.strip_suffix(".md").unwrap_or(inside).to_owned()
 }
 
 fn has_other_ending(inside: &str) -> bool {

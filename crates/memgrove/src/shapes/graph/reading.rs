@@ -116,6 +116,17 @@ impl Graph {
         }
     }
 
+    /// The file of a connection's content, or of what is said of it where it has none.
+    ///
+    /// # Errors
+    /// As [`Graph::connection`].
+    pub fn locate_connection(&self, id: &str) -> Result<Locator> {
+        match self.connection(id)?.it.storage {
+            Some(storage) => self.layout.content(&storage.path),
+            None => self.layout.meta(Thing::Connection, id),
+        }
+    }
+
     /// The content that a storage names.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memgrove::backend::{
@@ -11,6 +11,7 @@ use memgrove::backend::{
     Past,
 };
 use memgrove::clock::Timestamp;
+use memgrove::index::{Noticed, Watch};
 use memgrove::tier::{DerivedMaintenance, Tier};
 use memgrove::{Backend, Error, Kind, Locator, Result, Store};
 
@@ -158,6 +159,8 @@ fn busy_is_not_corrupt() {
 struct Shut {
     inner: Arc<dyn Backend>,
     shut: Arc<AtomicBool>,
+    /// How often everything was listed.
+    listings: Arc<AtomicUsize>,
 }
 
 impl Shut {
@@ -187,6 +190,7 @@ impl Backend for Shut {
     }
     fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
         self.check(under, depth)?;
+        self.listings.fetch_add(1, Ordering::SeqCst);
         self.inner.list(under, depth)
     }
     fn mkdir(&self, at: &Locator) -> Result<()> {
@@ -214,7 +218,11 @@ fn an_unreadable_folder_is_not_an_empty_one() {
     let machine = Machine::new();
     machine.store.write(&at("files/deep/secret.md"), "The treasure is buried.\n").unwrap();
     let shut = Arc::new(AtomicBool::new(false));
-    let backend = Shut { inner: Arc::clone(machine.store.backend()), shut: Arc::clone(&shut) };
+    let backend = Shut {
+        inner: Arc::clone(machine.store.backend()),
+        shut: Arc::clone(&shut),
+        listings: Arc::default(),
+    };
     let index = kept(&Store::new(backend), &machine.cache());
     assert_eq!(first(&index, "treasure"), "file:/memories/deep/secret.md");
     shut.store(true, Ordering::SeqCst);
@@ -246,4 +254,90 @@ fn a_rebuild_takes_the_place_of_the_old_one_and_others_follow() {
     assert_eq!(index.reindex(Tier::Source).map_err(|error| error.kind()), Err(Kind::Invalid));
     assert_eq!(index.changed_since(Timestamp::UNIX_EPOCH).unwrap(), [at("files/tea.md")]);
     check_true(&other);
+}
+
+/// A watcher that says what the test tells it to.
+#[derive(Default)]
+struct Told(Mutex<Option<Noticed>>);
+
+impl Told {
+    fn say(&self, noticed: Noticed) {
+        *self.0.lock().unwrap() = Some(noticed);
+    }
+}
+
+impl Watch for Told {
+    fn noticed(&self) -> Noticed {
+        self.0.lock().unwrap().take().unwrap_or(Noticed::Nothing)
+    }
+    fn attend(&self, _: &[Locator]) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_a_watcher_notices_is_looked_at_and_nothing_else() {
+    let machine = Machine::new();
+    let (watch, listings) = (Arc::new(Told::default()), Arc::new(AtomicUsize::new(0)));
+    let backend = Shut {
+        inner: Arc::clone(machine.store.backend()),
+        shut: Arc::default(),
+        listings: Arc::clone(&listings),
+    };
+    let index = kept(&Store::new(backend), &machine.cache()).staying(vec![watch.clone()]);
+    let listed = |what: &dyn Fn()| {
+        let before = listings.load(Ordering::SeqCst);
+        what();
+        listings.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(first(&index, "tea"), TEA);
+    assert_eq!(listed(&|| assert_eq!(first(&index, "tea"), TEA)), 0, "nothing has happened");
+    fs::write(machine.file("tea.md"), "Now about coffee.\n").unwrap();
+    fs::write(machine.file("new.md"), "Something new.\n").unwrap();
+    watch.say(Noticed::Files(vec![at("files/tea.md"), at("files/new.md"), at("files/never.md")]));
+    assert_eq!(listed(&|| assert_eq!(texts(&index, "coffee")[0], "Now about coffee.")), 0);
+    assert_eq!(first(&index, "something new"), "file:/memories/new.md");
+    fs::remove_file(machine.file("new.md")).unwrap();
+    watch.say(Noticed::Files(vec![at("files/new.md")]));
+    assert_eq!(listed(&|| assert!(!found(&index, "new").contains(&"file:/memories/new.md".to_owned()))), 0);
+    fs::remove_file(machine.file("tea.md")).unwrap();
+    watch.say(Noticed::Anything);
+    assert_eq!(listed(&|| assert!(found(&index, "coffee").is_empty())), 1);
+    // Another process has changed the index: what this one has seen is not what there is.
+    let other = machine.index();
+    fs::write(machine.file("late.md"), "Something late.\n").unwrap();
+    assert_eq!(first(&other, "late"), "file:/memories/late.md");
+    assert_eq!(listed(&|| assert_eq!(first(&index, "late"), "file:/memories/late.md")), 1);
+    // A watcher is only a hint: what it does not notice is found a little later.
+    fs::write(machine.file("missed.md"), "Something missed.\n").unwrap();
+    std::thread::sleep(Duration::from_millis(2_100));
+    assert_eq!(first(&index, "missed"), "file:/memories/missed.md");
+    check_true(&index);
+}
+
+#[test]
+fn what_was_taken_out_is_in_no_file_of_the_index() {
+    let machine = Machine::new();
+    let index = machine.index();
+    // Letters alone, so that each is one word.
+    let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+    let secret = |i: usize| format!("sekrit{}{}word", letter(i), letter(i / 26));
+    for i in 0..40 {
+        let text = format!("# Title {}\n{} and filler number {i}.\n", secret(i), secret(i + 200));
+        machine.store.write(&at(&format!("files/{i}.md")), &text).unwrap();
+    }
+    assert_eq!(found(&index, &secret(3)).first().map(String::as_str), Some("file:/memories/3.md"));
+    let holding = || {
+        let files =
+            fs::read_dir(machine.cache()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        files.filter(|bytes| bytes.to_ascii_lowercase().windows(6).any(|part| part == b"sekrit")).count()
+    };
+    assert!(holding() > 0, "the test would see it");
+    for i in 0..40 {
+        machine.store.write(&at(&format!("files/{i}.md")), &format!("Clean filler number {i}.\n")).unwrap();
+    }
+    index.scrub().unwrap();
+    assert_eq!(holding(), 0);
+    assert_eq!(first(&index, "tea"), TEA);
+    check_true(&index);
 }

@@ -1,0 +1,183 @@
+//! Noticing that files of this machine have changed, as the kernel tells it.
+//!
+//! Whoever was told that a write is done finds it noticed: the kernel queues an event before it
+//! answers the writer. Folders of other machines are not watched, because their kernels tell us
+//! nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use memgrove::Locator;
+use memgrove::index::{Noticed, Watch};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+/// Everything that can change what a listing shows.
+const EVENTS: WatchFlags = WatchFlags::MODIFY
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::CREATE)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::DONT_FOLLOW);
+/// File systems that only this machine writes to: ext, xfs, btrfs, f2fs, zfs, bcachefs, tmpfs, overlay.
+const LOCAL_SYSTEMS: [u64; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0xca45_1a4e, 0x0102_1994, 0x794c_7630];
+/// Room for a few hundred events at a time.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// Watches the folders beneath one folder.
+pub(crate) struct Folders {
+    root: PathBuf,
+    watched: Mutex<Watched>,
+}
+
+struct Watched {
+    queue: OwnedFd,
+    /// The folders by the numbers that the kernel gave them.
+    numbers: HashMap<i32, Locator>,
+    folders: HashSet<Locator>,
+    /// Whether something cannot be watched, now or ever.
+    blind: bool,
+}
+
+impl Folders {
+    /// Watches nothing yet; `None` where the system has no events to give.
+    pub(crate) fn new(root: &Path) -> Option<Self> {
+        let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        let watched = Watched { queue, numbers: HashMap::new(), folders: HashSet::new(), blind: false };
+        Some(Folders { root: root.to_owned(), watched: Mutex::new(watched) })
+    }
+}
+
+impl Watched {
+    /// Watches a folder. A kernel that has no more room for it leaves us blind.
+    fn watch(&mut self, root: &Path, folder: &Locator) {
+        let path = root.join(folder.key());
+        let local =
+            rustix::fs::statfs(&path).is_ok_and(|found| LOCAL_SYSTEMS.contains(&(found.f_type as u64)));
+        match inotify::add_watch(&self.queue, &path, EVENTS) {
+            Ok(number) if local => {
+                self.numbers.insert(number, folder.clone());
+                self.folders.insert(folder.clone());
+            }
+            // It has gone since it was listed: its parent has an event of it.
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            _ => self.blind = true,
+        }
+    }
+
+    /// Takes every event that is queued: the files that it names, or `None` for more than files.
+    fn take(&mut self) -> Result<Option<Vec<Locator>>, Errno> {
+        let (mut files, mut more): (HashSet<Locator>, bool) = (HashSet::new(), false);
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut events = inotify::Reader::new(&self.queue, &mut buffer);
+        loop {
+            let event = match events.next() {
+                Ok(event) => event,
+                Err(Errno::WOULDBLOCK) => break,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            };
+            let folder = self.numbers.get(&event.wd());
+            let name = event.file_name().and_then(|name| name.to_str().ok());
+            let named = folder.zip(name).and_then(|(folder, name)| folder.child(name).ok());
+            match named.filter(|_| !event.events().contains(ReadFlags::ISDIR)) {
+                Some(file) => drop(files.insert(file)),
+                None => more = true,
+            }
+            // The folder that we call the root is another one now, or none.
+            let left = ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT;
+            if folder.is_some_and(Locator::is_root) && event.events().intersects(left) {
+                self.blind = true;
+            }
+        }
+        if more {
+            // Folders have come, gone or moved: which name is which folder is to be learnt again.
+            self.folders.clear();
+        }
+        Ok((!more).then(|| files.into_iter().collect()))
+    }
+}
+
+impl Watch for Folders {
+    fn noticed(&self) -> Noticed {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        match watched.take() {
+            _ if watched.blind => Noticed::Anything,
+            Ok(Some(files)) if files.is_empty() => Noticed::Nothing,
+            Ok(Some(files)) => Noticed::Files(files),
+            Ok(None) | Err(_) => Noticed::Anything,
+        }
+    }
+
+    fn attend(&self, folders: &[Locator]) -> bool {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&Locator> = folders.iter().filter(|folder| !watched.folders.contains(*folder)).collect();
+        for folder in &new {
+            if !watched.blind {
+                watched.watch(&self.root, folder);
+            }
+        }
+        new.is_empty() && !watched.blind
+    }
+}
+
+// The tests are whoever edits files behind our back.
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)]
+mod tests {
+    use super::*;
+
+    fn at(key: &str) -> Locator {
+        Locator::new(key).expect("a valid key")
+    }
+
+    #[test]
+    fn what_happens_is_noticed_once() {
+        let root = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(root.path().join("a")).expect("a folder");
+        let watch = Folders::new(root.path()).expect("this system has events");
+        let folders = [Locator::root(), at("a")];
+        assert!(!watch.attend(&folders), "they are new");
+        assert!(watch.attend(&folders));
+        assert_eq!(watch.noticed(), Noticed::Nothing);
+        std::fs::write(root.path().join("a/x.md"), "one").expect("written");
+        assert_eq!(watch.noticed(), Noticed::Files(vec![at("a/x.md")]));
+        assert_eq!(watch.noticed(), Noticed::Nothing);
+        std::fs::rename(root.path().join("a/x.md"), root.path().join("x.md")).expect("moved");
+        let Noticed::Files(mut moved) = watch.noticed() else { panic!("files were moved") };
+        moved.sort();
+        assert_eq!(moved, [at("a/x.md"), at("x.md")]);
+    }
+
+    #[test]
+    fn folders_that_change_are_learnt_again() {
+        let root = tempfile::tempdir().expect("a folder");
+        for name in ["a", "b"] {
+            std::fs::create_dir(root.path().join(name)).expect("a folder");
+        }
+        let watch = Folders::new(root.path()).expect("this system has events");
+        let folders = [Locator::root(), at("a"), at("b")];
+        watch.attend(&folders);
+        std::fs::rename(root.path().join("a"), root.path().join("c")).expect("moved");
+        std::fs::rename(root.path().join("b"), root.path().join("a")).expect("moved");
+        assert_eq!(watch.noticed(), Noticed::Anything);
+        let folders = [Locator::root(), at("a"), at("c")];
+        assert!(!watch.attend(&folders));
+        watch.noticed();
+        assert!(watch.attend(&folders));
+        std::fs::write(root.path().join("a/x.md"), "one").expect("written");
+        assert_eq!(watch.noticed(), Noticed::Files(vec![at("a/x.md")]));
+        std::fs::remove_dir_all(root.path()).expect("removed");
+        assert_eq!(watch.noticed(), Noticed::Anything);
+        watch.attend(&[Locator::root()]);
+        assert_eq!(watch.noticed(), Noticed::Anything, "what we called the root is gone");
+    }
+}
