@@ -170,7 +170,7 @@ async def tokens(memgrove, server, counter, size):
         theirs, ours, _ = prepared(memgrove, server, folder, graph, edges)
         async with client(theirs) as real, client(ours) as mine:
             found = {"real": {}, "mine": {}}
-            spent = {"real": 0, "mine": 0}
+            spent = {"real": collections.Counter(), "mine": collections.Counter()}
             reads = []
             for kind, query, name in queries(graph, asked):
                 answer = await real.call_tool("search_nodes", {"query": query})
@@ -179,16 +179,18 @@ async def tokens(memgrove, server, counter, size):
                 for side, hit in zip(("real", "mine"), hits):
                     found[side].setdefault(kind, []).append(hit)
                 if hits[0]:
-                    spent["real"] += counter(answer)
-                    spent["mine"] += counter(own)
+                    spent["real"][kind] += counter(answer)
+                    spent["mine"][kind] += counter(own)
                     reads.append(hits[1])
-            saved = 1 - spent["mine"] / spent["real"]
-            row(f"{label}: tokens saved by a search, where the server finds ({len(reads)} queries)", f"{saved:.1%} ({spent['real']:,} to {spent['mine']:,})", "92 %", saved >= 0.92)
+            before, after = (spent[side].total() for side in ("real", "mine"))
+            saved = 1 - after / before
+            row(f"{label}: tokens saved by a search, where the server finds ({len(reads)} queries)", f"{saved:.1%} ({before:,} to {after:,})", "92 %", saved >= 0.92)
             row(f"{label}: wanted entity in these answers", f"{sum(reads)} of {len(reads)}", "all", all(reads))
             for kind in found["real"]:
                 real_part, own_part = (statistics.mean(found[side][kind]) for side in ("real", "mine"))
                 bound = "90 %" if kind == "question" else "as often"
-                row(f"{label}: found by {kind}", f"{own_part:.0%} (server {real_part:.0%})", bound, own_part >= (0.9 if kind == "question" else real_part))
+                part = f", {1 - spent['mine'][kind] / spent['real'][kind]:.1%} saved" if spent["real"][kind] else ""
+                row(f"{label}: found by {kind}", f"{own_part:.0%} (server {real_part:.0%}){part}", bound, own_part >= (0.9 if kind == "question" else real_part))
             await session(real, mine, counter, graph, asked, label)
 
 

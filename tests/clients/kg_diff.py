@@ -64,9 +64,8 @@ def shown(result):
 
 
 def plain(listed):
-    """A listing without what this client adds, and without `execution`, whose only value there is the default."""
-    items = [item.model_dump(by_alias=True, exclude_none=True) for item in listed]
-    return [{key: value for key, value in item.items() if key != "execution"} for item in items]
+    """A listing without what this client adds."""
+    return [item.model_dump(by_alias=True, exclude_none=True) for item in listed]
 
 
 NAMES = ["Alice", "alice", "Bob Smith", "Bob-Smith", "bob smith", "Ärger", "A\u0308rger", "", "日本語", "con", "a/b", "x\ny", "🦀", "N" * 300]

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod kg;
+mod kg_listing;
 mod prompts;
 mod resources;
 mod server;
@@ -12,9 +13,11 @@ mod worker;
 use std::time::Duration;
 
 use memgrove::{Error, Kind, Result};
-use rmcp::ServerHandler;
+use rmcp::{RoleServer, ServerHandler};
 use rmcp::model::{CallToolResult, ContentBlock, CustomRequest, ErrorData};
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{Stdin, Stdout};
 
 use crate::changes::Changes;
 use crate::context::Context;
@@ -22,6 +25,7 @@ use crate::page::{Page, Paper};
 use crate::verbs::Reply;
 use bounded::{Bounded, TOO_LONG_METHOD};
 pub(crate) use kg::Server as KgServer;
+use kg_listing::Listing;
 pub(crate) use server::{Asked, Server};
 pub(crate) use tools::Profile;
 pub(crate) use worker::Worker;
@@ -53,9 +57,13 @@ impl Serve {
         let (worker, ended) = Worker::start(cx.clone());
         let served = match self.tools {
             Profile::Kg => {
-                runtime.block_on(serve(kg::Server::new(cx, worker, cx.environment().memory_file.clone())?))
+                let server = kg::Server::new(cx, worker, cx.environment().memory_file.clone())?;
+                runtime.block_on(async { serve(server, Listing(connection())).await })
             }
-            tools => runtime.block_on(serve(Server::new(tools, cx.clone(), worker, Changes::of(cx.clone())))),
+            tools => {
+                let server = Server::new(tools, cx.clone(), worker, Changes::of(cx.clone()));
+                runtime.block_on(async { serve(server, connection()).await })
+            }
         };
         runtime.shutdown_background();
         // With the connection goes the last work; what was written behind is then made true.
@@ -67,10 +75,16 @@ impl Serve {
 /// How long the worker may take to end.
 const END_WAIT: Duration = Duration::from_secs(20);
 
-async fn serve(server: impl ServerHandler) -> Result<(), String> {
+/// Standard input and output.
+fn connection() -> AsyncRwTransport<RoleServer, Bounded<Stdin>, Stdout> {
     let input = Bounded::new(tokio::io::stdin(), LINE_BYTES_MAX);
-    let transport =
-        AsyncRwTransport::new_server(input, tokio::io::stdout()).with_max_line_length(2 * LINE_BYTES_MAX);
+    AsyncRwTransport::new_server(input, tokio::io::stdout()).with_max_line_length(2 * LINE_BYTES_MAX)
+}
+
+async fn serve(
+    server: impl ServerHandler,
+    transport: impl Transport<RoleServer> + 'static,
+) -> Result<(), String> {
     match rmcp::serve_server(server, transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         // A client that leaves before it has introduced itself is no failure.

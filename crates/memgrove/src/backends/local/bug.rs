@@ -7,6 +7,8 @@ pub enum Bug {
     NoFolderSync,
     /// A checkpoint does not sync files, so content may be lost.
     NoFileSync,
+    /// A change is answered before what was derived before it is synced.
+    NoDerivedSync,
     /// A change is answered before the journal is synced.
     AckBeforeSync,
     /// Files are placed before the journal is synced, so that a power cut can leave half a change.

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use memgrove::backends::local::{Local, LocalOptions};
+use memgrove::backends::local::{Bug, Local, LocalOptions};
 use memgrove::clock::ManualClock;
 use memgrove::shapes::graph::{ContentEdit, Graph, NewNode, Properties, Removal, Update};
 use memgrove::vfs::SimFs;
-use memgrove::{Result, Store};
+use memgrove::Store;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -87,8 +87,12 @@ struct World {
 }
 
 fn opened(disk: &SimFs, seed: u64) -> Graph {
+    opened_with(disk, seed, None)
+}
+
+fn opened_with(disk: &SimFs, seed: u64, bug: Option<Bug>) -> Graph {
     let options = LocalOptions::new(Arc::new(disk.clone()), Arc::new(ManualClock::default()));
-    let options = LocalOptions { background: false, ..options };
+    let options = LocalOptions { background: false, bug, ..options };
     graph_over(Store::new(Local::open(options).unwrap()), seed)
 }
 
@@ -108,7 +112,7 @@ impl World {
     }
 
     /// What the model says a step does, and the step done.
-    fn perform(&self, step: &Step) -> Result<Model> {
+    fn perform(&self, step: &Step) -> memgrove::Result<Model> {
         let (graph, mut model) = (&self.graph, self.model.clone());
         match step {
             Step::Create(title, content) => {
@@ -234,4 +238,42 @@ proptest! {
             world.take(step, *cut);
         }
     }
+}
+
+/// Cuts the power at every instant of a fold, and says what is not there afterwards.
+fn cut_folds(bug: Option<Bug>) -> Result<(), String> {
+    let disk = SimFs::new();
+    let graph = opened_with(&disk, 1, bug);
+    let create = |title: &str| {
+        let mut properties = Properties::new();
+        properties.insert("title".into(), Value::from(title));
+        let new = NewNode { kind: "x".into(), properties, ..NewNode::default() };
+        graph.create(note(), new).unwrap().outcome.id
+    };
+    let (one, two) = (create("one"), create("two"));
+    graph.connect(note(), &link(&one, "x", &two)).unwrap();
+    let model = Model::observed(&graph);
+    disk.record();
+    graph.fold().unwrap();
+    let recording = disk.recording();
+    for instant in 0..=recording.ops() {
+        for seed in 0..24 {
+            let found = Model::observed(&opened(&recording.power_cut(instant, seed), 2));
+            if found != model {
+                return Err(format!("instant {instant}, seed {seed}: {found:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_fold_may_be_cut_off_anywhere() {
+    cut_folds(None).unwrap();
+}
+
+#[test]
+fn a_tail_removed_before_the_registry_is_durable_is_found() {
+    let what = cut_folds(Some(Bug::NoDerivedSync)).expect_err("the test is blind to this mistake");
+    println!("{what}");
 }
