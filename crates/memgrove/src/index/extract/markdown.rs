@@ -47,11 +47,15 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
     let Ok(text) = std::str::from_utf8(source.bytes) else { return vec![blank] };
     let (front, body) = front(text);
     let is_markdown = blank.shape == Shape::Notes || !has_other_ending(source.inside);
-    let sections = if is_markdown {
+    let mut sections = if is_markdown {
         sections(text, body)
     } else {
         vec![Section { heading: None, span: body..text.len() }]
     };
+    if blank.shape == Shape::Notes {
+        // What the engine keeps of a note is nothing that anyone looks for.
+        sections.retain(|section| section.heading.as_deref() != Some("Metadata"));
+    }
     let top = sections.iter().find_map(|section| section.heading.clone());
     let title = front.title.clone().or(top).unwrap_or_else(|| stem.clone());
     let mut found = Vec::new();
