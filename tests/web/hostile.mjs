@@ -29,6 +29,13 @@ export async function store(served) {
   served.place("notes/.metadata/decisions.jsonl", PAYLOADS.map((text) => `${JSON.stringify({ time: text, what: text, path: text, agent: text, reason: text, strategy: text, parts: [{ path: text, blocks: text }], refused: { agent: text, reason: text }, spent: { [text]: text } })}\n`).join(""));
   served.place("notes/hostile.md", PAYLOADS.join("\n\n"));
   served.place("graph/_content/nodes/hostile.meta.json", JSON.stringify({ type: PAYLOADS[4], properties: { title: PAYLOADS[5] } }));
+  const graph = { nodes: [], connections: [] };
+  // A type may have no control characters.
+  for (const [index, text] of short.filter((text) => !/[\u0000-\u001f]/.test(text)).slice(0, 60).entries()) {
+    graph.nodes.push({ id: `bad_${index}`, type: text, properties: { title: text, [text]: [text, { [text]: text }] }, content: text });
+    if (index > 0) graph.connections.push({ id: `tie_${index}`, from: `bad_${index}`, type: text, to: `bad_${index - 1}`, content: text });
+  }
+  await served.call("graph_import", { graph });
   served.place("records/index.json", PAYLOADS[6]);
   check(names >= 250 && refused > 0, `${names} payloads are names, ${refused} are refused`);
   const { total } = await served.call("record_list", { limit: 1 });
@@ -62,6 +69,7 @@ export async function show({ served, room, state, watch, look, isUntouched }) {
   const paths = [
     ...PAYLOADS.map((_, index) => `${base}/read?${at(`files/hostile/${index}.md`)}`),
     ...entities.slice(0, 12).map((place) => `${base}/read?${at(place)}`),
+    ...data.things.filter((thing) => thing.shape === "graph").slice(0, 40).map((thing) => `${base}/read?${at(thing.at)}`),
     ...records.slice(0, 12).map(({ id }) => `${base}/record?${new URLSearchParams({ id })}`),
     ...names.slice(0, 12).flatMap((place) => [`${base}/read?${at(place)}`, `${base}/edit?${at(place)}`]),
     ...names.slice(0, 5).map((place) => `${base}/history?${at(place)}`),

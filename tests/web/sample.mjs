@@ -29,8 +29,7 @@ export async function fill(served) {
   place("notes/projects/harbor.md", "# Harbor\n\nHosts [[projects/silica]].\n");
   place("notes/people.md", "# People\n\n[[Alice Moreau]] and [[Bo Lindqvist]].\n");
   place("notes/.metadata/decisions.jsonl", `${JSON.stringify({ time: `${day(1)}T10:00:00Z`, what: "split", path: "projects", agent: "rules", reason: "10,912 bytes are over the threshold; two headings name things of their own", strategy: "by_topic", parts: [{ path: "projects/silica", blocks: 7 }, { path: "projects/harbor", blocks: 5 }], refused: { agent: "anthropic", reason: "block 4 was in two parts" } })}\n`);
-  place("graph/_content/nodes/mem_proj_001.md", "# Silica\n\nThe node of the project.\n");
-  place("graph/_content/nodes/mem_proj_001.meta.json", JSON.stringify({ id: "mem_proj_001", type: "project", properties: { title: "Silica (node)" }, storage: { path: "_content/nodes/mem_proj_001.md" } }));
-  place("graph/_content/nodes/mem_act_001.meta.json", JSON.stringify({ id: "mem_act_001", type: "activity", properties: { title: "Review" } }));
-  place("graph/_content/connections/conn_001.meta.json", JSON.stringify({ id: "conn_001", type: "part_of", from: "mem_act_001", to: "mem_proj_001" }));
+  await call("node_create", { type: "project", properties: { title: "Silica (node)", status: "active" }, content: "# Silica\n\nThe node of the project.\n" });
+  await call("node_create", { type: "activity", properties: { title: "Review" } });
+  await call("connection_create", { from: "mem_activity_001", type: "part_of", to: "mem_project_001" });
 }

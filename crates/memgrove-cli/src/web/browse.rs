@@ -106,10 +106,11 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
         let count = |shape: &'static Shape| -> Result<Count> {
             let all = memory.store().list_all(&Locator::new(shape.folder)?)?;
             let all = all.iter().filter(|info| info.kind == FileKind::File && is_memory(&info.locator));
+            let nodes = all.clone().filter(|info| nodes::is_said_in(&info.locator)).count();
             let (files, bytes) = (all.clone().count(), all.map(|info| info.size).sum());
             let count = match shape.name {
                 "records" => cx.records()?.list(&records_query())?.total,
-                "graph" => cx.reading_graph()?.counts()?.0,
+                "graph" => nodes,
                 _ => files,
             };
             Ok(Count { shape, count, files, bytes })

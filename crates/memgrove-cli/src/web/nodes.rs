@@ -124,6 +124,11 @@ fn place(node: &Node) -> String {
     }
 }
 
+/// Whether a place is the file that says what a node is, not a content.
+pub(super) fn is_said_in(at: &Locator) -> bool {
+    at.key().starts_with(NODES) && at.key().ends_with(META)
+}
+
 /// One node with its connections in both directions.
 pub(super) struct Around {
     pub(super) node: Node,
@@ -184,11 +189,6 @@ impl Around {
                 dl.properties { @for (name, value) in shown { dt { (name) } dd { (told(value)) } } }
             }
         }
-    }
-
-    /// Whether a place is the file that says what the node is, not its content.
-    pub(super) fn is_said_in(&self, at: &Locator) -> bool {
-        at.key().ends_with(META)
     }
 }
 

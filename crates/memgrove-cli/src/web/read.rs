@@ -164,7 +164,7 @@ impl Memory {
                 let here = Here { base, at: self.at.key() };
                 match &self.about {
                     About::Entity(around) => observations(around, &here),
-                    About::Node(around) if around.is_said_in(&self.at) => html! {},
+                    About::Node(_) if nodes::is_said_in(&self.at) => html! {},
                     About::Node(_) => text_shown(text, &name, &here),
                     About::Nothing => text_shown(text, &name, &here),
                 }

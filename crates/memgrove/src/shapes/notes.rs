@@ -9,6 +9,7 @@ mod decisions;
 mod draft;
 mod import;
 mod known;
+mod lead;
 mod merge;
 mod page;
 mod paths;

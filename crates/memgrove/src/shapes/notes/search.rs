@@ -1,12 +1,12 @@
 //! Searching by walking from note to note, the most promising link first: excerpt here, follow
 //! links, or both. No note is visited twice, so circles are harmless.
 
-use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use super::known::Known;
+use super::lead::{Lead, promise};
 use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, note_at, resolved};
 use super::signature::Word;
@@ -85,28 +85,6 @@ pub trait Accelerator: Send + Sync {
     /// # Errors
     /// As the index says. The search then walks.
     fn holders(&self, query: &str) -> Result<Option<Vec<String>>>;
-}
-
-/// A note that is to be visited.
-#[derive(Debug, PartialEq, Eq)]
-struct Lead {
-    promise: u32,
-    /// What was found first is visited first, among equals.
-    order: std::cmp::Reverse<usize>,
-    path: String,
-    trail: Vec<String>,
-}
-
-impl Ord for Lead {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.promise, self.order).cmp(&(other.promise, other.order))
-    }
-}
-
-impl PartialOrd for Lead {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// A block with words of the query.
@@ -200,7 +178,9 @@ impl<'a> Walk<'a> {
                 let way: Vec<String> = trail.iter().cloned().chain([path.clone()]).collect();
                 pending.extend(links.into_iter().map(|target| (target, 0, way.clone())));
             }
-            let promise = self.foreseen(&path).unwrap_or(promise);
+            // What a model promises is what it was asked for.
+            let foreseen = if self.by_rules() { self.foreseen(&path) } else { None };
+            let promise = foreseen.unwrap_or(promise);
             let order = std::cmp::Reverse(self.known.len());
             self.leads.push(Lead { promise, order, path, trail });
         }
@@ -361,13 +341,6 @@ impl<'a> Walk<'a> {
             .collect();
         searched
     }
-}
-
-/// How promising a note is for the bytes that it costs to read, by how much of the question each of its
-/// blocks may answer. One block with all of the words is worth many with some.
-fn promise(shares: &[f64], bytes: u64) -> u32 {
-    let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();
-    (worth / bytes.max(64) as f64 * 1e9) as u32
 }
 
 /// How much a word counts that some blocks have.

@@ -92,7 +92,7 @@ fn a_merge_is_proposed_where_children_have_stayed_small() {
 fn few_bytes_are_read_where_the_words_stand_together() {
     let notes = notes();
     let fillers =
-        ["copper kettle", "river barge", "violin lesson", "paper crane", "apple crate", "stone bridge"];
+        ["brass kettle", "canal barge", "piano lesson", "paper crane", "apple crate", "stone bridge"];
     let mut text = String::from("# Memory\n");
     for (number, topic) in fillers.iter().enumerate() {
         text.push_str(&format!("\n## Topic {number}\n\n"));
