@@ -13,10 +13,10 @@ mod worker;
 use std::time::Duration;
 
 use memgrove::{Error, Kind, Result};
-use rmcp::{RoleServer, ServerHandler};
 use rmcp::model::{CallToolResult, ContentBlock, CustomRequest, ErrorData};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{RoleServer, ServerHandler};
 use tokio::io::{Stdin, Stdout};
 
 use crate::changes::Changes;

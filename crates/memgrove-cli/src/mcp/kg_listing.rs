@@ -32,8 +32,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listing<T> {
 }
 
 fn completed(message: TxJsonRpcMessage<RoleServer>) -> TxJsonRpcMessage<RoleServer> {
-    let JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result: ServerResult::ListToolsResult(list) }) =
-        message
+    let JsonRpcMessage::Response(JsonRpcResponse {
+        jsonrpc,
+        id,
+        result: ServerResult::ListToolsResult(list),
+    }) = message
     else {
         return message;
     };

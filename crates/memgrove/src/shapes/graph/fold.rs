@@ -84,9 +84,7 @@ pub(super) fn clear(
 ) -> Result<Plan<()>> {
     let version = |name: &str| Ok(store.read_optional(&layout.system(name)?)?.map(|file| file.version));
     let mut edits = Vec::new();
-    if version(FOLDING)?.as_ref() == Some(&folded.folding)
-        && version(REGISTRY)?.as_ref() == registry
-    {
+    if version(FOLDING)?.as_ref() == Some(&folded.folding) && version(REGISTRY)?.as_ref() == registry {
         let expect = Expect::At(folded.folding.clone());
         edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect });
         if !folded.unread.is_empty() {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use memgrove::Store;
 use memgrove::backends::local::{Bug, Local, LocalOptions};
 use memgrove::clock::ManualClock;
 use memgrove::shapes::graph::{ContentEdit, Graph, NewNode, Properties, Removal, Update};
 use memgrove::vfs::SimFs;
-use memgrove::Store;
 use proptest::prelude::*;
 use serde_json::Value;
 

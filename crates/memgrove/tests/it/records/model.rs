@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use memgrove::Store;
 use memgrove::backends::{Local, LocalOptions, Ram};
 use memgrove::clock::ManualClock;
 use memgrove::shapes::records::{
     Archived, Guarded, Importance, NewRecord, Patch, Query, RecordType, Records,
 };
 use memgrove::vfs::{SimFs, Vfs};
-use memgrove::Store;
 use proptest::prelude::*;
 
 use super::{Counted, Folder, at, note};
