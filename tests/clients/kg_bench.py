@@ -209,46 +209,75 @@ async def session(real, mine, counter, graph, asked, label):
     row(f"{label}: tokens saved in a session", f"{saved:.1%} ({theirs:,} to {own:,})", "92 %", saved >= 0.92)
 
 
-async def timed(call):
-    started = time.perf_counter()
-    result = await call
-    assert not result.is_error, result
-    return (time.perf_counter() - started) * 1000
+class Wire:
+    """A connection that does nothing but write a line and read the answer: what it measures is the server."""
+
+    def __init__(self, parameters):
+        command = [parameters.command, *parameters.args]
+        self.server = subprocess.Popen(command, env=parameters.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.calls = 0
+        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def write(self, message):
+        self.server.stdin.write(json.dumps(message).encode() + b"\n")
+        self.server.stdin.flush()
+
+    def request(self, method, params):
+        self.calls += 1
+        self.write({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params})
+        started = time.perf_counter()
+        line = self.server.stdout.readline()
+        elapsed = (time.perf_counter() - started) * 1000
+        answer = json.loads(line)
+        assert answer.get("id") == self.calls and not answer["result"].get("isError"), answer
+        return elapsed
+
+    def call(self, tool, arguments):
+        """Calls a tool, and gives back how many milliseconds its answer took."""
+        return self.request("tools/call", {"name": tool, "arguments": arguments})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.stdin.close()
+        self.server.wait()
 
 
-async def speed(memgrove, server):
+def speed(memgrove, server):
     graph, edges, _ = knowledge(10_000, 56_000, 14_000)
     with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as folder:
         theirs, ours, kg = prepared(memgrove, server, folder, graph, edges)
-        async with client(theirs) as real, client(ours) as mine, client(kg) as same:
+        with Wire(theirs) as real, Wire(ours) as mine, Wire(kg) as same:
             stores, searches = ([], [], []), ([], [], [])
-            await mine.call_tool("entity_search", {"query": "warm"})
-            await same.call_tool("search_nodes", {"query": "warm"})
+            mine.call("entity_search", {"query": "warm"})
+            same.call("search_nodes", {"query": "warm"})
             for n in range(30):
                 new = {"name": f"new {n}", "entityType": "person", "observations": ["likes tea"]}
-                stores[0].append(await timed(real.call_tool("create_entities", {"entities": [new]})))
-                stores[1].append(await timed(mine.call_tool("entity_store", {"name": f"own {n}", "type": "person", "observations": ["likes tea"]})))
-                stores[2].append(await timed(same.call_tool("create_entities", {"entities": [new]})))
+                stores[0].append(real.call("create_entities", {"entities": [new]}))
+                stores[1].append(mine.call("entity_store", {"name": f"own {n}", "type": "person", "observations": ["likes tea"]}))
+                stores[2].append(same.call("create_entities", {"entities": [new]}))
                 query = random.Random(n).choice(graph)["name"]
-                searches[0].append(await timed(real.call_tool("search_nodes", {"query": query})))
-                searches[1].append(await timed(mine.call_tool("entity_search", {"query": query})))
-                searches[2].append(await timed(same.call_tool("search_nodes", {"query": query})))
+                searches[0].append(real.call("search_nodes", {"query": query}))
+                searches[1].append(mine.call("entity_search", {"query": query}))
+                searches[2].append(same.call("search_nodes", {"query": query}))
             for what, sides in [("store", stores), ("search", searches)]:
                 real_ms, own_ms, kg_ms = map(statistics.median, sides)
                 row(f"10,000 entities: {what}, entity tools", f"{real_ms / own_ms:.0f}x ({real_ms:.1f} to {own_ms:.1f} ms)", "20x", real_ms / own_ms >= 20)
-                row(f"10,000 entities: {what}, the server's own tools", f"{real_ms / kg_ms:.0f}x ({real_ms:.1f} to {kg_ms:.1f} ms)", "", True)
+                row(f"10,000 entities: {what}, the server's own tools", f"{real_ms / kg_ms:.0f}x ({real_ms:.1f} to {kg_ms:.1f} ms)", "20x", real_ms / kg_ms >= 20)
 
 
-async def growth(memgrove, server, large):
+def growth(memgrove, server, large):
     """Stores on a small and on a large store, in turns."""
     with tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as one, tempfile.TemporaryDirectory(prefix="memgrove-bench-", dir=os.path.dirname(memgrove)) as two:
         small = prepared(memgrove, server, one, *knowledge(1_000, 5_600, 0)[:2])[1]
         big = prepared(memgrove, server, two, *knowledge(large, large * 3, 0)[:2])[1]
-        async with client(small) as a, client(big) as b:
+        with Wire(small) as few, Wire(big) as many:
             times = ([], [])
             for n in range(60):
-                for side, mine in zip(times, (a, b)):
-                    side.append(await timed(mine.call_tool("entity_store", {"name": f"own {n}", "type": "person", "observations": ["likes tea"]})))
+                for side, mine in zip(times, (few, many)):
+                    side.append(mine.call("entity_store", {"name": f"own {n}", "type": "person", "observations": ["likes tea"]}))
             few, many = map(statistics.median, times)
             row(f"store at {large:,} against 1,000 entities", f"{many / few:.2f}x ({few:.1f} to {many:.1f} ms)", "at most 1.5x", many / few <= 1.5)
 
@@ -260,8 +289,8 @@ async def main():
     print("| figure | measured | bound |\n|---|--:|--:|")
     await tokens(memgrove, server, counter, (150, 850, 220))
     await tokens(memgrove, server, counter, (1_000, 5_667, 1_467))
-    await speed(memgrove, server)
-    await growth(memgrove, server, 100_000 if "--large" in sys.argv else 20_000)
+    speed(memgrove, server)
+    growth(memgrove, server, 100_000 if "--large" in sys.argv else 20_000)
     print(f"kg bench: {len(missed)} bounds missed")
     sys.exit(1 if missed else 0)
 

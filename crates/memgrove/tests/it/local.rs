@@ -285,3 +285,26 @@ fn a_read_only_store_can_be_read() {
         }
     }
 }
+
+#[test]
+fn twins_are_found_in_a_folder_of_any_size() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("files");
+    std::fs::create_dir_all(&folder).unwrap();
+    for number in 0..3_000 {
+        std::fs::write(folder.join(format!("{number}.md")), "").unwrap();
+    }
+    std::fs::write(folder.join("alice-smith.md"), "").unwrap();
+    let store = store(root.path());
+    for name in ["Alice-Smith.md", "ALICE-SMITH.md"] {
+        let error = store.write(&at(&format!("files/{name}")), "x").unwrap_err();
+        assert!(error.message().contains("only in case"), "{error}");
+    }
+    store.write(&at("files/bob.md"), "x").unwrap();
+    let edits = vec![Edit::Rename {
+        from: at("files/alice-smith.md"),
+        to: at("files/Alice-Smith.md"),
+        expect: Expect::Any,
+    }];
+    store.apply(&Change { edits, note: Note::default() }).expect("a name may change its own case");
+}

@@ -5,14 +5,15 @@ use std::io;
 use std::sync::Arc;
 
 use super::journal::Journal;
-use super::twins::Names;
+use super::twins::{Names, likely_spellings};
 use super::{Core, absent_or, meant, not_regular};
 use crate::backend::{FileKind, Version, is_file};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
-/// How many names of a folder are compared for twins; in a larger one only the likely spellings.
-const TWIN_NAMES_MAX: usize = 4096;
+/// How many names of a folder are compared for twins, so that making a file costs the same in a
+/// folder of any size; in a larger one the likely spellings are looked for too.
+const TWIN_NAMES_MAX: usize = 1024;
 
 /// What is at a place.
 #[derive(Clone)]
@@ -193,25 +194,42 @@ impl<'a> View<'a> {
             let names = self.names_in(&parent)?;
             self.twins.insert(parent.clone(), names);
         }
-        match self.twins.get_mut(&parent).and_then(|names| names.like(at.name())) {
-            Some(twin) if twin != at.name() => {
+        match self.twin(&parent, at.name()) {
+            Some(twin) => {
                 let twin = parent.child(twin)?;
                 Err(Error::new(Kind::Exists, format!("`{at}` differs from `{twin}` only in case or accents"))
                     .code(code::FILE_EXISTS)
                     .hint(format!("use `{twin}`, or a name that stays different on every system")))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
+    /// A name in a folder that a new one must not stand beside.
+    fn twin(&mut self, parent: &Locator, name: &str) -> Option<String> {
+        let names = self.twins.get_mut(parent)?;
+        let like = names.like(name);
+        if like.is_some() || !names.are_cut() {
+            return like.filter(|like| like != name);
+        }
+        let spellings = likely_spellings(name).into_iter();
+        let spellings: Vec<String> =
+            spellings.filter(|spelling| spelling != name && !names.lacks(spelling)).collect();
+        let folder = self.on_disk(parent)?;
+        let is_there =
+            |spelling: &String| folder.child(spelling).is_ok_and(|at| self.core.tree.stat(at.key()).is_ok());
+        spellings.into_iter().find(is_there)
+    }
+
     fn names_in(&self, folder: &Locator) -> Result<Names> {
-        let Some(name) = self.on_disk(folder) else { return Ok(Names::new(Vec::new())) };
+        let Some(name) = self.on_disk(folder) else { return Ok(Names::default()) };
         let names = match self.core.tree.names(&self.core.spelled(&name), TWIN_NAMES_MAX) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound || is_not_folder(&error) => Vec::new(),
             Err(error) => return Err(meant(error, folder)),
         };
-        let mut names = Names::new(names);
+        let are_cut = names.len() >= TWIN_NAMES_MAX;
+        let mut names = Names::new(names, are_cut);
         let here = self.changed.iter().filter(|(at, _)| at.parent().as_ref() == Some(folder));
         for (at, there) in here {
             match there {
