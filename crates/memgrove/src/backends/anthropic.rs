@@ -11,6 +11,7 @@
 //! A [`Version`](crate::backend::Version) is our own hash of the content, as everywhere; `content_sha256`,
 //! another hash of the same bytes, is what conditions are made of and never leaves this backend.
 
+mod head;
 mod log;
 mod memories;
 mod service;

@@ -13,9 +13,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use serde::Deserialize;
 use serde_json::json;
 
+use super::head::{Body, Head, Record, number, numbered, parse, pieces, spoiled};
 use super::memories::{CONTENT_BYTES_MAX, Memories, random_id, sha256};
 use super::service::{Asked, Memory, MemoryVersion};
 use crate::backends::object::{Answer, Object};
@@ -26,100 +26,15 @@ const LINES_MAX: usize = 64;
 const LINES_BYTES_MAX: usize = 40 * 1024;
 /// The largest header that is put there: that of a change of a thousand files lies elsewhere.
 const LINE_BYTES_MAX: usize = 16 * 1024;
-/// The largest piece of a body: what is left of a memory after any header.
-const PIECE_BYTES_MAX: usize = 96 * 1024;
 /// How many of the last records are fetched together, and how many are remembered.
 const TOGETHER_MAX: u64 = 20;
 const RECENT_MAX: usize = 40;
 /// How often a position in the list of versions is corrected, while others add to it.
 const CORRECTIONS_MAX: u32 = 4;
 
-/// What the head held when it was last seen.
-pub(super) struct Head {
-    pub(super) id: String,
-    sha256: String,
-    lines: Vec<String>,
-    body: Body,
-}
-
-/// The header and the body of a record.
-pub(super) type Record = (String, Body);
-
-#[derive(Clone)]
-pub(super) enum Body {
-    Here(String),
-    /// In these versions, one after the other.
-    Elsewhere(Vec<String>),
-}
-
-/// What of a header is needed here.
-#[derive(Deserialize)]
-struct Numbered {
-    seq: u64,
-    /// The paths of the memories that hold it, if it is too large.
-    #[serde(default)]
-    within: Vec<String>,
-}
-
-fn numbered(line: &str) -> Result<Numbered> {
-    serde_json::from_str(line).map_err(|error| spoiled(&error.to_string()))
-}
-
-fn number(line: &str) -> Result<u64> {
-    Ok(numbered(line)?.seq)
-}
-
-fn spoiled(why: &str) -> Error {
-    Error::new(Kind::Corrupt, format!("the log of the memory store cannot be understood: {why}")).hint(
-        "restore `/.memgrove/log/head` from its versions, or delete it: the files then begin a new history",
-    )
-}
-
 /// The same error for each of several questions.
 fn repeated(error: &Error) -> Error {
     Error::new(error.kind(), error.message()).hint(error.hint_text().unwrap_or("try again"))
-}
-
-/// A text as pieces of which each fits into a memory.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let end = (0..=PIECE_BYTES_MAX.min(rest.len())).rev().find(|end| rest.is_char_boundary(*end))?;
-        let (piece, after) = rest.split_at(end);
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
-}
-
-/// The headers and the body in the content of a head.
-fn parse(content: &str) -> Result<(Vec<String>, Body)> {
-    let mut lines = Vec::new();
-    let mut rest = content;
-    loop {
-        let (line, after) = rest.split_once('\n').ok_or_else(|| spoiled("it has no end"))?;
-        rest = after;
-        if line.is_empty() {
-            break Ok((lines, Body::Here(rest.to_owned())));
-        }
-        if let Some(versions) = line.strip_prefix('@') {
-            break Ok((lines, Body::Elsewhere(versions.split(' ').map(str::to_owned).collect())));
-        }
-        lines.push(line.to_owned());
-    }
-}
-
-impl Head {
-    fn of(memory: &Memory) -> Result<Head> {
-        let content = memory.content.as_deref().ok_or_else(|| spoiled("it has no content"))?;
-        let (lines, body) = parse(content)?;
-        let (id, sha256) = (memory.id.clone(), memory.content_sha256.clone());
-        Ok(Head { id, sha256, lines, body })
-    }
-
-    /// The number of the last record.
-    pub(super) fn seq(&self) -> Result<u64> {
-        number(self.lines.last().ok_or_else(|| spoiled("it has no record"))?)
-    }
 }
 
 impl Memories {

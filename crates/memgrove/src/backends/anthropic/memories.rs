@@ -8,7 +8,7 @@ use std::thread;
 
 use sha2::{Digest, Sha256};
 
-use super::log::{Head, Record};
+use super::head::{Head, Record};
 use super::service::{Asked, Memory, Reach, Service};
 pub(super) use crate::backends::object::random_id;
 use crate::backends::object::{Answer, Bucket, Listed, Object, Request, Versioned, When};
