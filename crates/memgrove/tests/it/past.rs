@@ -505,3 +505,20 @@ proptest! {
         is_undone_whole(&journaled(), first, session)?;
     }
 }
+
+/// The journal has the bytes of what is deleted, but as those of a file that had its name before.
+#[test]
+fn a_file_in_the_place_of_its_equal_is_brought_back() {
+    let at = |key: &str| Locator::new(key).unwrap();
+    let rename = |from: &str, to: &str| Edit::Rename { from: at(from), to: at(to), expect: Expect::Any };
+    let (bytes, expect) = (b"y".to_vec(), Expect::Any);
+    let changes = vec![
+        vec![
+            Edit::Write { at: at("f/g/a"), bytes: bytes.clone(), expect: expect.clone() },
+            Edit::Append { at: at("f-x"), bytes, expect: expect.clone() },
+        ],
+        vec![rename("f", "g"), rename("f-x", "f/g/a")],
+        vec![Edit::Delete { at: at("f/g/a"), expect }],
+    ];
+    goes_back_and_forth(&journaled(), changes).unwrap();
+}

@@ -279,6 +279,10 @@ impl Search {
 
     fn step_edit(&mut self, record: &Record, index: usize) -> Option<State> {
         match &record.header.edits[index] {
+            // Bytes of the version that is looked for are the ones, under whatever name they were written.
+            Entry::Write { new, .. } if self.expected.as_ref() == Some(new) && !is_redacted(new) => {
+                Some(State::Held(record.after(index).to_vec()))
+            }
             Entry::Write { at, new, .. } if *at == self.name => {
                 let fits = self.expected.as_ref().is_none_or(|expected| expected == new);
                 let bytes = record.after(index);
