@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import anthropic
 
@@ -180,6 +181,58 @@ def check_redaction(client, store, home):
     check("the memory is as it was", memories.retrieve(made.id, memory_store_id=store).content == "clean\n")
 
 
+def check_backend(memgrove, served, stores):
+    """A memory store as the storage of another memgrove, and what the SDK sees of it."""
+    store = stores.create(name="as a backend").id
+    memories = stores.memories
+    with tempfile.TemporaryDirectory(prefix="memgrove-client-") as home:
+        environment = {"HOME": home, "PATH": os.environ["PATH"], "MEMGROVE_STORE": f"anthropic://{store}",
+                       "ANTHROPIC_API_KEY": served.token, "ANTHROPIC_BASE_URL": served.base}
+
+        def run(*arguments, code=0, text="", **variables):
+            ran = subprocess.run([memgrove, *arguments], env={**environment, **variables}, cwd=home, capture_output=True,
+                                 input=text, encoding="utf-8")
+            check(f"memgrove {' '.join(arguments)[:60]} ends with {code}", ran.returncode == code, ran)
+            return ran.stdout + ran.stderr
+
+        def held(path):
+            found = [memory for memory in memories.list(store, limit=100) if memory.path == path]
+            return memories.retrieve(found[0].id, memory_store_id=store) if found else None
+
+        run("file", "create", "/memories/plan.md", text="# Plan\n")
+        check("the SDK sees what the backend wrote", held("/files/plan.md").content == "# Plan\n", held("/files/plan.md"))
+        made = memories.create(store, path="/files/deep/sdk.md", content="made by the SDK\n")
+        check("the backend sees what the SDK made", "made by the SDK" in run("read", "/memories/deep/sdk.md"))
+        check("and lists it", "sdk.md" in run("file", "view", "/memories/deep"))
+        memories.update(made.id, memory_store_id=store, content="changed by the SDK\n")
+        check("and what it changed", "changed by the SDK" in run("read", "/memories/deep/sdk.md"))
+        check("the history has both", run("history", "/memories/deep/sdk.md").count("file_edit") == 2)
+        plan = held("/files/plan.md")
+        memories.update(plan.id, memory_store_id=store, content="another plan\n")
+        memories.update(plan.id, memory_store_id=store, content="# Plan\n")
+        check("what the SDK put back stays", "# Plan" in run("read", "/memories/plan.md"))
+        memories.delete(made.id, memory_store_id=store)
+        run("read", "/memories/deep/sdk.md", code=3)
+        check("what the SDK deleted stays away", held("/files/deep/sdk.md") is None)
+        run("record", "add", "two views of one store")
+        records = [held(memory.path).content for memory in memories.list(store, limit=100, path_prefix="/records/")]
+        check("records are plain memories", any("two views of one store" in content for content in records), records)
+        own = [memory.path for memory in memories.list(store, limit=100, path_prefix="/.memgrove/")]
+        check("few memories are the backend's own", own == ["/.memgrove/log/head"], own)
+        check("a memory has its limit", "at most 102400" in run("file", "create", "/memories/large.md", code=6, text="x" * 102_401))
+        check("and holds text alone", held("/files/large.md") is None)
+        check("the status tells", f"store anthropic://{store}" in run("status"))
+        check("and so do the backends", "anthropic" in run("backends"))
+        run("copy", "--to", os.path.join(home, "copied"))
+        check("a copy comes out", "# Plan" in run("--store", os.path.join(home, "copied"), "read", "/memories/plan.md"))
+        other = stores.create(name="a copy").id
+        run("copy", "--from", os.path.join(home, "copied"), "--to", f"anthropic://{other}/team")
+        check("a copy goes in", any(memory.path == "/team/files/plan.md" for memory in memories.list(other, limit=100)))
+        check("a wrong key is told", "ANTHROPIC_API_KEY" in run("file", "view", code=10, ANTHROPIC_API_KEY="wrong"))
+        check("an absent store is told", "does not exist" in run("--store", "anthropic://memstore_nowhere", "file", "view", code=3))
+        check("a silent service is told", "cannot be reached" in run("file", "view", code=8, ANTHROPIC_BASE_URL="http://127.0.0.1:9"))
+
+
 def main():
     memgrove, clients = map(os.path.abspath, sys.argv[1:3])
     with serving(memgrove) as served:
@@ -191,6 +244,7 @@ def main():
         check_redaction(client, store, served.home)
         listed = stores.create(name="lists").id
         check_lists(stores.memories, listed)
+        check_backend(memgrove, served, stores)
         wrong = anthropic.Anthropic(api_key="wrong", base_url=served.base, max_retries=0)
         refused("a wrong key", 401, "authentication_error", lambda: wrong.beta.memory_stores.list())
         found = served.post("/api/find", {"text": "/notes/b/d/e.md"})

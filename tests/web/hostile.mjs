@@ -81,7 +81,7 @@ export async function show({ served, room, state, watch, look, isUntouched }) {
   const visited = await visits(rooms, paths, isUntouched);
   const whole = { "": "/", search: "/?q=script", browse: "/browse", records: "/browse/records", entities: "/browse/entities", files: "/browse/files", folder: `/browse/files?under=files/hostile-names`,
     notes: "/browse/notes", nodes: "/browse/graph", note: `/read?${at("notes/hostile.md")}`, history: `/history?${at("files/hostile/0.md")}`, timeline: "/timeline",
-    decisions: "/decisions", statistics: "/statistics", doctor: "/doctor", graph: "/graph" };
+    decisions: "/decisions", statistics: "/statistics", doctor: "/doctor", conflicts: "/conflicts", graph: "/graph" };
   for (const [name, path] of Object.entries(whole)) {
     await page.goto(base + path);
     if (name === "graph") await page.locator("#graph[data-state]").waitFor();

@@ -180,6 +180,7 @@ export async function others({ page, served, look }) {
   await page.goto(`${served.base}/doctor`);
   await page.getByRole("button", { name: "Mend" }).click();
   await page.locator(".done", { hasText: "Mended" }).waitFor();
+  await conflicts({ page, served, look });
   await page.goto(`${served.base}/edit?under=files`);
   await look(page, "new");
   await page.locator("input[name=at]").fill("files/made-here.md");
@@ -200,6 +201,33 @@ export async function others({ page, served, look }) {
   check(await page.locator(".error").count() === 1, "what is missing is told kindly");
   await look(page, "missing");
   page.expectsErrors = false;
+}
+
+// Copies that a sync tool left: one is merged, one is only settled by taking a side.
+async function conflicts({ page, served, look }) {
+  const copy = (name) => `files/${name}.sync-conflict-20260131-120000-ABCDEFG.md`;
+  await served.call("file_create", { path: "/memories/both.md", text: "one\ntwo\nthree\n" });
+  await served.call("file_replace", { path: "/memories/both.md", old: "one", new: "ONE" });
+  served.place(copy("both"), "one\ntwo\nTHREE\n");
+  served.place("files/alone.md", "ours\n");
+  served.place(copy("alone"), "<img src=x onerror=alert(1)> theirs\n");
+  await page.goto(`${served.base}/doctor`);
+  await page.getByRole("link", { name: "conflicts" }).click();
+  const item = (name) => page.locator("li", { hasText: copy(name) });
+  await item("both").waitFor();
+  await look(page, "conflicts");
+  await item("both").getByRole("button", { name: "Merge" }).click();
+  await page.locator(".done", { hasText: "Merged" }).waitFor();
+  check(await item("both").count() === 0, "a merged copy is gone");
+  const both = await served.call("read", { address: "file:/memories/both.md" });
+  check(both.text === "ONE\ntwo\nTHREE\n", "both sides are in the file");
+  await item("alone").getByRole("button", { name: "Merge" }).click();
+  await page.locator(".warning", { hasText: copy("alone") }).waitFor();
+  await look(page, "conflicts-left");
+  await item("alone").getByRole("button", { name: "Take the copy" }).click();
+  await page.locator(".done", { hasText: "Merged" }).waitFor();
+  const alone = await served.call("read", { address: "file:/memories/alone.md" });
+  check(alone.text.includes("theirs"), "the copy was taken");
 }
 
 // Dark by the system's wish, light by the button, and so it stays.

@@ -39,7 +39,7 @@ pub(crate) struct Environment {
     pub(crate) bucket: BucketVariables,
     /// `MEMGROVE_CACHE_TTL`: how many seconds a far store is believed to be as it was seen.
     pub(crate) cache_ttl_s: Option<u64>,
-    /// What the tools of Amazon, Google and Azure read too (`AWS_…`), in lower case.
+    /// What the tools of Amazon, Google, Azure and Anthropic read too (`AWS_…`), in lower case.
     pub(crate) providers: BTreeMap<String, String>,
 }
 
@@ -73,7 +73,8 @@ impl Environment {
         };
         let of_provider = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?.to_ascii_lowercase();
-            let known = ["aws_", "google_", "azure_"].iter().any(|provider| name.starts_with(provider));
+            let known =
+                ["aws_", "google_", "azure_", "anthropic_"].iter().any(|provider| name.starts_with(provider));
             known.then_some((name, value.into_string().ok()?))
         };
         Environment {
@@ -216,7 +217,7 @@ impl Place {
     }
 }
 
-/// Whether a store was named by the address of a bucket.
+/// Whether a store was named by the address of a bucket or a memory store.
 pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.contains("://"))
 }

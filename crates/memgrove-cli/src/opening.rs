@@ -9,7 +9,7 @@ use std::time::Duration;
 use memgrove::backend::Version;
 use memgrove::backends::cached::Freshness;
 use memgrove::backends::{CacheOptions, Cached};
-use memgrove::backends::{object, vault};
+use memgrove::backends::{anthropic, object, vault};
 use memgrove::clock::SystemClock;
 use memgrove::registry::{OpenRequest, Registration};
 use memgrove::vfs::{RealFs, Vfs};
@@ -17,7 +17,7 @@ use memgrove::{Backend, Error, Kind, Registry, Result};
 
 use crate::config::{Environment, How, Place};
 use crate::context::located;
-use crate::settings::{BucketSettings, Settings};
+use crate::settings::{BucketSettings, MemoryStoreSettings, Settings};
 
 /// How many bytes of a far store are kept on this machine.
 const CACHE_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -72,6 +72,9 @@ pub(crate) fn select(
     if protocol == object::PROTOCOL {
         let recorded = settings.map(|settings| settings.object).unwrap_or_default();
         selected.bucket(environment, place, recorded)?;
+    } else if protocol == anthropic::PROTOCOL {
+        let recorded = settings.map(|settings| settings.anthropic).unwrap_or_default();
+        selected.memory_store(environment, place, recorded)?;
     } else {
         selected.location = located(&place.root)?;
         if protocol == vault::PROTOCOL {
@@ -84,6 +87,16 @@ pub(crate) fn select(
 /// The folder on this machine for what belongs to a store and must not lie in it.
 fn state_of(environment: &Environment, location: &str) -> Result<PathBuf> {
     Ok(environment.state_folder()?.join(Version::of(location.as_bytes()).as_str()))
+}
+
+/// A repository that somebody else wrote must not choose where memories are sent.
+fn check_named(place: &Place, location: &str) -> Result<()> {
+    if place.how != How::Upward || place.is_url() {
+        return Ok(());
+    }
+    let root = place.root.display();
+    let why = format!("the store at `{root}` was merely found, and may not send memories to `{location}`");
+    Err(Error::new(Kind::Denied, why).hint(format!("if you trust it, name it: --store {root}")))
 }
 
 impl Selected {
@@ -103,17 +116,8 @@ impl Selected {
                 "name it with --store s3://bucket/prefix, with MEMGROVE_S3_BUCKET, or as `location` in [object] of memgrove.toml",
             ));
         };
-        // A repository that somebody else wrote must not choose where memories are sent.
-        let found = place.how == How::Upward && !place.is_url();
-        if found && (told.bucket.is_none() || (recorded.endpoint.is_some() && told.endpoint.is_none())) {
-            return Err(Error::new(
-                Kind::Denied,
-                format!(
-                    "the store at `{}` was merely found, and may not send memories to `{location}`",
-                    place.root.display()
-                ),
-            )
-            .hint(format!("if you trust it, name it: --store {}", place.root.display())));
+        if told.bucket.is_none() || (recorded.endpoint.is_some() && told.endpoint.is_none()) {
+            check_named(place, &location)?;
         }
         let or = |told: &Option<String>, recorded: Option<String>| told.clone().or(recorded);
         let path_style = or(&told.path_style, recorded.path_style.map(|style| style.to_string()));
@@ -124,6 +128,29 @@ impl Selected {
         ];
         self.settings.clone_from(&environment.providers);
         self.settings.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        self.far_away(environment, location)
+    }
+
+    /// Learns which memory store, from the address or from the store's record.
+    fn memory_store(
+        &mut self,
+        environment: &Environment,
+        place: &Place,
+        recorded: MemoryStoreSettings,
+    ) -> Result<()> {
+        let address = place.root.to_str().filter(|_| place.is_url()).map(str::to_owned);
+        let Some(location) = address.or(recorded.location) else {
+            return Err(Error::new(Kind::Invalid, "the backend `anthropic` has no memory store to use").hint(
+                "name it with --store anthropic://memstore_…, or as `location` in [anthropic] of memgrove.toml",
+            ));
+        };
+        check_named(place, &location)?;
+        self.settings.clone_from(&environment.providers);
+        self.far_away(environment, location)
+    }
+
+    /// Gives a store that is not on this machine its cache.
+    fn far_away(&mut self, environment: &Environment, location: String) -> Result<()> {
         self.state = Some(state_of(environment, &location)?);
         self.freshness = Some(match environment.cache_ttl_s {
             None | Some(0) => Freshness::Checked,

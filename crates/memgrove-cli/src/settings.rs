@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
+use memgrove::backends::{anthropic, object};
 use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
@@ -43,6 +44,9 @@ pub(crate) struct Settings {
     /// Which bucket the backend `object` uses.
     #[serde(default)]
     pub(crate) object: BucketSettings,
+    /// Which memory store the backend `anthropic` uses.
+    #[serde(default)]
+    pub(crate) anthropic: MemoryStoreSettings,
     /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
     #[serde(flatten)]
     pub(crate) unknown: toml::Table,
@@ -118,6 +122,14 @@ pub(crate) struct BucketSettings {
     pub(crate) path_style: Option<bool>,
 }
 
+/// `[anthropic]`: which memory store. The key and the service come from the environment alone.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct MemoryStoreSettings {
+    /// `anthropic://memstore_…`, or a folder of it.
+    pub(crate) location: Option<String>,
+}
+
 impl Settings {
     /// Reads the settings of a store; `None` where there are none.
     ///
@@ -126,7 +138,11 @@ impl Settings {
     pub(crate) fn read(root: &Path) -> Result<Option<Settings>> {
         if crate::config::is_url(root) {
             // An address says it all.
-            let text = format!("format = {FORMAT}\nbackend = \"{}\"\n", memgrove::backends::object::PROTOCOL);
+            let backend = match root.to_str().is_some_and(|text| text.starts_with(anthropic::SCHEME)) {
+                true => anthropic::PROTOCOL,
+                false => object::PROTOCOL,
+            };
+            let text = format!("format = {FORMAT}\nbackend = \"{backend}\"\n");
             return Ok(Some(toml::from_str(&text).expect("these are settings")));
         }
         let path = root.join(FILE);

@@ -18,6 +18,7 @@
 mod browse;
 mod charts;
 mod compare;
+mod conflicts;
 mod decisions;
 mod doctor;
 mod edit;
@@ -86,6 +87,8 @@ pub(crate) fn routes() -> Vec<Route> {
         page("/statistics", statistics::page),
         page("/doctor", doctor::page),
         form("/doctor", doctor::mend),
+        page("/conflicts", conflicts::page),
+        form("/conflicts", conflicts::merge),
     ];
     routes.extend(ASSETS.iter().map(|(path, kind, text)| asset(path, kind, text)));
     routes

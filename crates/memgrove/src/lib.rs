@@ -16,6 +16,9 @@ pub mod store;
 pub mod registry;
 pub mod tier;
 
+#[cfg(any(feature = "anthropic", feature = "openai", feature = "memory-stores"))]
+mod wire;
+
 pub mod vfs;
 
 pub mod backends;

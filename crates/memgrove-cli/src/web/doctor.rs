@@ -39,6 +39,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             code { (answer["store"].as_str().unwrap_or_default()) }
             span { (answer["found"].as_str().unwrap_or_default()) }
             @if let Some(name) = backend["backend"].as_str() { span { "backend " (name) } }
+            a href=(url(&call, "/conflicts", &[])) { "conflicts" }
         }
         @if let Some(problem) = backend["problem"].as_str() { p.warning { (sentence(problem)) } }
         @if findings.is_empty() { p.well { "All is well." } }

@@ -232,6 +232,7 @@ pub(super) fn done(word: &str) -> Markup {
         "restored" => "Restored.",
         "undone" => "Taken back.",
         "archived" => "Archived.",
+        "merged" => "Merged. The history keeps what was there.",
         "mended" => "Mended what was safe to mend.",
         _ => return html! {},
     };

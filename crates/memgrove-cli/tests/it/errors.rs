@@ -83,7 +83,7 @@ fn unsupported_is_6() {
     let told = sandbox.run(&["--backend", "clouds", "file", "view"]).fails(6);
     assert_eq!(
         told,
-        "error: there is no backend named `clouds`\n  hint: choose one of: device-local, object, ram, vault\n"
+        "error: there is no backend named `clouds`\n  hint: choose one of: anthropic, device-local, object, ram, vault\n"
     );
     let ran = sandbox.run(&["backends", "--requires", "encryption"]);
     assert!(ran.code == 6 && ran.out.contains("does not offer `encryption`"), "{ran:?}");

@@ -5,6 +5,7 @@
 
 mod sandbox;
 
+mod anthropic;
 mod conflicts;
 mod crowds;
 mod entities;

@@ -28,6 +28,19 @@ impl Sandbox {
         Sandbox { folder }
     }
 
+    /// The same in memory, where there is such a place: for tests that write much, and not about disks.
+    pub(crate) fn in_memory() -> Self {
+        let shared = Path::new("/dev/shm");
+        if !shared.is_dir() {
+            return Sandbox::new();
+        }
+        let folder = tempfile::Builder::new().prefix("memgrove-it-").tempdir_in(shared).expect("a folder");
+        std::fs::create_dir_all(folder.path().join("home/project")).expect("a folder");
+        let sandbox = Sandbox { folder };
+        sandbox.run(&["init"]).ok();
+        sandbox
+    }
+
     /// A home and a project with a store in it.
     pub(crate) fn new() -> Self {
         let sandbox = Sandbox::empty();

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::sandbox::Sandbox;
 
 /// A server of a test's own.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) address: String,
+    pub(crate) address: String,
     link: String,
-    pub(super) token: String,
+    pub(crate) token: String,
 }
 
 /// What a server answered.
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
     pub(super) body: Vec<u8>,
 }
@@ -33,14 +33,14 @@ impl Answer {
     }
 
     #[track_caller]
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let text = String::from_utf8_lossy(&self.body);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 }
 
 impl Server {
-    pub(super) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut command = sandbox.memgrove(&[&["serve", "--listen", "127.0.0.1:0"], arguments].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut link = String::new();
@@ -79,15 +79,23 @@ impl Server {
         ("Authorization", format!("Bearer {}", self.token))
     }
 
-    pub(super) fn get(&self, path: &str, more: &[(&str, &str)]) -> Answer {
+    pub(crate) fn get(&self, path: &str, more: &[(&str, &str)]) -> Answer {
         let (name, value) = self.bearer();
         self.send("GET", path, &[&[(name, value.as_str())], more].concat(), b"")
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value, more: &[(&str, &str)]) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value, more: &[(&str, &str)]) -> Answer {
         let (name, value) = self.bearer();
         let headers = [&[(name, value.as_str()), ("Content-Type", "application/json")], more].concat();
         self.send("POST", path, &headers, body.to_string().as_bytes())
+    }
+
+    /// The same server, with a reader for what it tells: a test that asks for much would fill the pipe.
+    pub(crate) fn listened_to(mut self) -> Self {
+        if let Some(mut told) = self.child.stderr.take() {
+            std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+        }
+        self
     }
 
     /// Asks it to end, as a service manager does, and gives back its exit code and what it told.
@@ -98,6 +106,14 @@ impl Server {
         let mut log = String::new();
         self.child.stderr.take().expect("it is piped").read_to_string(&mut log).expect("text");
         (code, log)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

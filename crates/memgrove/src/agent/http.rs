@@ -1,14 +1,12 @@
-//! One small blocking client: bounded in time, in size and in attempts, and it follows nobody
-//! elsewhere with a key in its hands.
+//! Asking a model's server: bounded in time, in size and in attempts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 
 use super::Spent;
 use crate::error::{Error, Kind, Result};
+use crate::wire::{Carries, client};
 
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -66,23 +64,8 @@ impl Wire {
     /// A client that sends these headers. A key goes nowhere but over TLS or to this machine.
     pub(super) fn new(url: String, headers: Vec<(&'static str, String)>, patience: Patience) -> Result<Self> {
         let secret = headers.iter().any(|(name, _)| matches!(*name, "x-api-key" | "authorization"));
-        if !url.starts_with("https://") && !(url.starts_with("http://") && (!secret || is_here(&url))) {
-            return Err(Error::new(
-                Kind::Invalid,
-                format!("the endpoint `{url}` is not safe to send a key to"),
-            )
-            .hint("use https://, or http:// on this machine"));
-        }
-        let mut config = ureq::Agent::config_builder()
-            .timeout_global(Some(patience.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .user_agent(concat!("memgrove/", env!("CARGO_PKG_VERSION")));
-        if url.starts_with("https://") {
-            config = config.tls_config(tls()?);
-        }
-        Ok(Wire { client: ureq::Agent::new_with_config(config.build()), url, headers, patience })
+        let carries = if secret { Carries::Key } else { Carries::Nothing };
+        Ok(Wire { client: client(&url, carries, patience.timeout)?, url, headers, patience })
     }
 
     /// Sends a question until it is answered or patience ends; counts the calls.
@@ -152,31 +135,4 @@ fn refusal(status: u16, body: &str) -> Error {
         kind,
         format!("the model's server answered {status}{}{said}", if said.is_empty() { "" } else { ": " }),
     )
-}
-
-/// Whether a URL leads to this machine.
-fn is_here(url: &str) -> bool {
-    let host = url.trim_start_matches("http://").split('/').next().unwrap_or("");
-    let host = if host.starts_with('[') {
-        host.split(']').next().unwrap_or("")
-    } else {
-        host.split(':').next().unwrap_or("")
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1")
-}
-
-/// TLS with the system's certificates.
-fn tls() -> Result<TlsConfig> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        return Err(Error::new(Kind::Io, "the system has no certificates to check the model's server with")
-            .hint("install the package of CA certificates"));
-    }
-    let certificates = found.certs.iter().map(|der| Certificate::from_der(der).to_owned());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(TlsConfig::builder()
-        .provider(TlsProvider::Rustls)
-        .root_certs(RootCerts::from(certificates.collect::<Vec<_>>()))
-        .unversioned_rustls_crypto_provider(provider)
-        .build())
 }

@@ -11,7 +11,7 @@ pub(super) use draft::Draft;
 pub(super) use tree::{Entry, Node, Tree};
 
 use super::trail::Trail;
-use crate::backend::{Applied, ChangeId, Depth, HistoryQuery, Moment, Past, Version, not_in_history};
+use crate::backend::{Applied, ChangeId, Depth, HistoryQuery, Moment, Origin, Past, Version, not_in_history};
 use crate::error::Result;
 use crate::locator::Locator;
 
@@ -59,7 +59,7 @@ impl<F: Clone> Ledger<F> {
     }
 
     /// The files that a change touched, under their names before and now.
-    #[cfg_attr(not(feature = "object"), allow(dead_code))] // Who needs it has plain copies to keep in step.
+    #[cfg_attr(not(any(feature = "object", feature = "memory-stores")), allow(dead_code))] // Who needs it has plain copies to keep in step.
     pub(super) fn touched(&self, seq: u64) -> Vec<Locator> {
         let Ok(index) = self.past.binary_search_by_key(&seq, |record| record.seq) else { return Vec::new() };
         let file = |entry: &'_ Entry<F>| matches!(entry.node, Node::File(_)).then_some(entry.at.clone());
@@ -70,6 +70,22 @@ impl<F: Clone> Ledger<F> {
             places.extend(before.into_iter().chain(now));
         }
         places
+    }
+
+    /// The last change that touched a place, if there was one, and who made it.
+    #[cfg_attr(not(any(feature = "object", feature = "memory-stores")), allow(dead_code))] // As above.
+    pub(super) fn last_touch(&self, at: &Locator) -> Option<(u64, Origin)> {
+        let key = tree::folded(at);
+        let last = self.past.iter().rev().find(|record| record.before.contains_key(&key));
+        last.map(|record| (record.seq, record.past.note.actor.origin))
+    }
+
+    /// What a place has held before what it holds now, newest first.
+    #[cfg_attr(not(any(feature = "object", feature = "memory-stores")), allow(dead_code))] // As above.
+    pub(super) fn earlier(&self, at: &Locator, most: usize) -> Vec<F> {
+        let key = tree::folded(at);
+        let held = self.past.iter().rev().filter_map(|record| record.before.get(&key)?.clone());
+        held.filter(|entry| entry.at == *at).filter_map(|entry| entry.node.into_file()).take(most).collect()
     }
 
     /// The answer to a repeat of a key that was applied before.

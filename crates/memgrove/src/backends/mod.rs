@@ -1,10 +1,12 @@
 //! The storages: one file each, and one line in the table of standard protocols.
 
+#[cfg(feature = "memory-stores")]
+pub mod anthropic;
 pub mod cached;
 mod ledger;
 #[cfg(unix)]
 pub mod local;
-#[cfg(feature = "object")]
+#[cfg(any(feature = "object", feature = "memory-stores"))]
 pub mod object;
 pub mod ram;
 pub mod scoped;
@@ -15,7 +17,7 @@ pub mod vault;
 pub use cached::{CacheOptions, Cached};
 #[cfg(unix)]
 pub use local::{Local, LocalOptions};
-#[cfg(feature = "object")]
+#[cfg(any(feature = "object", feature = "memory-stores"))]
 pub use object::ObjectStore;
 pub use ram::Ram;
 pub use scoped::Scoped;
@@ -26,6 +28,8 @@ use crate::registry::Registration;
 
 /// The protocols of this crate and how to open them.
 pub(crate) const STANDARD: &[(&str, Registration)] = &[
+    #[cfg(feature = "memory-stores")]
+    (anthropic::PROTOCOL, anthropic::REGISTRATION),
     #[cfg(unix)]
     (local::PROTOCOL, local::REGISTRATION),
     #[cfg(feature = "object")]

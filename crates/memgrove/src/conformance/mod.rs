@@ -110,6 +110,13 @@ pub enum Needs {
     History,
     /// The capability `concurrent_writers`.
     ConcurrentWriters,
+    /// Room for content that is no text. A backend without it must refuse with `Unsupported`, and keep
+    /// nothing of the change.
+    Binary,
+    /// Room for a file of a mebibyte; otherwise as [`Needs::Binary`].
+    LargeFiles,
+    /// Room for hundreds of folders in each other. A backend without it must refuse the key, as P17 says.
+    DeepFolders,
 }
 
 /// How a case went: nothing, or why it failed.
@@ -259,6 +266,9 @@ fn offers(trial: &Trial<'_>, needs: Needs) -> std::result::Result<bool, Failure>
     match needs {
         Needs::Nothing => Ok(true),
         Needs::ConcurrentWriters => Ok(trial.open()?.capabilities().concurrent_writers),
+        Needs::Binary => has_room(trial, "a.bin", b"\xff\xfe\x00", Kind::Unsupported),
+        Needs::LargeFiles => has_room(trial, "a.md", &[b'x'; 1024 * 1024], Kind::Unsupported),
+        Needs::DeepFolders => has_room(trial, &["d"; 300].join("/"), b"deep", Kind::Invalid),
         Needs::History => {
             let backend = trial.open()?;
             match backend.history(&HistoryQuery::default()) {
@@ -273,5 +283,19 @@ fn offers(trial: &Trial<'_>, needs: Needs) -> std::result::Result<bool, Failure>
                 Err(error) => Err(error.into()),
             }
         }
+    }
+}
+
+/// Whether a backend holds a file; if not, it must say so and hold nothing of the change.
+fn has_room(trial: &Trial<'_>, key: &str, bytes: &[u8], refusal: Kind) -> std::result::Result<bool, Failure> {
+    let backend = trial.open()?;
+    let edits = [steps::write("room/beside.md", b"text"), steps::write(&format!("room/{key}"), bytes)];
+    match steps::apply(&*backend, edits) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == refusal && error.hint_text().is_some() => {
+            steps::tree_is(&*backend, &[])?;
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
     }
 }

@@ -161,7 +161,11 @@ fn the_past_keeps_any_bytes(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     let mut changes = Vec::new();
     for (name, bytes) in super::reading::SAMPLES {
-        changes.push((name, bytes, put(&*backend, "a.bin", bytes)?.change));
+        match put(&*backend, "a.bin", bytes) {
+            // What is no text is not held everywhere: `Needs::Binary`.
+            Err(error) if error.kind() == Kind::Unsupported && std::str::from_utf8(bytes).is_err() => {}
+            applied => changes.push((name, bytes, applied?.change)),
+        }
     }
     for (name, bytes, change) in changes {
         let found = backend.read_past(&at("a.bin"), &Moment::After(change))?;

@@ -1,15 +1,17 @@
 //! Reading back what was applied: P1, P2, P3.
 
-use super::steps::{append, apply, at, case, coded, holds, put, refused, same, write};
-use super::{Case, Trial, Verdict, steps::ensure};
+use super::steps::{append, apply, at, case, coded, holds, put, refused, roomy_case, same, write};
+use super::{Case, Needs, Trial, Verdict, steps::ensure};
 use crate::backend::{FileKind, Version};
 use crate::error::{Kind, code};
 use crate::locator::Locator;
 
 pub(super) const CASES: &[Case] = &[
-    case("P1", "any_bytes_come_back", any_bytes_come_back),
-    case("P1", "any_bytes_can_be_appended", any_bytes_can_be_appended),
-    case("P1", "large_content_comes_back", large_content_comes_back),
+    case("P1", "any_text_comes_back", any_text_comes_back),
+    case("P1", "any_text_can_be_appended", any_text_can_be_appended),
+    roomy_case("P1", "any_bytes_come_back", Needs::Binary, any_bytes_come_back),
+    roomy_case("P1", "any_bytes_can_be_appended", Needs::Binary, any_bytes_can_be_appended),
+    roomy_case("P1", "large_content_comes_back", Needs::LargeFiles, large_content_comes_back),
     case("P1", "shorter_content_leaves_nothing_of_longer", shorter_content_leaves_nothing_of_longer),
     case("P1", "many_files_come_back", many_files_come_back),
     case("P2", "what_is_absent_is_not_found", what_is_absent_is_not_found),
@@ -45,6 +47,25 @@ pub(super) const SAMPLES: &[(&str, &[u8])] = &[
     ("control characters", b"\x1b[31mred\x07\x1a\x04\n"),
 ];
 
+/// The samples that are text.
+pub(super) fn texts() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    SAMPLES.iter().copied().filter(|(_, bytes)| std::str::from_utf8(bytes).is_ok())
+}
+
+fn any_text_comes_back(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    for (name, bytes) in texts() {
+        put(&*backend, &format!("{name}.md"), bytes)?;
+        holds(&*backend, &format!("{name}.md"), bytes)?;
+    }
+    // Again, after everything else was written.
+    texts().try_for_each(|(name, bytes)| holds(&*backend, &format!("{name}.md"), bytes))
+}
+
+fn any_text_can_be_appended(trial: &Trial<'_>) -> Verdict {
+    appended(trial, texts())
+}
+
 fn any_bytes_come_back(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     for (name, bytes) in SAMPLES {
@@ -60,9 +81,13 @@ fn any_bytes_come_back(trial: &Trial<'_>) -> Verdict {
 }
 
 fn any_bytes_can_be_appended(trial: &Trial<'_>) -> Verdict {
+    appended(trial, SAMPLES.iter().copied())
+}
+
+fn appended(trial: &Trial<'_>, samples: impl Iterator<Item = (&'static str, &'static [u8])>) -> Verdict {
     let backend = trial.open()?;
     let mut wanted = Vec::new();
-    for (_, bytes) in SAMPLES {
+    for (_, bytes) in samples {
         apply(&*backend, [append("log.bin", bytes)])?;
         wanted.extend_from_slice(bytes);
         holds(&*backend, "log.bin", &wanted)?;
@@ -145,7 +170,7 @@ fn a_file_is_described(trial: &Trial<'_>) -> Verdict {
 fn different_bytes_have_different_versions(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     let mut seen: Vec<(Version, &str)> = Vec::new();
-    for (name, bytes) in SAMPLES {
+    for (name, bytes) in texts() {
         put(&*backend, "a.md", bytes)?;
         let version = backend.read(&at("a.md"))?.version;
         if let Some((_, other)) = seen.iter().find(|(earlier, _)| *earlier == version) {
@@ -158,7 +183,7 @@ fn different_bytes_have_different_versions(trial: &Trial<'_>) -> Verdict {
 
 fn everyone_agrees_on_the_version(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
-    for (name, bytes) in SAMPLES {
+    for (name, bytes) in texts() {
         let applied = put(&*backend, "a.md", bytes)?;
         let read = backend.read(&at("a.md"))?.version;
         same(&format!("versions of the change ({name})"), &applied.versions, &vec![Some(read.clone())])?;

@@ -3,11 +3,17 @@
 use super::steps::{
     append, apply, at, case, change, delete, holds, is_gone, put, rename, same, tree, tree_is, write,
 };
-use super::{Case, Trial, Verdict, steps::history_case};
+use super::{Case, Needs, Trial, Verdict, steps::history_case, steps::roomy_case};
 use crate::backend::{HistoryQuery, Moment};
 
 pub(super) const CASES: &[Case] = &[
     case("P12", "what_was_written_is_there_again", what_was_written_is_there_again),
+    roomy_case(
+        "P12",
+        "bytes_that_are_no_text_are_there_again",
+        Needs::Binary,
+        bytes_that_are_no_text_are_there_again,
+    ),
     case("P12", "every_kind_of_edit_is_there_again", every_kind_of_edit_is_there_again),
     case("P12", "versions_are_the_same_again", versions_are_the_same_again),
     case("P12", "a_store_lives_through_many_openings", a_store_lives_through_many_openings),
@@ -16,7 +22,7 @@ pub(super) const CASES: &[Case] = &[
 
 fn what_was_written_is_there_again(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
-    for (name, bytes) in super::reading::SAMPLES {
+    for (name, bytes) in super::reading::texts() {
         put(&*backend, &format!("f/{name}.md"), bytes)?;
     }
     backend.mkdir(&at("empty"))?;
@@ -24,8 +30,18 @@ fn what_was_written_is_there_again(trial: &Trial<'_>) -> Verdict {
     drop(backend);
     let backend = trial.open()?;
     same("the tree", &tree(&*backend)?, &before)?;
+    super::reading::texts().try_for_each(|(name, bytes)| holds(&*backend, &format!("f/{name}.md"), bytes))
+}
+
+fn bytes_that_are_no_text_are_there_again(trial: &Trial<'_>) -> Verdict {
+    let backend = trial.open()?;
+    for (name, bytes) in super::reading::SAMPLES {
+        put(&*backend, &format!("f/{name}.bin"), bytes)?;
+    }
+    drop(backend);
+    let backend = trial.open()?;
     let samples = super::reading::SAMPLES.iter();
-    samples.clone().try_for_each(|(name, bytes)| holds(&*backend, &format!("f/{name}.md"), bytes))
+    samples.clone().try_for_each(|(name, bytes)| holds(&*backend, &format!("f/{name}.bin"), bytes))
 }
 
 fn every_kind_of_edit_is_there_again(trial: &Trial<'_>) -> Verdict {

@@ -12,6 +12,16 @@ pub(super) const fn case(promise: &'static str, name: &'static str, run: fn(&Tri
     Case { name, promise, needs: Needs::Nothing, run }
 }
 
+/// A case for backends that hold what not every backend can.
+pub(super) const fn roomy_case(
+    promise: &'static str,
+    name: &'static str,
+    needs: Needs,
+    run: fn(&Trial<'_>) -> Verdict,
+) -> Case {
+    Case { name, promise, needs, run }
+}
+
 /// A case for backends with a history.
 pub(super) const fn history_case(
     promise: &'static str,

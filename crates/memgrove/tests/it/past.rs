@@ -501,3 +501,14 @@ proptest! {
         is_undone_whole(&journaled(), first, session)?;
     }
 }
+
+/// The journal has the bytes of what is deleted, but as those of a file that had its name before.
+#[test]
+fn a_file_in_the_place_of_its_equal_is_brought_back() {
+    let changes = vec![
+        vec![write("f/g/a", "y"), append("f-x", "y")],
+        vec![rename("f", "g"), rename("f-x", "f/g/a")],
+        vec![delete("f/g/a")],
+    ];
+    goes_back_and_forth(&journaled(), changes).unwrap();
+}

@@ -1,7 +1,7 @@
 //! Which memories there were and what became of each, read from the history: the history is the truth,
 //! this only remembers how far it was read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use memgrove::backend::{Actor, ChangeId, HistoryQuery, Op, Past, PastEdit, Version};
 use memgrove::clock::Timestamp;
@@ -17,6 +17,8 @@ pub(crate) struct Catalog {
     /// Which memory is at a place.
     live: BTreeMap<Locator, usize>,
     pub(super) memories: Vec<Lineage>,
+    /// Which memory an id belongs to.
+    ids: HashMap<String, usize>,
     redactions: Vec<Redaction>,
 }
 
@@ -143,6 +145,7 @@ impl Catalog {
     }
 
     fn begin(&mut self, id: String, at: &Locator) -> usize {
+        self.ids.insert(id.clone(), self.memories.len());
         self.memories.push(Lineage { id, versions: Vec::new() });
         self.live.insert(at.clone(), self.memories.len() - 1);
         self.memories.len() - 1
@@ -185,9 +188,9 @@ impl Catalog {
 
     /// The memory of an id, and where it is if it is still there.
     pub(super) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
-        let index = self.memories.iter().position(|memory| memory.id == id)?;
-        let at = self.live.iter().find(|(_, memory)| **memory == index).map(|(at, _)| at);
-        Some((&self.memories[index], at))
+        let memory = &self.memories[*self.ids.get(id)?];
+        let last = memory.versions.last().filter(|last| last.operation != Operation::Deleted);
+        Some((memory, last.map(|last| &last.at)))
     }
 
     /// When and by whom a version was redacted; if only its content was, with another version of the

@@ -1,6 +1,7 @@
 //! The memory stores themselves: each a small file that says what it is called and which folder it is.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use axum::response::Response;
 use memgrove::backend::{Edit, Expect, Version};
@@ -19,6 +20,9 @@ use crate::http::route::Call;
 const FOLDER: &str = "memory_stores";
 /// The key of the metadata that chooses a folder which is there already.
 const CHOSEN: &str = "memgrove_folder";
+
+/// Whose turn it is to make a memory store.
+static MAKING: Mutex<()> = Mutex::new(());
 
 /// What is known of a memory store.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -163,6 +167,8 @@ pub(super) async fn create(call: Call) -> Result<Response> {
             archived_at: None,
         };
         made.check()?;
+        // Two that are made at once must not both find the same folder free.
+        let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let done = memory.apply(note(cx, "memory_store_create", key), |store| {
             made.folder = free_folder(cx, store, &made)?;
             let edit = Edit::Write { at: place(&made.id)?, bytes: made.bytes(), expect: Expect::Absent };

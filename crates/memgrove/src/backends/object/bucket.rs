@@ -73,6 +73,8 @@ pub struct Listed {
     pub size: u64,
     /// When it was written.
     pub modified: Timestamp,
+    /// Its tag, where a listing tells it.
+    pub tag: Option<String>,
 }
 
 /// Somewhere that objects are. Conditions must be honoured, and what was answered must be seen by
@@ -98,6 +100,11 @@ pub trait Bucket: Send + Sync {
         self.send(vec![request]).pop().expect("one answer for one request")
     }
 
+    /// How to tell who wrote an object, for a bucket that keeps no marks.
+    fn versioned(&self) -> Option<&dyn Versioned> {
+        None
+    }
+
     /// Fetches an object.
     ///
     /// # Errors
@@ -105,6 +112,44 @@ pub trait Bucket: Send + Sync {
     fn get(&self, key: &str) -> Result<Option<Object>> {
         Ok(self.ask(Request::Get(key.to_owned()))?.object())
     }
+}
+
+/// A bucket that remembers nothing beside the bytes, but every version of every object, and that cannot
+/// hold everything. Its conditions are known to be honoured, and its tags are made from the bytes alone.
+pub trait Versioned: Send + Sync {
+    /// The tag of an object with these bytes.
+    fn tag_of(&self, bytes: &[u8]) -> String;
+
+    /// Checks that there can be an object at a key.
+    ///
+    /// # Errors
+    /// `Invalid`, code `INVALID_PATH`.
+    fn check_key(&self, key: &str) -> Result<()>;
+
+    /// Checks that an object can hold these bytes, or have them as a part.
+    ///
+    /// # Errors
+    /// `Unsupported`.
+    fn check_bytes(&self, key: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Checks that an object can be so large.
+    ///
+    /// # Errors
+    /// `Unsupported`, code `TOO_LARGE`.
+    fn check_size(&self, key: &str, size: u64) -> Result<()>;
+
+    /// The headers of all records of the log, one line each, from the first on.
+    ///
+    /// # Errors
+    /// As the bucket says.
+    fn headers(&self) -> Result<String>;
+
+    /// What has stood at a key since a record of the log was written, oldest first: tags, and `None`
+    /// where it was deleted.
+    ///
+    /// # Errors
+    /// As the bucket says.
+    fn since(&self, key: &str, record: &str) -> Result<Vec<Option<String>>>;
 }
 
 impl Answer {

@@ -195,6 +195,7 @@ impl Bucket for Cloud {
             key: meta.location.as_ref().to_owned(),
             size: meta.size,
             modified: Timestamp::from_millisecond(meta.last_modified.timestamp_millis()).unwrap_or_default(),
+            tag: None,
         };
         Ok(listed.into_iter().map(one).collect())
     }

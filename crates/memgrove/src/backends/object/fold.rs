@@ -17,6 +17,10 @@ impl ObjectStore {
 
     /// Learns the log from its beginning: large folds, small folds, then single records.
     pub(super) fn learn(&self) -> Result<()> {
+        if let Some(bucket) = self.bucket.versioned() {
+            self.take_in_fold(bucket.headers()?.as_bytes())?;
+            return self.sync();
+        }
         for level in [2, 1] {
             let span = FOLD.pow(level);
             let mut run = 1;
@@ -49,6 +53,11 @@ impl ObjectStore {
 
     /// Folds the records since the last fold once there are enough. Failing is no harm.
     pub(super) fn fold_if_due(&self) {
+        if self.bucket.versioned().is_some() {
+            // It keeps the headers itself.
+            self.state().headers.clear();
+            return;
+        }
         loop {
             let (index, text) = {
                 let mut state = self.state();

@@ -21,6 +21,8 @@ pub(super) struct Leaf {
     pub(super) mtime: Timestamp,
     /// The version, once somebody has paid for it.
     pub(super) version: OnceLock<Version>,
+    /// The tag that a bucket without marks gives to these bytes, once it is known.
+    pub(super) tag: OnceLock<String>,
 }
 
 /// Where the bytes of one edit are.
@@ -44,6 +46,7 @@ impl Leaf {
             links: 1,
             mtime,
             version: OnceLock::new(),
+            tag: OnceLock::new(),
         };
         if let Some(version) = version {
             let _ = leaf.version.set(version);
@@ -63,6 +66,7 @@ impl Leaf {
             links: before.links + 1,
             mtime,
             version: OnceLock::new(),
+            tag: OnceLock::new(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! The log: learning what others have done, and adding a change.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -13,7 +13,7 @@ use super::leaf::{Leaf, Place};
 use super::record::{self, Header, Step, damaged};
 use super::{ObjectStore, State};
 use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Version};
-use crate::backends::ledger::Draft;
+use crate::backends::ledger::{Draft, Entry, Node};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
@@ -72,7 +72,10 @@ impl ObjectStore {
         let mut state = self.state();
         // Another thread may have taken it in meanwhile.
         if header.seq == state.seq + 1 {
-            state.keep_body(header.seq, body);
+            let whole: u64 = header.edits.iter().map(|step| step.len).sum();
+            if whole == body.len() as u64 {
+                state.keep_body(header.seq, body);
+            }
             state.take_in(&header)?;
         }
         Ok(())
@@ -89,8 +92,8 @@ impl ObjectStore {
     pub(super) fn commit_in_turn(&self, change: &Change, looked_at: &[Locator]) -> Result<Applied> {
         let id = random_id();
         for attempt in 0..ATTEMPTS_MAX {
-            for (at, object) in self.look_for_strangers(looked_at)? {
-                self.adopt(&at, &object)?;
+            for (at, found) in self.look_for_strangers(looked_at)? {
+                self.take_in_stranger(&at, found.as_ref())?;
             }
             if let Some(key) = &change.note.key
                 && let Some(applied) = self.state().ledger.replay(key)
@@ -103,7 +106,7 @@ impl ObjectStore {
                 Added::Ours => {
                     let versions = header.edits.iter_mut().map(|step| step.new.take()).collect();
                     self.fold_if_due();
-                    self.place_record(header.seq);
+                    self.place_record(header.seq)?;
                     return Ok(Applied {
                         change: ChangeId::new(header.seq.to_string()),
                         versions,
@@ -148,6 +151,7 @@ impl ObjectStore {
             let state = self.state();
             let time = self.clock.now().max(state.time);
             let (mut header, body) = Header::of(change, state.seq + 1, id.to_owned(), time);
+            self.tag_steps(&mut header, &change.edits);
             let (seq, unknown) = (header.seq, RefCell::new(None));
             let versions = |_: &Locator, leaf: &Arc<Leaf>| {
                 if let Some(version) = leaf.version.get() {
@@ -170,14 +174,37 @@ impl ObjectStore {
             };
             let mut draft = Draft::new(&state.ledger.tree, time, &versions);
             let tried = try_steps(&mut draft, &mut header, &change.edits);
-            drop(draft);
+            let changed = draft.finish();
             drop(state);
             match unknown.take() {
                 // Fetched without the lock in hand; then all is tried again.
                 Some(base) => drop(fetched.insert(base.mark(), self.logged(&base)?)),
-                None => return tried.map(|()| (header, body)),
+                None => return tried.and_then(|()| self.check_fits(&changed)).map(|()| (header, body)),
             }
         }
+    }
+
+    /// Notes the tags of what is written, where the bucket keeps no marks.
+    fn tag_steps(&self, header: &mut Header, edits: &[Edit]) {
+        let Some(bucket) = self.bucket.versioned() else { return };
+        for (step, edit) in header.edits.iter_mut().zip(edits) {
+            if let Edit::Write { bytes, .. } = edit {
+                step.tag = Some(bucket.tag_of(bytes));
+            }
+        }
+    }
+
+    /// Checks that the bucket can hold what a change would leave.
+    fn check_fits(&self, changed: &BTreeMap<String, Option<Entry<Arc<Leaf>>>>) -> Result<()> {
+        let Some(bucket) = self.bucket.versioned() else { return Ok(()) };
+        for Entry { at, node } in changed.values().flatten() {
+            let key = self.key(at);
+            bucket.check_key(&key)?;
+            if let Node::File(leaf) = node {
+                bucket.check_size(&key, leaf.len)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts a record into the log if its number is free. A lost answer is no failure: the record
@@ -191,7 +218,9 @@ impl ObjectStore {
             match self.bucket.ask(put) {
                 Ok(Answer::Written(_)) => return self.added(header, body),
                 Ok(_) => {}
-                Err(error) if error.kind() == Kind::Denied => return Err(error),
+                Err(error) if !matches!(error.kind(), Kind::Busy | Kind::NotFound | Kind::Io) => {
+                    return Err(error);
+                }
                 Err(error) => doubt = Some(error),
             }
             match self.bucket.get(&key) {
@@ -233,7 +262,7 @@ impl ObjectStore {
 }
 
 /// Names a record: no two are the same.
-pub(super) fn random_id() -> String {
+pub(in crate::backends) fn random_id() -> String {
     let part = |salt: u8| RandomState::new().hash_one(salt);
     format!("{:016x}{:016x}", part(0), part(1))
 }
@@ -269,7 +298,11 @@ fn try_step(
     expect: &Expect,
 ) -> Result<Option<Arc<Leaf>>> {
     match step.op {
-        Op::Write => draft.write(&step.at, expect, |_| Leaf::written(place, time, step.new.clone())),
+        Op::Write => draft.write(&step.at, expect, |_| {
+            let leaf = Leaf::written(place, time, step.new.clone());
+            step.tag.iter().for_each(|tag| drop(leaf.tag.set(tag.clone())));
+            leaf
+        }),
         Op::Append => draft.write(&step.at, expect, |before| Leaf::appended(before, place, time)),
         Op::Delete => draft.delete(&step.at, expect),
         Op::Rename => {

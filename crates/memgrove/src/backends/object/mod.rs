@@ -12,6 +12,7 @@
 //! and an object without our mark is an edit by someone else, which is taken into the log.
 
 mod bucket;
+#[cfg(feature = "object")]
 mod cloud;
 mod fold;
 mod leaf;
@@ -20,13 +21,17 @@ mod placing;
 mod probe;
 mod reading;
 mod record;
+mod unmarked;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub use bucket::{Answer, Bucket, Listed, Object, Request, When};
+pub use bucket::{Answer, Bucket, Listed, Object, Request, Versioned, When};
+#[cfg(feature = "object")]
 pub use cloud::Cloud;
 use leaf::Leaf;
+#[cfg(feature = "memory-stores")]
+pub(super) use log::random_id;
 
 use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
@@ -36,18 +41,20 @@ use crate::backend::{
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::{Locator, collision_key};
+#[cfg(feature = "object")]
 use crate::registry::{OpenRequest, Registration};
 
 /// The protocol name.
 pub const PROTOCOL: &str = "object";
 /// The folder of a bucket that is the backend's own.
-const OWN: &str = ".memgrove";
+pub(super) const OWN: &str = ".memgrove";
 /// The longest key that every provider takes.
 const KEY_BYTES_MAX: usize = 1024;
 
 const CAPABILITIES: Capabilities =
     Capabilities { concurrent_writers: true, conflict_files: false, encryption: false, sync: false };
 
+#[cfg(feature = "object")]
 pub(crate) const REGISTRATION: Registration = Registration {
     open: open_request,
     capabilities: CAPABILITIES,
@@ -92,6 +99,7 @@ struct Seen {
     adopted: bool,
 }
 
+#[cfg(feature = "object")]
 fn open_request(request: &OpenRequest) -> Result<Arc<dyn Backend>> {
     let (cloud, prefix) = Cloud::connect(&request.location, &request.settings)?;
     Ok(Arc::new(ObjectStore::open(Arc::new(cloud), &prefix, Arc::clone(&request.clock))?))
@@ -122,7 +130,7 @@ impl ObjectStore {
             honours: OnceLock::new(),
         };
         store.learn()?;
-        if store.state().seq == 0 {
+        if store.state().seq == 0 && store.bucket.versioned().is_none() {
             // A bucket that was filled by other means.
             store.adopt_strays()?;
         }
@@ -155,7 +163,7 @@ impl ObjectStore {
             let why = format!("`{at}` is longer, with the bucket's prefix, than {KEY_BYTES_MAX} bytes");
             return refused(why, "use fewer or shorter folders, or a shorter prefix");
         }
-        Ok(())
+        self.bucket.versioned().map_or(Ok(()), |bucket| bucket.check_key(&self.key(at)))
     }
 
     fn file_at(&self, at: &Locator) -> Result<Option<Arc<Leaf>>> {
@@ -212,7 +220,10 @@ impl Backend for ObjectStore {
     }
 
     fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
-        self.sync()?;
+        match self.bucket.versioned() {
+            Some(bucket) => drop(self.reconcile(bucket)?),
+            None => self.sync()?,
+        }
         let state = self.state();
         let listed = state.ledger.list(under, depth);
         Ok(listed.into_iter().map(|Entry { at, node }| describe(at, node)).collect())
@@ -231,8 +242,12 @@ impl Backend for ObjectStore {
     fn apply(&self, change: &Change) -> Result<Applied> {
         for edit in &change.edits {
             self.check_place(edit.at())?;
-            if let Edit::Rename { to, .. } = edit {
-                self.check_place(to)?;
+            match (edit, self.bucket.versioned()) {
+                (Edit::Rename { to, .. }, _) => self.check_place(to)?,
+                (Edit::Write { at, bytes, .. } | Edit::Append { at, bytes, .. }, Some(bucket)) => {
+                    bucket.check_bytes(&self.key(at), bytes)?;
+                }
+                _ => {}
             }
         }
         if change.note.derived {

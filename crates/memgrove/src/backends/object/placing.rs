@@ -7,7 +7,7 @@ use super::leaf::Leaf;
 use super::reading::{Found, compare, is_ours, mark_of};
 use super::{OWN, ObjectStore, Seen};
 use crate::backend::{Finding, Level};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
 /// How often a placement is tried while others place too.
@@ -20,19 +20,34 @@ const BEHIND_PIECES_MAX: u32 = 256;
 impl ObjectStore {
     /// Brings the plain objects that a record touched in step. What fails here is done by the next
     /// reader: the change itself is in the log.
-    pub(super) fn place_record(&self, seq: u64) {
+    ///
+    /// # Errors
+    /// Where the bucket may forget the log and will never take the objects.
+    pub(super) fn place_record(&self, seq: u64) -> Result<()> {
         let touched = self.state().ledger.touched(seq);
-        self.place(&touched);
+        self.place(&touched).map_err(|error| {
+            error
+                .while_doing("the change is in the history, but not in its place")
+                .hint("make room in the memory store, then run `memgrove doctor`")
+        })
     }
 
     /// Brings the plain objects of some places in step with the log.
-    pub(super) fn place(&self, places: &[Locator]) {
+    ///
+    /// # Errors
+    /// As [`ObjectStore::place_record`].
+    pub(super) fn place(&self, places: &[Locator]) -> Result<()> {
+        let versioned = self.bucket.versioned().is_some();
+        let mut never = None;
         let mut open: Vec<Locator> = places.to_vec();
         let unseen = {
             let state = self.state();
-            let is_gone =
-                |at: &&Locator| state.ledger.tree.get(at).is_none() && !state.placed.contains_key(*at);
-            open.iter().filter(is_gone).cloned().collect::<Vec<_>>()
+            // A verdict that somebody else wrote it is found anew where it is not told by a mark.
+            let is_open = |at: &&Locator| match state.placed.get(*at) {
+                None => state.ledger.tree.get(at).is_none(),
+                Some(seen) => versioned && seen.mark.is_none() && !seen.adopted,
+            };
+            open.iter().filter(is_open).cloned().collect::<Vec<_>>()
         };
         self.see(&unseen);
         for round in 0..ROUNDS_MAX {
@@ -42,27 +57,38 @@ impl ObjectStore {
             let mut tried = Vec::new();
             let mut requests = Vec::new();
             for at in open {
-                if let Some(request) = self.placement(&at) {
+                if let Some((request, leaf)) = self.placement(&at) {
                     requests.push(request);
-                    tried.push(at);
+                    tried.push((at, leaf));
                 }
             }
             let answers = self.bucket.send(requests);
-            open =
-                tried.into_iter().zip(answers).filter_map(|(at, answer)| self.unplaced(at, answer)).collect();
+            open = Vec::new();
+            for ((at, leaf), answer) in tried.into_iter().zip(answers) {
+                if let Err(error) = &answer
+                    && versioned
+                    && error.kind() != Kind::Busy
+                {
+                    let hint = error.hint_text().unwrap_or_default();
+                    never = Some(Error::new(error.kind(), error.message()).hint(hint));
+                }
+                open.extend(self.unplaced(at, leaf.as_ref(), answer));
+            }
             if open.is_empty() {
-                return;
+                break;
             }
         }
+        never.map_or(Ok(()), Err)
     }
 
     /// Takes in the answer to a placement; gives back the place if it is still to be done.
-    fn unplaced(&self, at: Locator, answer: Result<Answer>) -> Option<Locator> {
+    fn unplaced(&self, at: Locator, leaf: Option<&Arc<Leaf>>, answer: Result<Answer>) -> Option<Locator> {
         let mut state = self.state();
         match answer {
             Ok(Answer::Written(tag)) => {
-                let leaf = state.ledger.tree.get(&at).and_then(|node| node.into_file())?;
-                let seen = Seen { tag, mark: Some(mark_of(&at, &leaf)), size: leaf.len, adopted: false };
+                let leaf = leaf?;
+                let _ = leaf.tag.set(tag.clone());
+                let seen = Seen { tag, mark: Some(mark_of(&at, leaf)), size: leaf.len, adopted: false };
                 state.placed.insert(at, seen);
                 None
             }
@@ -76,20 +102,30 @@ impl ObjectStore {
     }
 
     /// Looks at plain objects anew.
-    fn see(&self, places: &[Locator]) {
-        let requests = places.iter().map(|at| Request::Head(self.key(at))).collect();
-        for (at, answer) in places.iter().zip(self.bucket.send(requests)) {
-            let mut state = self.state();
+    pub(super) fn see(&self, places: &[Locator]) {
+        let requests: Vec<_> = places.iter().map(|at| Request::Head(self.key(at))).collect();
+        let answers = self.bucket.send(requests);
+        if self.bucket.versioned().is_some() && !places.is_empty() {
+            // What was seen may be newer than what is known; if it cannot be known, nothing is seen.
+            if self.sync().is_err() {
+                return;
+            }
+        }
+        for (at, answer) in places.iter().zip(answers) {
             match answer {
-                Ok(Answer::Object(object)) => drop(state.placed.insert(at.clone(), Seen::from(&object))),
-                Ok(_) => drop(state.placed.remove(at)),
+                Ok(Answer::Object(object)) => {
+                    if let Ok(seen) = self.seen(at, &object) {
+                        self.state().placed.insert(at.clone(), seen);
+                    }
+                }
+                Ok(_) => drop(self.state().placed.remove(at)),
                 Err(_) => {}
             }
         }
     }
 
-    /// What is to be done about a plain object, if anything.
-    fn placement(&self, at: &Locator) -> Option<Request> {
+    /// What is to be done about a plain object, if anything, and which state it will hold.
+    fn placement(&self, at: &Locator) -> Option<(Request, Option<Arc<Leaf>>)> {
         let (leaf, seen) = {
             let state = self.state();
             (state.ledger.tree.get(at).and_then(|node| node.into_file()), state.placed.get(at).cloned())
@@ -97,19 +133,22 @@ impl ObjectStore {
         let key = self.key(at);
         let Some(leaf) = leaf else {
             // Gone by the log; the object goes if it is ours.
-            return is_ours(at, seen?.mark.as_deref()).then_some(Request::Delete(key));
+            return is_ours(at, seen?.mark.as_deref()).then_some((Request::Delete(key), None));
         };
+        let marks = self.bucket.versioned().is_none();
         let when = match &seen {
             None => When::Absent,
+            Some(seen) if !marks && leaf.tag.get() == Some(&seen.tag) => return None,
             Some(seen) => match compare(at, &leaf, seen) {
-                Found::State(state) if is_near(state, &leaf) => return None,
+                Found::State(state) if marks && is_near(state, &leaf) => return None,
                 Found::State(_) | Found::Other => When::Tagged(seen.tag.clone()),
                 // Left as it is: whoever reads it next takes it in.
                 Found::Foreign => return None,
             },
         };
         let bytes = self.whole(at, &leaf).ok()?;
-        Some(Request::Put { key, bytes, when, mark: Some(mark_of(at, &leaf)) })
+        let mark = Some(mark_of(at, &leaf)).filter(|_| marks);
+        Some((Request::Put { key, bytes, when, mark }, Some(leaf)))
     }
 
     fn whole(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Vec<u8>> {
@@ -138,7 +177,7 @@ impl ObjectStore {
             let put = Request::Put { key, bytes, when: When::Tagged(seen.tag), mark };
             let answer = self.bucket.ask(put);
             done += usize::from(matches!(answer, Ok(Answer::Written(_))));
-            self.unplaced(at, answer);
+            self.unplaced(at, Some(&leaf), answer);
         }
         done
     }
@@ -183,6 +222,9 @@ impl ObjectStore {
     }
 
     pub(super) fn examine(&self) -> Result<Vec<Finding>> {
+        if let Some(bucket) = self.bucket.versioned() {
+            return self.reconcile(bucket);
+        }
         let mut findings = self.adopt_strays()?;
         let flushed = self.flush();
         if flushed > 0 {

@@ -14,6 +14,7 @@ impl ObjectStore {
     /// both be told that all is well.
     pub(super) fn check_conditions(&self) -> Result<()> {
         let honours = match self.honours.get() {
+            None if self.bucket.versioned().is_some() => true,
             Some(known) => *known,
             None => {
                 let found = self.probe()?;

@@ -7,8 +7,8 @@ use super::bucket::{Answer, Object, Request};
 use super::leaf::Leaf;
 use super::record::{self, damaged};
 use super::{ObjectStore, Seen};
-use crate::backend::{Actor, Change, Edit, Expect, Note, Origin, Version};
-use crate::error::{Kind, Result};
+use crate::backend::{Actor, Change, Edit, Expect, Note, Origin, Version, not_in_history};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
 /// What a plain object is, compared with what the log says of its place.
@@ -27,7 +27,7 @@ pub(super) fn mark_of(at: &Locator, leaf: &Leaf) -> String {
 }
 
 /// So that a copy made by other means, mark and all, is not taken for a placement of ours.
-fn place_hash(at: &Locator) -> String {
+pub(super) fn place_hash(at: &Locator) -> String {
     Version::of(at.key().as_bytes()).as_str()[..8].to_owned()
 }
 
@@ -51,65 +51,107 @@ pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a
     }
 }
 
-impl From<&Object> for Seen {
-    fn from(object: &Object) -> Self {
-        Seen { tag: object.tag.clone(), mark: object.mark.clone(), size: object.size, adopted: false }
-    }
+/// What the history says of a change that somebody made by other means.
+pub(super) fn file_edit() -> Note {
+    let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
+    Note { verb: "file_edit".into(), actor, ..Note::default() }
 }
 
 impl ObjectStore {
     /// Takes in the log, looks at the plain objects of these places, and takes in what other
     /// programs have made of them.
     pub(super) fn look(&self, places: &[Locator]) -> Result<()> {
-        for (at, object) in self.look_for_strangers(places)? {
+        for (at, found) in self.look_for_strangers(places)? {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            self.adopt(&at, &object)?;
+            self.take_in_stranger(&at, found.as_ref())?;
         }
         Ok(())
     }
 
-    /// As [`ObjectStore::look`], and gives back what was written by someone else.
-    pub(super) fn look_for_strangers(&self, places: &[Locator]) -> Result<Vec<(Locator, Object)>> {
+    /// Takes what someone else did at a place into the log: with the turn in hand.
+    pub(super) fn take_in_stranger(&self, at: &Locator, found: Option<&Object>) -> Result<()> {
+        match found {
+            Some(object) => self.adopt(at, object),
+            None => self.adopt_deletion(at),
+        }
+    }
+
+    /// As [`ObjectStore::look`], and gives back what was written by someone else; nothing where it was
+    /// deleted.
+    pub(super) fn look_for_strangers(&self, places: &[Locator]) -> Result<Vec<(Locator, Option<Object>)>> {
         let files: Vec<Locator> = {
             let state = self.state();
-            let is_file =
-                |at: &&Locator| state.ledger.tree.get(at).and_then(|node| node.into_file()).is_some();
-            places.iter().filter(is_file).cloned().collect()
+            let versioned = self.bucket.versioned().is_some();
+            let may_be = |at: &&Locator| match state.ledger.tree.get(at) {
+                Some(node) => node.into_file().is_some(),
+                None => versioned && self.check_place(at).is_ok(),
+            };
+            places.iter().filter(may_be).cloned().collect()
         };
         let answers = self.sync_beside(files.iter().map(|at| Request::Head(self.key(at))).collect())?;
         let mut strangers = Vec::new();
         for (at, answer) in files.into_iter().zip(answers) {
-            if let Answer::Object(head) = answer?
-                && self.is_foreign(&at, &head)
+            let Answer::Object(head) = answer? else {
+                if let Ok(Some(leaf)) = self.file_at(&at)
+                    && self.vanished(&at, &leaf)?
+                {
+                    strangers.push((at, None));
+                }
+                continue;
+            };
+            if self.is_foreign(&at, &head)?
                 && let Some(object) = self.bucket.get(&self.key(&at))?
-                && self.is_foreign(&at, &object)
+                && self.is_foreign_by_now(&at, &object)?
             {
-                strangers.push((at, object));
+                strangers.push((at, Some(object)));
             }
         }
         Ok(strangers)
     }
 
     /// Remembers an object as it was seen, and tells whether someone else wrote it.
-    fn is_foreign(&self, at: &Locator, object: &Object) -> bool {
-        let seen = Seen::from(object);
+    fn is_foreign(&self, at: &Locator, object: &Object) -> Result<bool> {
+        let seen = self.seen(at, object)?;
         let mut state = self.state();
         state.placed.insert(at.clone(), seen.clone());
-        let Some(leaf) = state.ledger.tree.get(at).and_then(|node| node.into_file()) else { return false };
-        matches!(compare(at, &leaf, &seen), Found::Foreign)
+        Ok(match state.ledger.tree.get(at) {
+            None => self.bucket.versioned().is_some() && seen.mark.is_none(),
+            Some(node) => {
+                node.into_file().is_some_and(|leaf| matches!(compare(at, &leaf, &seen), Found::Foreign))
+            }
+        })
+    }
+
+    /// The same, after whatever the log has by now: what was placed meanwhile is then known.
+    fn is_foreign_by_now(&self, at: &Locator, object: &Object) -> Result<bool> {
+        if self.bucket.versioned().is_some() {
+            self.sync()?;
+        }
+        self.is_foreign(at, object)
     }
 
     /// Takes what someone else wrote into the log: with the turn in hand.
     pub(super) fn adopt(&self, at: &Locator, object: &Object) -> Result<()> {
+        if self.bucket.versioned().is_none() {
+            return self.adopt_as_it_is(at, object);
+        }
+        let Some(object) = self.bucket.get(&self.key(at))? else { return Ok(()) };
+        self.sync()?;
+        match self.seen(at, &object)?.mark {
+            Some(_) => Ok(()),
+            None => self.adopt_as_it_is(at, &object),
+        }
+    }
+
+    fn adopt_as_it_is(&self, at: &Locator, object: &Object) -> Result<()> {
         let expect = match self.file_at(at)? {
             None => Expect::Absent,
             Some(leaf) => Expect::At(self.version_of(at, &leaf)?),
         };
         let edit = Edit::Write { at: at.clone(), bytes: object.bytes.clone(), expect };
-        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
-        let note = Note { verb: "file_edit".into(), actor, ..Note::default() };
-        self.state().placed.insert(at.clone(), Seen { adopted: true, ..Seen::from(object) });
-        match self.commit_in_turn(&Change { edits: vec![edit], note }, &[]) {
+        let (tag, mark) = (object.tag.clone(), object.mark.clone());
+        self.state().placed.insert(at.clone(), Seen { tag, mark, size: object.size, adopted: true });
+        match self.commit_in_turn(&Change { edits: vec![edit], note: file_edit() }, &[]) {
             Ok(_) => Ok(()),
             // Another machine took it in first, or changed the file since: the next look decides.
             Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => Ok(()),
@@ -126,25 +168,47 @@ impl ObjectStore {
         let object = answer.transpose()?.and_then(Answer::object);
         let Some(leaf) = self.file_at(at)? else {
             // Only what is in the log is there; strays are taken in by `memgrove doctor`.
-            return Ok(None);
+            return if self.bucket.versioned().is_some() { self.read_stray(at, object) } else { Ok(None) };
         };
+        if object.is_none() && self.vanished(at, &leaf)? {
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.adopt_deletion(at)?;
+            return Ok(None);
+        }
         self.bytes_of(at, &leaf, object).map(Some)
+    }
+
+    /// The bytes of an object that the log does not know, if somebody else wrote it.
+    fn read_stray(&self, at: &Locator, object: Option<Object>) -> Result<Option<Vec<u8>>> {
+        let Some(object) = object.filter(|_| self.check_place(at).is_ok()) else { return Ok(None) };
+        if !self.is_foreign(at, &object)? {
+            return Ok(None);
+        }
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.adopt(at, &object)?;
+        Ok(Some(object.bytes))
     }
 
     /// The bytes of a file, of which this is the plain object.
     fn bytes_of(&self, at: &Locator, leaf: &Arc<Leaf>, object: Option<Object>) -> Result<Vec<u8>> {
         let Some(object) = object else {
             let bytes = self.logged(leaf)?;
-            self.place(std::slice::from_ref(at));
+            let _ = self.place(std::slice::from_ref(at));
             return Ok(bytes);
         };
-        let seen = Seen::from(&object);
+        let (mut leaf, mut seen) = (Arc::clone(leaf), self.seen(at, &object)?);
+        if self.bucket.versioned().is_some() && matches!(compare(at, &leaf, &seen), Found::Foreign) {
+            // It may have been placed after the log was read.
+            self.sync()?;
+            (leaf, seen) = (self.file_at(at)?.unwrap_or(leaf), self.seen(at, &object)?);
+        }
+        let leaf = &leaf;
         self.state().placed.insert(at.clone(), seen.clone());
         match compare(at, leaf, &seen) {
             Found::State(state) if holds(state, &object.bytes) => self.grown(leaf, state, object.bytes),
             Found::Other => {
                 let bytes = self.logged(leaf)?;
-                self.place(std::slice::from_ref(at));
+                let _ = self.place(std::slice::from_ref(at));
                 Ok(bytes)
             }
             Found::State(_) | Found::Foreign => {
@@ -160,7 +224,7 @@ impl ObjectStore {
     pub(super) fn assemble(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Vec<u8>> {
         let object = self.bucket.get(&self.key(at))?;
         if let Some(object) = object
-            && let Found::State(state) = compare(at, leaf, &Seen::from(&object))
+            && let Found::State(state) = compare(at, leaf, &self.seen(at, &object)?)
             && holds(state, &object.bytes)
         {
             return self.grown(leaf, state, object.bytes);
@@ -206,8 +270,12 @@ impl ObjectStore {
         missing.dedup();
         let answers = self.bucket.send(missing.iter().map(|seq| Request::Get(self.log_key(*seq))).collect());
         for (seq, answer) in missing.into_iter().zip(answers) {
-            let object = answer?.object().ok_or_else(|| damaged(&format!("number {seq} is missing")))?;
-            let body: Arc<[u8]> = record::decode(&object.bytes)?.1.into();
+            let object = answer?.object().ok_or_else(|| self.lost(seq))?;
+            let (header, body) = record::decode(&object.bytes)?;
+            if header.edits.iter().map(|step| step.len).sum::<u64>() != body.len() as u64 {
+                return Err(self.lost(seq));
+            }
+            let body: Arc<[u8]> = body.into();
             self.state().keep_body(seq, &body);
             bodies.insert(seq, body);
         }
@@ -217,6 +285,16 @@ impl ObjectStore {
             bytes.extend_from_slice(piece.ok_or_else(|| damaged(&format!("number {} is short", link.seq)))?);
         }
         Ok(bytes)
+    }
+}
+
+impl ObjectStore {
+    /// Said of a record whose bytes cannot be found.
+    fn lost(&self, seq: u64) -> Error {
+        match self.bucket.versioned() {
+            Some(_) => not_in_history(format!("what the change `{seq}` held")),
+            None => damaged(&format!("number {seq} is missing")),
+        }
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) struct Step {
     pub(super) old: Option<Version>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) new: Option<Version>,
+    /// The tag of what was written, where the bucket keeps no marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tag: Option<String>,
 }
 
 fn is_zero(len: &u64) -> bool {
@@ -53,7 +56,7 @@ impl Step {
             Edit::Delete { .. } => (Op::Delete, None, none, None),
             Edit::Rename { to, .. } => (Op::Rename, Some(to.clone()), none, None),
         };
-        (Step { op, at: edit.at().clone(), to, len: bytes.len() as u64, old: None, new }, bytes)
+        (Step { op, at: edit.at().clone(), to, len: bytes.len() as u64, old: None, new, tag: None }, bytes)
     }
 }
 

@@ -1,0 +1,226 @@
+//! Telling who wrote an object where the bucket keeps no marks, but every version of every object.
+//!
+//! An object with the content that the log gives its place is in step, whoever wrote it. One with a
+//! content that its place never had is an edit by someone else. In between lies an *earlier* content, or
+//! nothing: either our placement is still to come, or somebody has put it back, or deleted the file. The
+//! versions decide: if the right content stood there after its record was written, then what is there now
+//! came later, and is meant.
+//!
+//! All of this holds only if the object was fetched *before* the log was read: then whatever memgrove put
+//! there is known. So a verdict that somebody else wrote it is found once more, in that order, before it
+//! is acted upon.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use super::bucket::{Answer, Object, Request, Versioned};
+use super::leaf::Leaf;
+use super::reading::{file_edit, mark_of, place_hash};
+use super::{OWN, ObjectStore, Seen};
+use crate::backend::{Change, Depth, Edit, Expect, Finding, Level, Origin};
+use crate::error::{Kind, Result};
+use crate::locator::Locator;
+
+/// How many earlier contents of a place are compared: placements are late by a few changes at most.
+const EARLIER_MAX: usize = 64;
+/// How many files are taken in with one change.
+const BATCH: usize = 32;
+
+impl ObjectStore {
+    /// An object as it was seen, with its mark; where the bucket keeps none, it is told from the content.
+    pub(super) fn seen(&self, at: &Locator, object: &Object) -> Result<Seen> {
+        let mut seen =
+            Seen { tag: object.tag.clone(), mark: object.mark.clone(), size: object.size, adopted: false };
+        if let Some(bucket) = self.bucket.versioned() {
+            seen.mark = self.told_mark(bucket, at, &object.tag)?;
+        }
+        Ok(seen)
+    }
+
+    fn told_mark(&self, bucket: &dyn Versioned, at: &Locator, tag: &str) -> Result<Option<String>> {
+        let leaf = self.state().ledger.tree.get(at).and_then(|node| node.into_file());
+        if let Some(leaf) = &leaf {
+            match self.tag_of(bucket, leaf) {
+                Ok(known) if known == tag => return Ok(Some(mark_of(at, leaf))),
+                Ok(_) => {}
+                // What the service no longer remembers is believed as it lies there.
+                Err(error) if error.kind() == Kind::NotFound => return Ok(Some(mark_of(at, leaf))),
+                Err(error) => return Err(error),
+            }
+        }
+        let earlier = self.state().ledger.earlier(at, EARLIER_MAX);
+        let stood = |leaf: &Arc<Leaf>| self.tag_of(bucket, leaf).is_ok_and(|known| known == tag);
+        if !earlier.iter().any(stood) || self.came_later(bucket, at, leaf.as_ref(), tag)? {
+            return Ok(None);
+        }
+        Ok(Some(format!("0.0.{}", place_hash(at))))
+    }
+
+    /// Whether what is at a place came after what the log says of it had been put in place.
+    fn came_later(
+        &self,
+        bucket: &dyn Versioned,
+        at: &Locator,
+        leaf: Option<&Arc<Leaf>>,
+        tag: &str,
+    ) -> Result<bool> {
+        let Some((seq, by)) = self.state().ledger.last_touch(at) else { return Ok(true) };
+        let stood = bucket.since(&self.key(at), &self.log_key(seq))?;
+        if stood.last().and_then(Option::as_deref) != Some(tag) {
+            // Another content has come since it was fetched.
+            return Ok(false);
+        }
+        match leaf {
+            Some(leaf) => Ok(self.was_placed(bucket, leaf, by, &stood)?),
+            None => Ok(stood.iter().skip_while(|tag| tag.is_some()).any(Option::is_some)),
+        }
+    }
+
+    /// Whether a file was in its place after its record was written: what was taken in always was.
+    fn was_placed(
+        &self,
+        bucket: &dyn Versioned,
+        leaf: &Leaf,
+        by: Origin,
+        stood: &[Option<String>],
+    ) -> Result<bool> {
+        Ok(by == Origin::FileEdit || stood.contains(&Some(self.tag_of(bucket, leaf)?)))
+    }
+
+    /// Whether somebody has deleted a file whose plain object is not there.
+    pub(super) fn vanished(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<bool> {
+        let Some(bucket) = self.bucket.versioned() else { return Ok(false) };
+        let Some((seq, by)) = self.state().ledger.last_touch(at) else { return Ok(false) };
+        if self.bucket.get(&self.key(at))?.is_some() {
+            // It came while this was found out.
+            return Ok(false);
+        }
+        let stood = bucket.since(&self.key(at), &self.log_key(seq))?;
+        Ok(stood.last() == Some(&None) && self.was_placed(bucket, leaf, by, &stood)?)
+    }
+
+    /// The tag of the object that holds a file.
+    fn tag_of(&self, bucket: &dyn Versioned, leaf: &Leaf) -> Result<String> {
+        if let Some(tag) = leaf.tag.get() {
+            return Ok(tag.clone());
+        }
+        let tag = bucket.tag_of(&self.logged(leaf)?);
+        Ok(leaf.tag.get_or_init(|| tag).clone())
+    }
+
+    /// Takes into the log that somebody has deleted a file: with the turn in hand.
+    pub(super) fn adopt_deletion(&self, at: &Locator) -> Result<()> {
+        self.sync()?;
+        let Some(leaf) = self.file_at(at)? else { return Ok(()) };
+        if !self.vanished(at, &leaf)? {
+            return Ok(());
+        }
+        self.state().placed.remove(at);
+        let expect = Expect::At(self.version_of(at, &leaf)?);
+        let edits = vec![Edit::Delete { at: at.clone(), expect }];
+        match self.commit_in_turn(&Change { edits, note: file_edit() }, &[]) {
+            Err(error) if !matches!(error.kind(), Kind::Conflict | Kind::NotFound) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings the log and the objects together: what others have written, made or deleted is taken into the
+    /// log, and what was not put in place is. Tells what could not be.
+    pub(super) fn reconcile(&self, bucket: &dyn Versioned) -> Result<Vec<Finding>> {
+        // The log is read after the objects: an object that was placed since is then known to it.
+        let listed = self.bucket.list(&self.prefix)?;
+        self.sync()?;
+        let mut tags: HashMap<Locator, String> = HashMap::new();
+        let mut findings = Vec::new();
+        for listed in listed {
+            let Some(name) = listed.key.strip_prefix(&self.prefix) else { continue };
+            if name.split('/').next() == Some(OWN) {
+                continue;
+            }
+            match Locator::new(name) {
+                Ok(at) if at.key() == name => drop(tags.insert(at, listed.tag.unwrap_or_default())),
+                _ => findings.push(unfit(name, "its path is no name that every system can hold")),
+            }
+        }
+        let files: Vec<(Locator, Arc<Leaf>)> = {
+            let state = self.state();
+            let all = state.ledger.list(&Locator::root(), Depth::All).into_iter();
+            all.filter_map(|entry| Some((entry.at.clone(), entry.node.clone().into_file()?))).collect()
+        };
+        let mut behind = Vec::new();
+        for (at, leaf) in files {
+            match tags.get(&at) {
+                Some(tag) if self.tag_of(bucket, &leaf).is_ok_and(|known| known == *tag) => {
+                    tags.remove(&at);
+                }
+                Some(_) => {}
+                None if self.vanished(&at, &leaf)? => {
+                    let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                    self.adopt_deletion(&at)?;
+                }
+                None => behind.push(at),
+            }
+        }
+        let mut unknown: Vec<Locator> = tags.into_keys().collect();
+        unknown.sort();
+        for batch in unknown.chunks(BATCH) {
+            findings.extend(self.take_in_strangers(batch, &mut behind)?);
+        }
+        self.see(&behind);
+        if let Err(error) = self.place(&behind) {
+            findings.push(unfit(&self.bucket.name(), error.message()));
+        }
+        Ok(findings)
+    }
+
+    /// Takes in what others have written at some places; adds to `behind` where nobody did.
+    fn take_in_strangers(&self, places: &[Locator], behind: &mut Vec<Locator>) -> Result<Vec<Finding>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.bucket.send(places.iter().map(|at| Request::Get(self.key(at))).collect());
+        self.sync()?;
+        let mut strangers = Vec::new();
+        for (at, answer) in places.iter().zip(answers) {
+            let Answer::Object(object) = answer? else { continue };
+            match self.seen(at, &object)?.mark {
+                Some(_) => behind.push(at.clone()),
+                None => strangers.push((at.clone(), object)),
+            }
+        }
+        let fresh = strangers.iter().all(|(at, _)| self.state().ledger.tree.get(at).is_none());
+        if fresh && strangers.len() > 1 && self.adopt_together(&strangers).is_ok() {
+            return Ok(Vec::new());
+        }
+        let mut findings = Vec::new();
+        for (at, object) in strangers {
+            match self.adopt(&at, &object) {
+                Err(error) if error.kind() == Kind::Busy => return Err(error),
+                Err(error) => findings.push(unfit(at.key(), error.message())),
+                Ok(()) => {}
+            }
+        }
+        Ok(findings)
+    }
+
+    fn adopt_together(&self, strangers: &[(Locator, Object)]) -> Result<()> {
+        let write = |(at, object): &(Locator, Object)| Edit::Write {
+            at: at.clone(),
+            bytes: object.bytes.clone(),
+            expect: Expect::Absent,
+        };
+        let change = Change { edits: strangers.iter().map(write).collect(), note: file_edit() };
+        for (at, object) in strangers {
+            let seen = Seen { tag: object.tag.clone(), mark: None, size: object.size, adopted: true };
+            self.state().placed.insert(at.clone(), seen);
+        }
+        self.commit_in_turn(&change, &[]).map(drop)
+    }
+}
+
+fn unfit(name: &str, why: &str) -> Finding {
+    Finding {
+        level: Level::Warning,
+        at: name.to_owned(),
+        what: format!("it is not as the history says, and cannot be brought together with it: {why}"),
+        hint: "rename it in the memory store, or make room there".into(),
+    }
+}
