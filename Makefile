@@ -6,7 +6,7 @@ PYTHON := $(CLIENTS)/venv/bin/python
 DEBUG := target/debug/memgrove
 RELEASE := target/release/memgrove
 
-.PHONY: run test lint unit clients web install bench torture
+.PHONY: run test lint unit fuzz clients web install bench torture
 
 run:
 	$(CARGO) run --release -- serve
@@ -23,6 +23,19 @@ lint:
 unit: export PROPTEST_RNG_SEED = 1
 unit:
 	$(CARGO) test --workspace
+
+# The reader of records on any bytes, guided by what they reach: counters in the code are LLVM's own, so no nightly
+# compiler is needed. `make fuzz FUZZ_SECONDS=3600` for an hour.
+FUZZ_SECONDS ?= 15
+FUZZ_HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1
+fuzz:
+	RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --release --manifest-path fuzz/Cargo.toml --target $(FUZZ_HOST) --target-dir target/fuzz
+	mkdir -p target/fuzz/corpus
+	target/fuzz/$(FUZZ_HOST)/release/records -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
+		-artifact_prefix=target/fuzz/ target/fuzz/corpus fuzz/seeds/records
 
 # The official clients and servers, beside the program itself.
 clients: install

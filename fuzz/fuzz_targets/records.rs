@@ -1,6 +1,6 @@
 //! The reader of records on any bytes: it never fails, and never loses a byte.
 //!
-//! `cargo +nightly fuzz run records`
+//! `make fuzz`
 
 #![no_main]
 

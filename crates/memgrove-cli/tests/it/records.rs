@@ -24,13 +24,18 @@ fn lines(file: &Path) -> BTreeMap<String, Value> {
     found
 }
 
+/// Lets the store hold more core records than the format does by default.
+fn raise_limits(sandbox: &Sandbox) {
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    let limits = "[records]\ncore_records_max = 100000\ncore_bytes_max = 1000000000\n";
+    std::fs::write(&settings, format!("{text}\n{limits}")).expect("settings");
+}
+
 /// Each writer adds records and changes each of them, through a server of its own.
 fn through_servers(rounds: usize) {
     let sandbox = Sandbox::new();
-    let limits = "[records]\ncore_records_max = 100000\ncore_bytes_max = 1000000000\n";
-    let settings = sandbox.store().join("memgrove.toml");
-    let text = std::fs::read_to_string(&settings).expect("settings");
-    std::fs::write(&settings, format!("{text}\n{limits}")).expect("settings");
+    raise_limits(&sandbox);
     thread::scope(|scope| {
         for writer in 0..WRITERS {
             let sandbox = &sandbox;
@@ -89,6 +94,7 @@ fn mounted(sandbox: &Sandbox) -> PathBuf {
 fn beside_another_program(rounds: usize) {
     let sandbox = Sandbox::new();
     let folder = mounted(&sandbox);
+    raise_limits(&sandbox);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients/records_seed.py");
     let python = sandbox
         .command("python3")
