@@ -57,6 +57,11 @@ impl Filter {
 }
 
 impl Query {
+    /// Whether it is one word and no question: who types that looks for the word itself.
+    pub(crate) fn is_one_word(&self) -> bool {
+        self.words.len() + self.prefixes.len() == 1 && self.phrases.is_empty() && !self.plain.contains(' ')
+    }
+
     /// Understands a query.
     ///
     /// # Errors

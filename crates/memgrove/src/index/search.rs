@@ -133,12 +133,21 @@ impl Search<'_> {
         }
         let allowed = self.allowed(query)?;
         let asked_anything = !groups.is_empty();
-        let (scores, weighed) = self.scores(query, lexical, allowed, &corrected);
-        let total = scores.lexical.touched.iter().filter(|id| scores.allows(**id as usize)).count();
-        let ids = if asked_anything { self.around(&weighed, &scores)? } else { self.newest(&scores, limit)? };
+        let allows = |id: &u32| allowed.as_ref().is_none_or(|set| set.has(*id as usize));
+        let total = lexical.touched.iter().filter(|id| allows(id)).count();
+        // One word that stands somewhere is looked for as it stands, not for what is like it.
+        let exact = total > 0 && query.is_one_word();
+        let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, exact);
+        let ids = match asked_anything {
+            true if exact => weighed,
+            true => self.around(&weighed, &scores)?,
+            false => self.newest(&scores, limit)?,
+        };
         let mut candidates = self.described(&ids, &scores, query)?;
         rank::fuse(&mut candidates, scores.fusion);
-        self.link(&mut candidates, &scores, query)?;
+        if !exact {
+            self.link(&mut candidates, &scores, query)?;
+        }
         rank::settle(&mut candidates, query.asked.as_ref(), self.now.as_millisecond());
         if asked_anything {
             candidates.retain(|hit| {
@@ -173,6 +182,7 @@ impl Search<'_> {
         lexical: Lexical,
         allowed: Option<Set>,
         corrected: &[(String, String)],
+        exact: bool,
     ) -> (Scores, Vec<usize>) {
         let allows = |id: usize| allowed.as_ref().is_none_or(|set| set.has(id));
         let by_words = rank::best(
@@ -184,7 +194,8 @@ impl Search<'_> {
                 .map(|id| (id, lexical.scores[id])),
             WEIGHED,
         );
-        let vector = self.embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
+        let embedder = self.embedder.filter(|_| !exact);
+        let vector = embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
         let meaning = vector.map_or_else(Vec::new, |vector| likenesses(&vector, &self.state.vectors));
         let by_meaning = rank::best(
             meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
