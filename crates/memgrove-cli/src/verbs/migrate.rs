@@ -172,7 +172,7 @@ fn gather(folder: &std::path::Path, under: &str, sources: &mut Vec<Source>) -> R
 /// Write all entities as the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ExportMcpMemory {
-    /// The file, which must not exist [default: standard output]
+    /// The file, which must not exist, or - for standard output [default: -]
     path: Option<PathBuf>,
 }
 
@@ -197,7 +197,7 @@ impl Verb for ExportMcpMemory {
     fn run(self, cx: &Context) -> Result<ExportAnswer> {
         let (bytes, graph) = cx.reading_knowledge()?.export()?;
         let (entities, relations) = (graph.entities.len(), graph.relations.len());
-        let Some(path) = self.path else {
+        let Some(path) = self.path.filter(|path| path.as_os_str() != "-") else {
             return Ok(ExportAnswer { entities, relations, path: None, bytes });
         };
         let path = cx.environment().absolute(&path)?;
