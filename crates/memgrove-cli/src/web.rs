@@ -25,6 +25,7 @@ mod edit;
 mod entities;
 mod frame;
 mod graph;
+mod listing;
 mod lookup;
 mod markdown;
 mod nodes;

@@ -7,24 +7,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::shapes::entities::{Direction, Entity, Hit, Match, Walk};
 use memgrove::{Locator, Result};
-use serde::Deserialize;
 
 use super::browse::Shape;
-use super::frame::{Frame, Live, at_base, base, dated, url};
+use super::frame::{at_base, base, dated};
+use super::listing::{Asked, LISTED_MAX, counted, page};
 use super::relations::{RELATIONS_MAX, Relation, Way};
 use crate::context::Context;
 use crate::http::Call;
-
-/// The most entities that are listed.
-const LISTED_MAX: usize = 500;
-
-#[derive(Deserialize)]
-struct Asked {
-    #[serde(default)]
-    words: String,
-    #[serde(default)]
-    kind: String,
-}
 
 /// All entities, newest first.
 ///
@@ -36,13 +25,12 @@ pub(super) fn all(cx: &Context) -> Result<Vec<Hit>> {
 
 /// The page of all entities.
 pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
-    let Asked { words, kind } = call.query()?;
-    let query = words.clone();
+    let asked: Asked = call.query()?;
+    let query = asked.words.clone();
     let (found, kinds) = call
         .work(move |cx| {
             let everything = all(cx)?;
-            let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-            everything.iter().for_each(|hit| *kinds.entry(hit.entity.kind.clone()).or_default() += 1);
+            let kinds = counted(everything.iter().map(|hit| &hit.entity.kind));
             let found = match query.trim() {
                 "" => everything,
                 _ => cx.reading_knowledge()?.search(&Match { query, ..Match::default() })?,
@@ -50,28 +38,9 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
             Ok((found, kinds))
         })
         .await?;
-    let found: Vec<&Hit> = found.iter().filter(|hit| kind.is_empty() || hit.entity.kind == kind).collect();
-    let base = base(&call);
-    let body = html! {
-        div.heading { h1 { (shape.title) } p.facts { (found.len()) } }
-        form.filters method="get" action=(url(&call, "/browse/entities", &[])) {
-            label { "Words " input type="search" name="words" value=(words); }
-            label {
-                "Type "
-                select name="kind" {
-                    option value="" { "all" }
-                    @for (name, count) in &kinds {
-                        option value=(name) selected[*name == kind] { (name) " (" (count) ")" }
-                    }
-                }
-            }
-            button { "Show" }
-        }
-        @if found.is_empty() { p.empty { "No entities." } } @else { (table(&base, &found)) }
-        @if found.len() > LISTED_MAX { p.dim { (found.len() - LISTED_MAX) " more: say what you look for." } }
-    };
-    let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
-    Ok(frame.around(&call, &body))
+    let fits = |hit: &&Hit| asked.kind.is_empty() || hit.entity.kind == asked.kind;
+    let found: Vec<&Hit> = found.iter().filter(fits).collect();
+    Ok(page(shape, &call, &asked, &kinds, found.len(), &table(&base(&call), &found)))
 }
 
 fn table(base: &str, found: &[&Hit]) -> Markup {

@@ -1,34 +1,24 @@
 //! Nodes of the graph: the list by type, and one with its properties and connections.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::shapes::graph::{Connection, Graph, Node, Query};
 use memgrove::{Kind, Locator, Result};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::browse::Shape;
-use super::frame::{Frame, Live, at_base, base, dated, url};
+use super::frame::{at_base, base, dated};
+use super::listing::{Asked, LISTED_MAX, counted, page};
 use super::relations::{RELATIONS_MAX, Relation, Way};
 use crate::context::Context;
 use crate::http::Call;
 
-/// The most nodes that are listed.
-const LISTED_MAX: usize = 500;
 /// Where the files of nodes lie.
 const NODES: &str = "graph/_content/nodes/";
 /// How the file ends that says what a node is.
 const META: &str = ".meta.json";
-
-#[derive(Deserialize)]
-struct Asked {
-    #[serde(default)]
-    words: String,
-    #[serde(default)]
-    kind: String,
-}
 
 /// A row of the list.
 struct Row {
@@ -47,34 +37,13 @@ impl Row {
 
 /// The page of all nodes, newest first.
 pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
-    let Asked { words, kind } = call.query()?;
+    let asked: Asked = call.query()?;
     let rows = call.work(rows).await?;
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-    rows.iter().for_each(|row| *kinds.entry(row.node.kind.clone()).or_default() += 1);
-    let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let fits = |row: &&Row| (kind.is_empty() || row.node.kind == kind) && row.has(&wanted);
+    let kinds = counted(rows.iter().map(|row| &row.node.kind));
+    let wanted: Vec<String> = asked.words.split_whitespace().map(str::to_lowercase).collect();
+    let fits = |row: &&Row| (asked.kind.is_empty() || row.node.kind == asked.kind) && row.has(&wanted);
     let found: Vec<&Row> = rows.iter().filter(fits).collect();
-    let base = base(&call);
-    let body = html! {
-        div.heading { h1 { (shape.title) } p.facts { (found.len()) } }
-        form.filters method="get" action=(url(&call, "/browse/graph", &[])) {
-            label { "Words " input type="search" name="words" value=(words); }
-            label {
-                "Type "
-                select name="kind" {
-                    option value="" { "all" }
-                    @for (name, count) in &kinds {
-                        option value=(name) selected[*name == kind] { (name) " (" (count) ")" }
-                    }
-                }
-            }
-            button { "Show" }
-        }
-        @if found.is_empty() { p.empty { "No nodes." } } @else { (table(&base, &found)) }
-        @if found.len() > LISTED_MAX { p.dim { (found.len() - LISTED_MAX) " more: say what you look for." } }
-    };
-    let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
-    Ok(frame.around(&call, &body))
+    Ok(page(shape, &call, &asked, &kinds, found.len(), &table(&base(&call), &found)))
 }
 
 fn rows(cx: &Context) -> Result<Vec<Row>> {

@@ -1,6 +1,7 @@
 //! Which memory a page is about: by its place in the store, by its address, or by a link to it.
 
 use memgrove::backend::FileKind;
+use memgrove::text::links::joined;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 
@@ -102,33 +103,4 @@ fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
     }
     Err(Error::new(Kind::NotFound, format!("nothing is called `{}`", link.escape_debug()))
         .hint("the link leads nowhere yet: write it, or search for it"))
-}
-
-/// A path as seen from a folder; `None` if it leads out of the store.
-fn joined(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = match path.starts_with('/') {
-        true => Vec::new(),
-        false => folder.split('/').filter(|part| !part.is_empty()).collect(),
-    };
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_joined_within_the_store() {
-        assert_eq!(joined("notes/a", "b").as_deref(), Some("notes/a/b"));
-        assert_eq!(joined("notes/a", "../b.md").as_deref(), Some("notes/b.md"));
-        assert_eq!(joined("notes", "/files/x").as_deref(), Some("files/x"));
-        assert_eq!(joined("notes", "../../etc"), None);
-    }
 }

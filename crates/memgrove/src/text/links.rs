@@ -114,6 +114,22 @@ pub fn listing(path: &str, description: &str) -> String {
     }
 }
 
+/// A path as seen from a folder, or from the top if it begins with a slash; `None` if it leads out.
+pub fn joined(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = match path.starts_with('/') {
+        true => Vec::new(),
+        false => folder.split('/').filter(|part| !part.is_empty()).collect(),
+    };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,5 +167,13 @@ mod tests {
         assert_eq!(told("[[a]] - b"), None);
         assert_eq!(listing("a", "b [[c]]\n d"), "- [[a]] - b [c] d");
         assert_eq!(told(&listing("a/b", "c")), Some(("a/b".into(), "c".into())));
+    }
+
+    #[test]
+    fn paths_are_joined_and_lead_nowhere_outside() {
+        assert_eq!(joined("notes/a", "b").as_deref(), Some("notes/a/b"));
+        assert_eq!(joined("notes/a", "../b.md").as_deref(), Some("notes/b.md"));
+        assert_eq!(joined("notes", "/files/x").as_deref(), Some("files/x"));
+        assert_eq!(joined("notes", "../../etc"), None);
     }
 }

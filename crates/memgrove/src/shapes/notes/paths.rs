@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::text::links::joined;
 
 /// The note that everything begins in.
 pub const ROOT: &str = "memory";
@@ -82,19 +83,6 @@ fn ends_so(path: &str, names: &str) -> bool {
     let count = names.split('/').count();
     let start = path.rmatch_indices('/').nth(count - 1).map_or(0, |(at, _)| at + 1);
     same(&path[start..], names)
-}
-
-/// A path as seen from a folder; `None` if it leads out of the notes.
-fn joined(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 #[cfg(test)]
