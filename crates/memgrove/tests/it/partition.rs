@@ -66,10 +66,18 @@ impl Link {
     }
 }
 
+/// What makes a machine give up soon.
+const IMPATIENT: &[(&str, &str)] = &[("timeout_ms", "300"), ("retry_ms", "200")];
+
 /// A machine with a cache folder of its own.
-fn machine(server: &Server, endpoint: &str, prefix: &str) -> (tempfile::TempDir, Store) {
+fn machine(
+    server: &Server,
+    endpoint: &str,
+    prefix: &str,
+    patience: &[(&str, &str)],
+) -> (tempfile::TempDir, Store) {
     let mut settings = server.settings();
-    let own = [("endpoint", endpoint), ("timeout_ms", "300"), ("retry_ms", "200")];
+    let own = patience.iter().copied().chain([("endpoint", endpoint)]);
     settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let (cloud, _) = Cloud::connect("s3://bucket", &settings).unwrap();
     let store = ObjectStore::open(Arc::new(cloud), prefix, Arc::new(SystemClock)).unwrap();
@@ -89,7 +97,8 @@ struct Told {
     slowest: Duration,
 }
 
-fn write_until(store: &Store, name: &str, end: &AtomicBool) -> Told {
+/// Writes until the end; `failing` says meanwhile whether the latest write failed.
+fn write_until(store: &Store, name: &str, end: &AtomicBool, failing: &AtomicBool) -> Told {
     let shared = Locator::new("shared.md").unwrap();
     let mut told = Told::default();
     for number in 0.. {
@@ -99,6 +108,7 @@ fn write_until(store: &Store, name: &str, end: &AtomicBool) -> Told {
         let (line, start) = (format!("{name}-{number}\n"), Instant::now());
         let added = store.update(&shared, |old| Ok([old.unwrap_or_default(), line.as_bytes()].concat()));
         told.slowest = told.slowest.max(start.elapsed());
+        failing.store(added.is_err(), Ordering::SeqCst);
         match added {
             Ok(_) => told.answered.push(line),
             Err(error) => told.doubtful.push((line, error)),
@@ -108,15 +118,36 @@ fn write_until(store: &Store, name: &str, end: &AtomicBool) -> Told {
     told
 }
 
+/// Ends the writers even when a check fails before they were told to end.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 fn one_of_two_is_cut_off(for_how_long: Duration) {
     let server = Server::start(Conditions::Honoured);
     let (prefix, link) = (server.fresh_prefix(), Link::to(&server));
-    let (_one, near) = machine(&server, &server.endpoint, &prefix);
-    let (_two, far) = machine(&server, &link.endpoint, &prefix);
+    let (_one, near) = machine(&server, &server.endpoint, &prefix, &[]);
+    let (_two, far) = machine(&server, &link.endpoint, &prefix, IMPATIENT);
     let (end, shared) = (AtomicBool::new(false), Locator::new("shared.md").unwrap());
+    let (near_fails, far_fails) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = |fails: bool| {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while far_fails.load(Ordering::SeqCst) != fails {
+            assert!(
+                Instant::now() < deadline,
+                "the machine that is cut off fails, and writes again afterwards"
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
     let (of_near, of_far, during) = thread::scope(|scope| {
-        let near_writes = scope.spawn(|| write_until(&near, "near", &end));
-        let far_writes = scope.spawn(|| write_until(&far, "far", &end));
+        let ending = Ending(&end);
+        let near_writes = scope.spawn(|| write_until(&near, "near", &end, &near_fails));
+        let far_writes = scope.spawn(|| write_until(&far, "far", &end, &far_fails));
         thread::sleep(Duration::from_millis(600));
         link.cut();
         let start = Instant::now();
@@ -125,10 +156,11 @@ fn one_of_two_is_cut_off(for_how_long: Duration) {
         near.write(&Locator::new("meanwhile.md").unwrap(), "written while the other was away").unwrap();
         let written = near.read(&shared).unwrap();
         thread::sleep(for_how_long.saturating_sub(start.elapsed()));
+        until(true);
         let during = near.read(&shared).unwrap().lines().count() - written.lines().count();
         link.heal();
-        thread::sleep(Duration::from_millis(800));
-        end.store(true, Ordering::SeqCst);
+        until(false);
+        drop(ending);
         (near_writes.join().unwrap(), far_writes.join().unwrap(), during)
     });
     println!(
