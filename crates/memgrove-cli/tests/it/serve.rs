@@ -55,7 +55,7 @@ impl Server {
 
     pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout can be set");
         stream
     }
 

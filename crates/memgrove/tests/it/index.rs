@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memgrove::backends::{Local, LocalOptions, Ram};
-use memgrove::clock::SystemClock;
+use memgrove::clock::{Clock, SystemClock};
 use memgrove::index::{Options, Place, Source};
 use memgrove::vfs::RealFs;
 use memgrove::{Index, Locator, Store};
@@ -26,14 +26,14 @@ fn store(files: &[(&str, &str)]) -> Store {
     store
 }
 
-fn over(store: &Store, place: Place) -> Index {
+fn over(store: &Store, place: Place, clock: Arc<dyn Clock>) -> Index {
     let sources = vec![Source { under: String::new(), store: store.clone() }];
-    Index::new(place, sources, Arc::new(SystemClock), Options::default()).unwrap()
+    Index::new(place, sources, clock, Options::default()).unwrap()
 }
 
 /// An index in memory over these files.
 fn indexed(files: &[(&str, &str)]) -> Index {
-    over(&store(files), Place::Ram)
+    over(&store(files), Place::Ram, Arc::new(SystemClock))
 }
 
 /// A store on disk.
@@ -44,11 +44,16 @@ fn on_disk(root: &Path) -> Store {
 
 /// An index in a folder of the machine.
 fn kept(store: &Store, folder: &Path) -> Index {
+    kept_by(store, folder, Arc::new(SystemClock))
+}
+
+fn kept_by(store: &Store, folder: &Path, clock: Arc<dyn Clock>) -> Index {
     let location = folder.to_str().unwrap().to_owned();
     let folder = folder.to_owned();
     over(
         store,
         Place::Folder(Arc::new(move || Ok(Arc::new(RealFs::create_root(&folder).unwrap()))), location),
+        clock,
     )
 }
 

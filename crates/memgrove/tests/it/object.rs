@@ -273,23 +273,29 @@ fn a_cache_is_worth_its_while_at_a_distance() {
     plain.apply(&Change { edits: edits.collect(), note: Note::default() }).unwrap();
     let (_folder, cached) = machine(&server, &prefix, Freshness::For(TTL));
     server.faults.latency_ms.store(20, Ordering::SeqCst);
-    let timed = |store: &Store, reads: usize| -> Duration {
-        let start = Instant::now();
-        for i in 0..reads {
+    // The quickest of several, so that a busy machine does not count.
+    let timed = |store: &Store| -> Duration {
+        let times = (0..20).map(|i| {
+            let start = Instant::now();
             store.read(&at(&format!("{i}.md"))).unwrap();
-        }
-        start.elapsed() / reads as u32
+            start.elapsed()
+        });
+        times.min().unwrap()
     };
-    let uncached = timed(&plain, 20);
-    timed(&cached, 20);
-    let warm = timed(&cached, 20);
+    let uncached = timed(&plain);
+    timed(&cached);
+    let warm = timed(&cached);
     // Cold, all of them: what an index does.
     let fresh = Store::shared(server.open(&prefix).unwrap());
     let places: Vec<Locator> = (0..1000).map(|i| at(&format!("{i}.md"))).collect();
-    let start = Instant::now();
-    let all = fresh.read_many(&places);
-    let together = start.elapsed();
-    assert!(all.iter().all(|content| content.as_ref().is_ok_and(|content| content.bytes.len() == 500)));
+    let attempts = (0..3).map(|_| {
+        let start = Instant::now();
+        let all = fresh.read_many(&places);
+        let took = start.elapsed();
+        assert!(all.iter().all(|content| content.as_ref().is_ok_and(|content| content.bytes.len() == 500)));
+        took
+    });
+    let together = attempts.min().unwrap();
     println!(
         "at 20 ms: read {uncached:?}, warm {warm:?} ({:.0}x), 1000 together {together:?} ({:.0}x)",
         uncached.as_secs_f64() / warm.as_secs_f64(),

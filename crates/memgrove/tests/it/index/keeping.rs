@@ -10,12 +10,12 @@ use memgrove::backend::{
     Applied, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info, Moment,
     Past,
 };
-use memgrove::clock::Timestamp;
+use memgrove::clock::{ManualClock, Timestamp};
 use memgrove::index::{Noticed, Watch};
 use memgrove::tier::{DerivedMaintenance, Tier};
 use memgrove::{Backend, Error, Kind, Locator, Result, Store};
 
-use super::{at, check_true, first, found, kept, on_disk};
+use super::{at, check_true, first, found, kept, kept_by, on_disk};
 
 const TEA: &str = "file:/memories/tea.md";
 
@@ -284,7 +284,9 @@ fn what_a_watcher_notices_is_looked_at_and_nothing_else() {
         shut: Arc::default(),
         listings: Arc::clone(&listings),
     };
-    let index = kept(&Store::new(backend), &machine.cache()).staying(vec![watch.clone()]);
+    // It stands still, a little later than the files: how long a watcher is believed does not depend on the machine.
+    let clock = Arc::new(ManualClock::new(Timestamp::now() + Duration::from_secs(60)));
+    let index = kept_by(&Store::new(backend), &machine.cache(), clock.clone()).staying(vec![watch.clone()]);
     let listed = |what: &dyn Fn()| {
         let before = listings.load(Ordering::SeqCst);
         what();
@@ -310,7 +312,7 @@ fn what_a_watcher_notices_is_looked_at_and_nothing_else() {
     assert_eq!(listed(&|| assert_eq!(first(&index, "late"), "file:/memories/late.md")), 1);
     // A watcher is only a hint: what it does not notice is found a little later.
     fs::write(machine.file("missed.md"), "Something missed.\n").unwrap();
-    std::thread::sleep(Duration::from_millis(2_100));
+    clock.advance_ms(2_100);
     assert_eq!(first(&index, "missed"), "file:/memories/missed.md");
     check_true(&index);
 }

@@ -1,5 +1,6 @@
 //! Agents that ask a model, against a server on this machine; and agents that were recorded.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use memgrove::agent::anthropic::{self, Settings};
@@ -276,13 +277,18 @@ fn instructions_in_a_memory_stay_data() {
 /// No lock is held while a model thinks: whoever writes meanwhile does not wait, and both facts are in.
 #[test]
 fn a_write_beside_a_slow_model_is_not_lost() {
-    let server = Server::new(|_, asked| {
+    let (written, waited) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_written, has_waited) = (Arc::clone(&written), Arc::clone(&waited));
+    let server = Server::new(move |_, asked| {
+        // The model thinks until the other has written, or for as long as it may.
+        let start = std::time::Instant::now();
+        while !is_written.load(Ordering::SeqCst) && start.elapsed() < Duration::from_secs(4) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        has_waited.fetch_or(!is_written.load(Ordering::SeqCst), Ordering::SeqCst);
         let count = asked.data()["facts"].as_array().map_or(0, Vec::len);
         let top = json!({"action": "top", "at": null, "supersedes": []});
-        Reply::Late(
-            Duration::from_millis(300),
-            message(&json!({"reason": "r", "placements": vec![top; count]})),
-        )
+        Reply::Json(200, message(&json!({"reason": "r", "placements": vec![top; count]})))
     });
     let slow = anthropic(&server);
     let quick = slow.clone().with_agent(Arc::new(Rules));
@@ -292,11 +298,11 @@ fn a_write_beside_a_slow_model_is_not_lost() {
         while server.count() == 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let start = std::time::Instant::now();
         update(&quick, "what came in between");
-        assert!(start.elapsed() < Duration::from_millis(250), "it waited for the model");
+        written.store(true, Ordering::SeqCst);
         thinking.join().unwrap();
     });
+    assert!(!waited.load(Ordering::SeqCst), "the quick one waited for the model");
     let text = read(&quick, "");
     assert!(text.contains("what the model files") && text.contains("what came in between"), "{text}");
     assert_eq!(server.count(), 2, "it was asked again about what is there now");
