@@ -46,7 +46,7 @@ clients: install
 	$(PYTHON) tests/clients/mcp_http.py $(DEBUG)
 	$(PYTHON) tests/clients/mcp_conformance.py $(DEBUG) $(CLIENTS)
 	$(PYTHON) tests/clients/memory_stores.py $(DEBUG) $(CLIENTS)
-	$(PYTHON) tests/clients/s3_moto.py $(DEBUG)
+	$(PYTHON) tests/clients/buckets.py $(DEBUG) $(CLIENTS)
 
 # The web page in Chromium; what it looked like is kept in target/web/screens.
 web:
@@ -69,4 +69,4 @@ bench: install
 torture: install
 	$(CARGO) test --release --workspace
 	$(CARGO) test --release --workspace -- --ignored torture_ --nocapture
-	$(PYTHON) tests/clients/s3_moto.py --conformance $(CARGO) test -p memgrove --test it -- --ignored on_another_server
+	$(PYTHON) tests/clients/buckets.py --conformance $(CLIENTS) $(CARGO) test -p memgrove --test it -- --ignored on_another_server

@@ -59,7 +59,7 @@ impl Cloud {
         let client = ClientOptions::new()
             .with_timeout(Duration::from_millis(number("timeout_ms", TIMEOUT_MS)?))
             .with_connect_timeout(Duration::from_secs(3))
-            .with_allow_http(endpoint.is_some_and(|url| url.starts_with("http://")));
+            .with_allow_http(settings.iter().any(asks_for_http));
         let retry = RetryConfig {
             backoff: BackoffConfig {
                 init_backoff: Duration::from_millis(20),
@@ -102,6 +102,14 @@ impl Drop for Cloud {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Whether a setting, ours or the provider's, names a server that is spoken to in the clear.
+fn asks_for_http((name, value): (&String, &String)) -> bool {
+    match name.ends_with("allow_http") {
+        true => value == "true",
+        false => name.contains("endpoint") && value.starts_with("http://"),
     }
 }
 
