@@ -35,6 +35,7 @@ const BACKENDS: &[Subject] = &[
     Subject { name: "cached over local, on disk", storage: cached_over_local, reserved: LOCAL_RESERVED },
     Subject { name: "vault", storage: vault, reserved: &[] },
     Subject { name: "object", storage: object, reserved: OBJECT_RESERVED },
+    Subject { name: "object on Google's interface", storage: google, reserved: OBJECT_RESERVED },
     Subject { name: "cached over object", storage: cached_over_object, reserved: OBJECT_RESERVED },
 ];
 
@@ -159,6 +160,14 @@ fn object() -> Result<Box<dyn Storage>> {
     opens(move || Server::shared().open(&prefix))
 }
 
+fn google() -> Result<Box<dyn Storage>> {
+    let prefix = Server::shared().fresh_prefix();
+    opens(move || {
+        let bucket = Server::shared().connect_as_google();
+        Ok(Arc::new(ObjectStore::open(bucket, &prefix, Arc::new(SystemClock))?))
+    })
+}
+
 fn cached_over_object() -> Result<Box<dyn Storage>> {
     let prefix = Server::shared().fresh_prefix();
     opens(move || {
@@ -206,7 +215,8 @@ fn object_keeps_every_promise_on_another_server() {
 
 fn elsewhere() -> Result<Box<dyn Storage>> {
     let bucket = std::env::var("MEMGROVE_TEST_BUCKET").expect("MEMGROVE_TEST_BUCKET names a bucket");
-    let settings = std::env::var("MEMGROVE_TEST_SETTINGS").expect("MEMGROVE_TEST_SETTINGS says how to reach it");
+    let settings =
+        std::env::var("MEMGROVE_TEST_SETTINGS").expect("MEMGROVE_TEST_SETTINGS says how to reach it");
     let settings = serde_json::from_str(&settings).expect("settings are a JSON object of strings");
     let prefix = Server::shared().fresh_prefix();
     opens(move || {

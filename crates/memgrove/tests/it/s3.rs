@@ -1,5 +1,6 @@
 //! An S3 server on loopback: HTTP, signatures, conditions and pages are those of `s3s`; objects are
-//! kept in memory, with ETags that depend on the content alone, as Amazon's do.
+//! kept in memory, with ETags that depend on the content alone, as Amazon's do. Who does
+//! not sign is taken for a client of Google's.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
 
 mod faults;
+mod google;
 mod objects;
 
 pub(crate) use faults::Faults;
@@ -22,6 +24,8 @@ use objects::Objects;
 
 const KEY: &str = "memgrove-test";
 const SECRET: &str = "memgrove-test-secret";
+/// What a client of Google's takes for an account that needs no token.
+const GOOGLE: &str = r#"{"client_email":"test","private_key":"","private_key_id":"","disable_oauth":true}"#;
 
 /// A running server.
 pub(crate) struct Server {
@@ -48,15 +52,16 @@ impl Server {
         let faults = Arc::new(Faults::default());
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let unsigned = S3ServiceBuilder::new(objects.clone()).build();
         let mut builder = S3ServiceBuilder::new(objects.clone());
         builder.set_auth(SimpleAuth::from_single(KEY, SECRET));
-        let service = builder.build();
-        let faulty = Arc::clone(&faults);
+        let (inner, generations) = (builder.build(), Arc::default());
+        let faulty = faults::Faulty { inner, unsigned, generations, faults: Arc::clone(&faults) };
         runtime.spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let _ = stream.set_nodelay(true);
-                let service = faults::Faulty { inner: service.clone(), faults: Arc::clone(&faulty) };
+                let service = faulty.clone();
                 tokio::spawn(async move {
                     let _ = Builder::new(hyper_util::rt::TokioExecutor::new())
                         .serve_connection(TokioIo::new(stream), service)
@@ -92,6 +97,13 @@ impl Server {
     pub(crate) fn connect(&self) -> Arc<dyn Bucket> {
         let (cloud, _) = Cloud::connect("s3://bucket", &self.settings()).unwrap();
         Arc::new(cloud)
+    }
+
+    /// The same bucket through Google's interface.
+    pub(crate) fn connect_as_google(&self) -> Arc<dyn Bucket> {
+        let settings = [("endpoint", &*self.endpoint), ("google_service_account_key", GOOGLE)];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Arc::new(Cloud::connect("gs://bucket", &settings).unwrap().0)
     }
 
     /// Opens the store beneath a prefix, as a machine of its own.

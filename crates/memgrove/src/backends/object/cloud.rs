@@ -109,7 +109,7 @@ impl Drop for Cloud {
 fn asks_for_http((name, value): (&String, &String)) -> bool {
     match name.ends_with("allow_http") {
         true => value == "true",
-        false => name.contains("endpoint") && value.starts_with("http://"),
+        false => (name.contains("endpoint") || name.ends_with("base_url")) && value.starts_with("http://"),
     }
 }
 
@@ -152,6 +152,9 @@ fn gcs(
         if let Ok(key) = name.parse::<GoogleConfigKey>() {
             builder = builder.with_config(key, value);
         }
+    }
+    if let Some(endpoint) = settings.get("endpoint") {
+        builder = builder.with_base_url(endpoint);
     }
     Ok(Arc::new(builder.with_client_options(client).with_retry(retry).build()?))
 }

@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::AUTHORIZATION;
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError};
+
+use super::google::Generations;
 
 /// What goes wrong, and how often.
 #[derive(Default)]
@@ -37,7 +40,11 @@ pub(crate) const KINDS: usize = 6;
 
 #[derive(Clone)]
 pub(crate) struct Faulty {
+    /// For those who sign as Amazon's clients do.
     pub(crate) inner: S3Service,
+    /// For clients of Google's, whose account needs no token.
+    pub(crate) unsigned: S3Service,
+    pub(crate) generations: Arc<Generations>,
     pub(crate) faults: Arc<Faults>,
 }
 
@@ -63,13 +70,27 @@ fn plainly(status: StatusCode, code: &str) -> Response<Body> {
     Response::builder().status(status).body(Body::from(xml)).unwrap()
 }
 
+impl Faulty {
+    async fn carry_out(&self, request: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+        let mut request = request.map(Body::from);
+        if request.headers().get(AUTHORIZATION).is_some_and(|how| how.as_bytes().starts_with(b"AWS4")) {
+            return self.inner.call(request).await;
+        }
+        request.headers_mut().remove(AUTHORIZATION);
+        self.generations.asked(request.headers_mut());
+        let mut response = self.unsigned.call(request).await?;
+        self.generations.answered(response.headers_mut());
+        Ok(response)
+    }
+}
+
 impl Service<Request<Incoming>> for Faulty {
     type Response = Response<Body>;
     type Error = HttpError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let (inner, faults) = (self.inner.clone(), Arc::clone(&self.faults));
+        let (server, faults) = (self.clone(), Arc::clone(&self.faults));
         Box::pin(async move {
             let latency = faults.latency_ms.load(Ordering::SeqCst);
             if latency > 0 {
@@ -91,19 +112,19 @@ impl Service<Request<Incoming>> for Faulty {
             match fault {
                 Some(0) => Err(lost()),
                 Some(1) => {
-                    inner.call(request.map(Body::from)).await?;
+                    server.carry_out(request).await?;
                     Err(lost())
                 }
                 Some(2) => {
                     tokio::time::sleep(Duration::from_millis(60)).await;
-                    inner.call(request.map(Body::from)).await
+                    server.carry_out(request).await
                 }
                 Some(3) if request.method() == Method::PUT => {
                     Ok(plainly(StatusCode::CONFLICT, "ConditionalRequestConflict"))
                 }
                 Some(4) => Ok(plainly(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")),
                 Some(5) => Ok(plainly(StatusCode::SERVICE_UNAVAILABLE, "SlowDown")),
-                _ => inner.call(request.map(Body::from)).await,
+                _ => server.carry_out(request).await,
             }
         })
     }
