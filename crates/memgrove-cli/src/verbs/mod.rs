@@ -18,6 +18,7 @@ pub(crate) mod read;
 pub(crate) mod recall;
 pub(crate) mod record;
 pub(crate) mod remember;
+pub(crate) mod several;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod undo;

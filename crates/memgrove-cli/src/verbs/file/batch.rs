@@ -1,18 +1,18 @@
 //! Several file operations as one change.
 
 use std::io;
-use std::path::PathBuf;
 
+use memgrove::Result;
 use memgrove::shapes::files::{self, Limits, Operation};
-use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Changed;
 use crate::address::{file_at, in_memories};
-use crate::context::{Context, Guard, Input};
+use crate::context::Context;
 use crate::page::{Ink, Page};
+use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
 /// Do several file operations as one change: all of them or none
@@ -25,23 +25,13 @@ pub(crate) struct Batch {
     /// Objects such as {"type":"create","path":…,"content":…}; also write, str_replace (old_str, new_str), insert (insert_line, new_str), delete, rename (old_path, new_path)
     #[arg(skip)]
     operations: Vec<Value>,
-    /// A JSON array of operations [default: standard input]
-    #[arg(long)]
-    #[serde(skip)]
-    text: Option<String>,
-    /// A file with the JSON array
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
-    #[serde(skip)]
-    from: Option<PathBuf>,
-    /// Idempotency key
-    ///
-    /// A change with a key that was used before is not made again; the first answer is given again.
-    #[arg(long)]
-    key: Option<String>,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    several: Several,
 }
+
+const OPERATIONS: Kin =
+    Kin { name: "operations", example: r#"{"type":"create","path":"/memories/a.md","content":"…"}"# };
 
 /// What a batch did, operation by operation.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,20 +51,12 @@ impl Verb for Batch {
     type Answer = BatchAnswer;
 
     fn run(self, cx: &Context) -> Result<BatchAnswer> {
-        let given = match cx.input {
-            Input::None => self.operations,
-            Input::Terminal => serde_json::from_slice(&cx.text(self.text, self.from.as_deref())?)
-                .map_err(|error| unfit(format!("the operations are not a JSON array: {error}")))?,
-        };
-        let operations = (given.into_iter().enumerate())
-            .map(|(index, value)| {
-                operation(cx, value).map_err(|error| error.while_doing(format_args!("operations[{index}]")))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let guard = Guard { key: self.key, reason: self.reason, expect: None };
+        let operations = self.several.each(cx, &OPERATIONS, self.operations, |value| operation(cx, value))?;
         let done = cx
             .writing()?
-            .apply(cx.note(Self::NAME, &guard), |store| files::batch(store, &operations, &Limits::default()))
+            .apply(cx.note(Self::NAME, &self.several.guard()), |store| {
+                files::batch(store, &operations, &Limits::default())
+            })
             .map_err(|error| in_memories(cx, error))?;
         Ok(BatchAnswer {
             results: done.outcome.into_iter().map(|outcome| Changed::new(cx, outcome)).collect(),
@@ -101,10 +83,5 @@ fn operation(cx: &Context, mut value: Value) -> Result<Operation> {
             *path = Value::from(file_at(cx, given)?.key());
         }
     }
-    serde_json::from_value(value).map_err(|error| unfit(format!("it does not fit: {error}")))
-}
-
-fn unfit(message: String) -> Error {
-    Error::new(Kind::Invalid, message)
-        .hint("an operation looks like {\"type\":\"create\",\"path\":\"/memories/a.md\",\"content\":\"…\"}")
+    serde_json::from_value(value).map_err(|error| OPERATIONS.unfit(&error))
 }

@@ -14,6 +14,7 @@ use crate::context::{Context, Guard, Input};
 use crate::page::{Ink, Page};
 use crate::verbs::migrate::place_new;
 use crate::verbs::node::id_of;
+use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
 /// Do several changes of the graph as one: all of them or none
@@ -22,21 +23,13 @@ pub(crate) struct GraphBatch {
     /// {"op":"create_node","as":"a","type":…}, {"op":"connect","from":"@a","type":…,"to":…}; also update_node (id, set, unset), edit_node (id, edit), delete_node (id, cascade), update_connection, disconnect (id)
     #[arg(skip)]
     operations: Vec<Value>,
-    /// A JSON array of operations [default: standard input]
-    #[arg(long)]
-    #[serde(skip)]
-    text: Option<String>,
-    /// A file with the JSON array
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
-    #[serde(skip)]
-    from: Option<PathBuf>,
-    /// Idempotency key
-    #[arg(long)]
-    key: Option<String>,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    several: Several,
 }
+
+const OPERATIONS: Kin =
+    Kin { name: "operations", example: r#"{"op":"create_node","as":"a","type":"project"}"# };
 
 /// What a batch did, operation by operation.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -58,22 +51,10 @@ impl Verb for GraphBatch {
     type Answer = BatchAnswer;
 
     fn run(self, cx: &Context) -> Result<BatchAnswer> {
-        let unfit = |message: String| {
-            Error::new(Kind::Invalid, message)
-                .hint("an operation looks like {\"op\":\"create_node\",\"as\":\"a\",\"type\":\"project\"}")
-        };
-        let given: Vec<Value> = match cx.input {
-            Input::None => self.operations,
-            Input::Terminal => serde_json::from_slice(&cx.text(self.text, self.from.as_deref())?)
-                .map_err(|error| unfit(format!("the operations are not a JSON array: {error}")))?,
-        };
-        let read = |(index, value): (usize, Value)| {
-            serde_json::from_value::<Operation>(value)
-                .map_err(|error| unfit(format!("operations[{index}] does not fit: {error}")))
-        };
-        let operations = given.into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
-        let guard = Guard { key: self.key, reason: self.reason, expect: None };
-        let done = cx.graph()?.batch(cx.note(Self::NAME, &guard), &operations)?;
+        let read =
+            |value| serde_json::from_value::<Operation>(value).map_err(|error| OPERATIONS.unfit(&error));
+        let operations = self.several.each(cx, &OPERATIONS, self.operations, read)?;
+        let done = cx.graph()?.batch(cx.note(Self::NAME, &self.several.guard()), &operations)?;
         let change = done.change.map(|change| change.as_str().to_owned());
         Ok(BatchAnswer { results: done.outcome, change, replayed: done.replayed })
     }

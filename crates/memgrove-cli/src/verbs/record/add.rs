@@ -1,7 +1,6 @@
 //! Adding records.
 
 use std::io;
-use std::path::PathBuf;
 
 use memgrove::memory::Done;
 use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Status};
@@ -11,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ImportanceName, RecordSchema, StatusName, TypeName, settle};
-use crate::context::{Context, Guard, Input};
+use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
+use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
 /// Add a record: a core memory, a learning or a task
@@ -149,23 +149,12 @@ pub(crate) struct AddMany {
     /// Objects such as {"type":"core","content":…}; also category, tags, importance, status, blockers, outcome
     #[arg(skip)]
     records: Vec<Value>,
-    /// A JSON array of records, or one object a line [default: standard input]
-    #[arg(long)]
-    #[serde(skip)]
-    text: Option<String>,
-    /// A file with them
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
-    #[serde(skip)]
-    from: Option<PathBuf>,
-    /// Idempotency key
-    ///
-    /// A change with a key that was used before is not made again; the first answer is given again.
-    #[arg(long)]
-    key: Option<String>,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    several: Several,
 }
+
+const RECORDS: Kin = Kin { name: "records", example: r#"{"type":"core","content":"…"}"# };
 
 impl Verb for AddMany {
     const NAME: &'static str = "record_add_many";
@@ -175,37 +164,12 @@ impl Verb for AddMany {
     type Answer = AddAnswer;
 
     fn run(self, cx: &Context) -> Result<AddAnswer> {
-        let given = match cx.input {
-            Input::None => self.records,
-            Input::Terminal => objects(&cx.text(self.text, self.from.as_deref())?)?,
-        };
-        let new = given
-            .into_iter()
-            .enumerate()
-            .map(|(at, value)| {
-                serde_json::from_value(value).map_err(|error| unfit(format!("records[{at}]: {error}")))
-            })
-            .collect::<Result<Vec<NewRecord>>>()?;
-        let guard = Guard { key: self.key, reason: self.reason, expect: None };
-        add(cx, Self::NAME, &guard, &new)
+        let read = |value| serde_json::from_value::<NewRecord>(value).map_err(|error| RECORDS.unfit(&error));
+        let new = self.several.each(cx, &RECORDS, self.records, read)?;
+        add(cx, Self::NAME, &self.several.guard(), &new)
     }
 
     fn show(answer: &AddAnswer, page: &mut Page<'_>) -> io::Result<()> {
         answer.show(page)
     }
-}
-
-/// The objects of an array, or of a text with one after the other.
-fn objects(text: &[u8]) -> Result<Vec<Value>> {
-    let values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
-    let values = values.collect::<Result<Vec<Value>, _>>().map_err(|error| unfit(error.to_string()))?;
-    match <[Value; 1]>::try_from(values) {
-        Ok([Value::Array(values)]) => Ok(values),
-        Ok([value]) => Ok(vec![value]),
-        Err(values) => Ok(values),
-    }
-}
-
-fn unfit(message: String) -> Error {
-    Error::new(Kind::Invalid, message).hint("a record looks like {\"type\":\"core\",\"content\":\"…\"}")
 }

@@ -1,0 +1,85 @@
+//! What the verbs that take several things at once have in common.
+
+use std::path::PathBuf;
+
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::context::{Context, Guard, Input};
+
+/// Where they come from at a command line, and what the change is to be known by.
+#[derive(Debug, Default, clap::Args, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Several {
+    /// A JSON array, or one object a line [default: standard input]
+    #[arg(long)]
+    #[serde(skip)]
+    text: Option<String>,
+    /// A file with them
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[serde(skip)]
+    from: Option<PathBuf>,
+    /// Idempotency key
+    ///
+    /// A change with a key that was used before is not made again; the first answer is given again.
+    #[arg(long)]
+    key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+/// What is taken several at once.
+pub(crate) struct Kin {
+    /// As the field is called.
+    pub(crate) name: &'static str,
+    /// How one looks.
+    pub(crate) example: &'static str,
+}
+
+impl Kin {
+    pub(crate) fn unfit(&self, error: &serde_json::Error) -> Error {
+        Error::new(Kind::Invalid, format!("it does not fit: {error}"))
+            .hint(format!("one looks like {}", self.example))
+    }
+}
+
+impl Several {
+    /// Each of those that a program handed over, or that the text at the command line holds.
+    pub(crate) fn each<T>(
+        &self,
+        cx: &Context,
+        kin: &Kin,
+        handed: Vec<Value>,
+        read: impl Fn(Value) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let given = match cx.input {
+            Input::None => handed,
+            Input::Terminal => {
+                let text = cx.text(self.text.clone(), self.from.as_deref())?;
+                objects(&text).map_err(|error| kin.unfit(&error).while_doing(kin.name))?
+            }
+        };
+        let read = |(index, value)| {
+            read(value).map_err(|error| error.while_doing(format_args!("{}[{index}]", kin.name)))
+        };
+        given.into_iter().enumerate().map(read).collect()
+    }
+
+    pub(crate) fn guard(self) -> Guard {
+        Guard { key: self.key, reason: self.reason, expect: None }
+    }
+}
+
+/// The objects of an array, or of a text with one after the other.
+fn objects(text: &[u8]) -> serde_json::Result<Vec<Value>> {
+    let values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
+    let values = values.collect::<serde_json::Result<Vec<Value>>>()?;
+    Ok(match <[Value; 1]>::try_from(values) {
+        Ok([Value::Array(values)]) => values,
+        Ok([value]) => vec![value],
+        Err(values) => values,
+    })
+}
