@@ -47,6 +47,7 @@ class Service:
 
 class S3(Service):
     address = "s3://bucket"
+    variable = "MEMGROVE_S3_ENDPOINT"
     credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "aws_default_region": "us-east-1"}
 
     def __init__(self, _clients):
@@ -69,6 +70,7 @@ class S3(Service):
 
 class Azure(Service):
     address = "az://bucket"
+    variable = "AZURE_STORAGE_ENDPOINT"
     # The account that Azurite documents; it exists nowhere else.
     credentials = {
         "azure_storage_account_name": "devstoreaccount1",
@@ -128,7 +130,7 @@ def use(program, service):
         named, by = {"MEMGROVE_STORE": store}, "the store's address"
 
     def run(machine, *arguments, code=0, text="", **variables):
-        environment = {"HOME": homes[machine], "PATH": os.environ["PATH"], "MEMGROVE_S3_ENDPOINT": service.endpoint,
+        environment = {"HOME": homes[machine], "PATH": os.environ["PATH"], service.variable: service.endpoint,
                        **named, **service.environment(), **variables}
         ran = subprocess.run([program, *arguments], env=environment, cwd=homes[machine], capture_output=True,
                              input=text, encoding="utf-8")
@@ -158,8 +160,14 @@ def use(program, service):
     assert store in status, status
     assert "edited by hand" in run(0, "--store", store, "read", "/memories/plan.md", MEMGROVE_S3_BUCKET="",
                                    MEMGROVE_BACKEND="")
-    refused = run(0, "file", "view", code=8, MEMGROVE_S3_ENDPOINT="http://127.0.0.1:9")
+    refused = run(0, "file", "view", code=8, **{service.variable: "http://127.0.0.1:9"})
     assert "cannot be reached" in refused, refused
+    run(0, "--store", f"{service.address}/other/space", "remember", "The zebra lives next door")
+    assert "zebra" not in run(0, "recall", "zebra"), "another store is another memory"
+    missing = run(0, "--store", f"{service.address}less/x", "status", code=3)
+    assert "does not exist" in missing, missing
+    mixed = run(0, "--store", store, "--backend", "device-local", "status", code=2)
+    assert "cannot use the address" in mixed, mixed
     print(f"two machines share {service.address}, and the provider's client sees plain files: ok")
 
 

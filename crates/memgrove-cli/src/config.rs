@@ -38,7 +38,7 @@ pub(crate) struct Environment {
     /// `MEMGROVE_S3_BUCKET` and its kin.
     pub(crate) bucket: BucketVariables,
     /// `MEMGROVE_CACHE_TTL`: how many seconds a far store is believed to be as it was seen.
-    pub(crate) cache_ttl_s: Option<u64>,
+    pub(crate) cache_ttl: Option<String>,
     /// What the tools of Amazon, Google, Azure and Anthropic read too (`AWS_…`), in lower case.
     pub(crate) providers: BTreeMap<String, String>,
 }
@@ -89,7 +89,7 @@ impl Environment {
             temporary: std::env::temp_dir(),
             backend: text("MEMGROVE_BACKEND"),
             bucket,
-            cache_ttl_s: text("MEMGROVE_CACHE_TTL").and_then(|text| text.parse().ok()),
+            cache_ttl: text("MEMGROVE_CACHE_TTL"),
             providers: std::env::vars_os().filter_map(of_provider).collect(),
         }
     }

@@ -15,7 +15,7 @@ use memgrove::registry::{OpenRequest, Registration};
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Backend, Error, Kind, Registry, Result};
 
-use crate::config::{Environment, How, Place};
+use crate::config::{BucketVariables, Environment, How, Place};
 use crate::context::located;
 use crate::settings::{BucketSettings, MemoryStoreSettings, Settings};
 
@@ -75,6 +75,10 @@ pub(crate) fn select(
     } else if protocol == anthropic::PROTOCOL {
         let recorded = settings.map(|settings| settings.anthropic).unwrap_or_default();
         selected.memory_store(environment, place, recorded)?;
+    } else if place.is_url() {
+        let why = format!("the backend `{protocol}` cannot use the address `{}`", place.root.display());
+        return Err(Error::new(Kind::Invalid, why)
+            .hint(format!("an address says itself what it is; it was {because}: leave that out")));
     } else {
         selected.location = located(&place.root)?;
         if protocol == vault::PROTOCOL {
@@ -119,6 +123,9 @@ impl Selected {
         if told.bucket.is_none() || (recorded.endpoint.is_some() && told.endpoint.is_none()) {
             check_named(place, &location)?;
         }
+        // The variables speak of S3; the other providers have their own.
+        let nothing = BucketVariables::default();
+        let told = if location.starts_with("s3://") { told } else { &nothing };
         let or = |told: &Option<String>, recorded: Option<String>| told.clone().or(recorded);
         let path_style = or(&told.path_style, recorded.path_style.map(|style| style.to_string()));
         let named = [
@@ -151,13 +158,29 @@ impl Selected {
 
     /// Gives a store that is not on this machine its cache.
     fn far_away(&mut self, environment: &Environment, location: String) -> Result<()> {
-        self.state = Some(state_of(environment, &location)?);
-        self.freshness = Some(match environment.cache_ttl_s {
-            None | Some(0) => Freshness::Checked,
-            Some(seconds) => Freshness::For(Duration::from_secs(seconds)),
-        });
         self.location = location;
+        self.state = Some(state_of(environment, &self.identity())?);
+        let seconds = environment.cache_ttl.as_deref().map_or(Ok(0), |text| {
+            text.parse::<u64>().map_err(|_| {
+                Error::new(Kind::Invalid, format!("`{text}` is no number of seconds"))
+                    .hint("MEMGROVE_CACHE_TTL is a whole number of seconds, such as 300")
+            })
+        })?;
+        self.freshness = Some(match seconds {
+            0 => Freshness::Checked,
+            seconds => Freshness::For(Duration::from_secs(seconds)),
+        });
         Ok(())
+    }
+
+    /// What tells this store from every other: also the same address at another service or of another
+    /// account is another store.
+    pub(crate) fn identity(&self) -> String {
+        let tells =
+            |name: &str| ["endpoint", "base_url", "account_name"].iter().any(|part| name.contains(part));
+        let told = self.settings.iter().filter(|(name, _)| tells(name));
+        let told: Vec<String> = told.map(|(name, value)| format!("\n{name}={value}")).collect();
+        format!("{}{}", self.location, told.concat())
     }
 
     fn request(&self) -> Result<OpenRequest> {

@@ -1,6 +1,6 @@
 //! Where the index of a store lies on this machine, and what it covers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memgrove::backend::Version;
@@ -62,10 +62,10 @@ fn watches(cx: &Context, sources: usize) -> Result<Vec<Arc<dyn Watch>>> {
 pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
     let Some(place) = cx.place() else { return Ok(None) };
     let Some(settings) = Settings::read(&place.root)? else { return Ok(None) };
-    let root = place.root.canonicalize().unwrap_or_else(|_| place.root.clone());
-    let mut named = root.as_os_str().as_encoded_bytes().to_vec();
-    named.extend(cx.backend_flag().unwrap_or_default().bytes());
-    let hash = Version::of(&named);
+    let selected = cx.selected(place, &[])?;
+    let root = Path::new(&selected.location).canonicalize();
+    let named = root.map_or_else(|_| selected.identity(), |root| root.display().to_string());
+    let hash = Version::of(format!("{}\n{named}", selected.protocol).as_bytes());
     let id: String =
         settings.id.unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let name = format!("{id}-{}", &hash.as_str()[..12]);

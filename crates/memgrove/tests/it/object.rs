@@ -1,5 +1,7 @@
 //! Many machines on one bucket, over a network that fails.
 
+mod strangers;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

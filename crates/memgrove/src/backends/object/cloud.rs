@@ -46,9 +46,11 @@ impl Cloud {
     pub fn connect(location: &str, settings: &BTreeMap<String, String>) -> Result<(Cloud, String)> {
         let (scheme, rest) = location.split_once("://").ok_or_else(|| not_a_bucket(location))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        if bucket.is_empty() {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        if bucket.is_empty() || !bucket.chars().all(fits) {
             return Err(not_a_bucket(location));
         }
+        check_settings(settings)?;
         let number = |name: &str, usual: u64| match settings.get(name) {
             None => Ok(usual),
             Some(text) => text.parse().map_err(|_| {
@@ -86,14 +88,15 @@ impl Cloud {
     }
 
     /// Waits for a future, from any thread, also one of another runtime.
-    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+    /// `None` where the work ended without an answer: a mistake in a client, told by its panic.
+    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
         let (answer, answered) = mpsc::channel();
         let runtime = self.runtime.as_ref().expect("it lives as long as the bucket");
         runtime.spawn(async move {
             // The other end waits, so it is there.
             let _ = answer.send(work.await);
         });
-        answered.recv().expect("the work ends with an answer")
+        answered.recv().ok()
     }
 }
 
@@ -102,6 +105,47 @@ impl Drop for Cloud {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Checks what the clients of the providers take for granted.
+fn check_settings(settings: &BTreeMap<String, String>) -> Result<()> {
+    let wrong = |name: &str, why: &str, hint: &str| {
+        Err(Error::new(Kind::Invalid, format!("the setting `{name}` of the bucket {why}")).hint(hint))
+    };
+    for (name, value) in settings {
+        if value.chars().any(char::is_control) {
+            return wrong(name, "has a line break or another control character", "take it out");
+        }
+    }
+    if settings.get("endpoint").is_some_and(|endpoint| host_of(endpoint).is_none()) {
+        return wrong(
+            "endpoint",
+            "is no address of a server",
+            "write it as https://host or http://host:port",
+        );
+    }
+    if settings.get("path_style").is_some_and(|style| !matches!(&**style, "true" | "false")) {
+        return wrong("path_style", "is neither `true` nor `false`", "write one of them");
+    }
+    Ok(())
+}
+
+/// The host of an address, with its port if it has one; `None` for what is no address.
+fn host_of(endpoint: &str) -> Option<&str> {
+    let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;
+    let host = rest.split('/').next()?;
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
+    let fits = !name.is_empty() && !endpoint.contains(char::is_whitespace) && port.parse::<u16>().is_ok();
+    fits.then_some(host)
+}
+
+/// The address at which a service shows one bucket.
+fn with_bucket(endpoint: &str, bucket: &str) -> String {
+    let host = host_of(endpoint).unwrap_or_default();
+    match host.starts_with(&format!("{bucket}.")) {
+        true => endpoint.to_owned(),
+        false => endpoint.replacen(host, &format!("{bucket}.{host}"), 1),
     }
 }
 
@@ -132,11 +176,13 @@ fn s3(
     if let Some(region) = settings.get("region") {
         builder = builder.with_region(region);
     }
+    let in_host = settings.get("path_style").is_some_and(|style| style == "false");
     if let Some(endpoint) = settings.get("endpoint") {
-        builder = builder.with_endpoint(endpoint);
+        builder =
+            builder.with_endpoint(if in_host { with_bucket(endpoint, bucket) } else { endpoint.clone() });
     }
-    if let Some(path_style) = settings.get("path_style") {
-        builder = builder.with_virtual_hosted_style_request(path_style == "false");
+    if settings.contains_key("path_style") {
+        builder = builder.with_virtual_hosted_style_request(in_host);
     }
     Ok(Arc::new(builder.build()?))
 }
@@ -186,11 +232,12 @@ impl Bucket for Cloud {
         if requests.is_empty() {
             return Vec::new();
         }
-        let service = Arc::clone(&self.service);
+        let (service, count) = (Arc::clone(&self.service), requests.len());
         let answers = self.wait(async move {
             let sent = requests.into_iter().map(|request| answer(Arc::clone(&service), request));
             futures_util::stream::iter(sent).buffered(PARALLEL).collect::<Vec<_>>().await
         });
+        let Some(answers) = answers else { return (0..count).map(|_| Err(self.broken())).collect() };
         answers.into_iter().map(|answer| answer.map_err(|fault| self.failed(fault))).collect()
     }
 
@@ -201,7 +248,7 @@ impl Bucket for Cloud {
             let folder = if folder.is_empty() { None } else { Some(Key::parse(folder)?) };
             service.list(folder.as_ref()).try_collect::<Vec<_>>().await
         });
-        let listed = listed.map_err(|fault| self.failed(fault))?;
+        let listed = listed.ok_or_else(|| self.broken())?.map_err(|fault| self.failed(fault))?;
         let one = |meta: object_store::ObjectMeta| Listed {
             key: meta.location.as_ref().to_owned(),
             size: meta.size,
@@ -285,9 +332,21 @@ fn not_a_bucket(location: &str) -> Error {
 }
 
 impl Cloud {
+    fn broken(&self) -> Error {
+        Error::new(Kind::Io, format!("the client of {} failed", self.name))
+            .hint("check the endpoint and the credentials in the environment")
+    }
+
     fn failed(&self, fault: Fault) -> Error {
-        let name = &self.name;
+        let (name, told) = (&self.name, whole_story(&fault));
+        let says = |words: &[&str]| words.iter().any(|word| told.contains(word));
         match &fault {
+            _ if says(NO_BUCKET) => Error::new(Kind::NotFound, format!("{name} does not exist"))
+                .hint("make the bucket, or correct its name"),
+            _ if says(ASKED_THE_MACHINE) => {
+                Error::new(Kind::Denied, format!("there are no credentials for {name}"))
+                    .hint("set those of the provider in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+            }
             Fault::PermissionDenied { .. } | Fault::Unauthenticated { .. } => {
                 Error::new(Kind::Denied, format!("{name} refuses access"))
                     .hint("check the credentials in the environment and what they may do in the bucket")
@@ -303,6 +362,18 @@ impl Cloud {
         }
         .source(fault)
     }
+}
+
+/// What providers call a bucket that is not there.
+const NO_BUCKET: &[&str] = &["NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist"];
+/// Where a machine in a cloud is asked who it is: by a client that was given no credentials.
+const ASKED_THE_MACHINE: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
+
+/// Every reason, from the outermost to the innermost.
+fn whole_story(fault: &Fault) -> String {
+    let first: &dyn std::error::Error = fault;
+    let reasons = std::iter::successors(Some(first), |error| error.source());
+    reasons.map(|error| error.to_string()).collect::<Vec<_>>().join(": ")
 }
 
 /// The innermost reason, which is the one that says something.

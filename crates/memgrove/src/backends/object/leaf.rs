@@ -12,6 +12,8 @@ pub(super) struct Leaf {
     /// The record that holds the bytes, and where in its body they are.
     pub(super) seq: u64,
     pub(super) index: usize,
+    /// What that record is known by.
+    id: u32,
     pub(super) offset: u64,
     pub(super) added: u64,
     /// How many bytes the whole file has.
@@ -30,6 +32,7 @@ pub(super) struct Leaf {
 pub(super) struct Place {
     pub(super) seq: u64,
     pub(super) index: usize,
+    pub(super) id: u32,
     pub(super) offset: u64,
     pub(super) len: u64,
 }
@@ -40,6 +43,7 @@ impl Leaf {
             before: None,
             seq: place.seq,
             index: place.index,
+            id: place.id,
             offset: place.offset,
             added: place.len,
             len: place.len,
@@ -60,6 +64,7 @@ impl Leaf {
             before: Some(Arc::clone(before)),
             seq: place.seq,
             index: place.index,
+            id: place.id,
             offset: place.offset,
             added: place.len,
             len: before.len + place.len,
@@ -70,14 +75,15 @@ impl Leaf {
         })
     }
 
-    /// Names this state of this file; a plain object that holds it says so.
+    /// Names this state of this file; a plain object that holds it says so. The log of another store has
+    /// records with the same numbers, but not with the same names.
     pub(super) fn mark(&self) -> String {
-        format!("{}.{}", self.seq, self.index)
+        format!("{}.{}.{:08x}", self.seq, self.index, self.id)
     }
 
     /// A cheap token of this state.
     pub(super) fn stamp(&self) -> u64 {
-        self.seq.wrapping_mul(1 << 20).wrapping_add(self.index as u64 + 1)
+        self.seq.wrapping_mul(1 << 20).wrapping_add(self.index as u64 + 1) ^ (u64::from(self.id) << 32)
     }
 
     /// Where in the body of its record the bytes are.

@@ -12,7 +12,7 @@ use super::bucket::{Answer, Request, When};
 use super::leaf::{Leaf, Place};
 use super::record::{self, Header, Step, damaged};
 use super::{ObjectStore, State};
-use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Version};
+use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Origin, Version};
 use crate::backends::ledger::{Draft, Entry, Node};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
@@ -59,11 +59,26 @@ impl ObjectStore {
             if !beside.is_empty() {
                 answered = beside;
             }
-            for answer in answers {
-                let Some(object) = answer?.object() else { return Ok(answered) };
+            let mut answers = answers.into_iter();
+            while let Some(answer) = answers.next() {
+                let Some(object) = answer?.object() else {
+                    if answers.any(|later| later.is_ok_and(|later| later.object().is_some())) {
+                        self.check_no_gap()?;
+                    }
+                    return Ok(answered);
+                };
                 self.take_in_object(&object.bytes)?;
             }
             run = (run * 4).min(RUN_MAX);
+        }
+    }
+
+    /// A later record was there and the next one was not: it has come meanwhile, or it is lost.
+    fn check_no_gap(&self) -> Result<()> {
+        let next = self.state().seq + 1;
+        match self.bucket.get(&self.log_key(next))? {
+            Some(_) => Ok(()),
+            None => Err(damaged(&format!("number {next} is missing, and later ones are there"))),
         }
     }
 
@@ -152,6 +167,7 @@ impl ObjectStore {
             let time = self.clock.now().max(state.time);
             let (mut header, body) = Header::of(change, state.seq + 1, id.to_owned(), time);
             self.tag_steps(&mut header, &change.edits);
+            tag_adopted(&mut header, &state);
             let (seq, unknown) = (header.seq, RefCell::new(None));
             let versions = |_: &Locator, leaf: &Arc<Leaf>| {
                 if let Some(version) = leaf.version.get() {
@@ -267,6 +283,17 @@ pub(in crate::backends) fn random_id() -> String {
     format!("{:016x}{:016x}", part(0), part(1))
 }
 
+/// Notes the tags of objects that are taken in as they are: so they are known again without our mark.
+fn tag_adopted(header: &mut Header, state: &State) {
+    if header.note.actor.origin != Origin::FileEdit {
+        return;
+    }
+    for step in header.edits.iter_mut().filter(|step| step.op == Op::Write) {
+        let seen = state.placed.get(&step.at).filter(|seen| seen.adopted && seen.size == step.len);
+        step.tag = step.tag.take().or_else(|| seen.map(|seen| seen.tag.clone()));
+    }
+}
+
 /// For drafts that expect nothing.
 fn unasked(at: &Locator, _: &Arc<Leaf>) -> Result<Version> {
     Err(Error::new(Kind::Conflict, format!("nobody asked for the version of `{at}`")))
@@ -274,9 +301,9 @@ fn unasked(at: &Locator, _: &Arc<Leaf>) -> Result<Version> {
 
 /// Tries every step of a change in a draft; the header learns the versions before.
 fn try_steps(draft: &mut Draft<'_, Arc<Leaf>>, header: &mut Header, edits: &[Edit]) -> Result<()> {
-    let (seq, time, mut offset) = (header.seq, header.time, 0);
+    let (seq, time, id, mut offset) = (header.seq, header.time, header.short_id(), 0);
     for (index, (step, edit)) in header.edits.iter_mut().zip(edits).enumerate() {
-        let place = Place { seq, index, offset, len: step.len };
+        let place = Place { seq, index, id, offset, len: step.len };
         offset += step.len;
         let expect = match edit {
             Edit::Write { expect, .. }
@@ -323,7 +350,7 @@ impl State {
         } else {
             let mut offset = 0;
             for (index, step) in header.edits.iter().enumerate() {
-                let place = Place { seq: header.seq, index, offset, len: step.len };
+                let place = Place { seq: header.seq, index, id: header.short_id(), offset, len: step.len };
                 offset += step.len;
                 try_step(&mut draft, step, place, header.time, &Expect::Any)
                     .map_err(|error| damaged(error.message()))?;

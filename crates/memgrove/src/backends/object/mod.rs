@@ -131,8 +131,11 @@ impl ObjectStore {
         };
         store.learn()?;
         if store.state().seq == 0 && store.bucket.versioned().is_none() {
-            // A bucket that was filled by other means.
-            store.adopt_strays()?;
+            // A bucket that was filled by other means; who may only read it finds nothing in it.
+            store.adopt_strays().map(drop).or_else(|error| match error.kind() {
+                Kind::Denied => Ok(()),
+                _ => Err(error),
+            })?;
         }
         Ok(store)
     }

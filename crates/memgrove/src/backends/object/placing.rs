@@ -1,12 +1,14 @@
 //! The plain objects: kept in step with the log by whoever comes by.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::bucket::{Answer, Request, When};
+use super::bucket::{Answer, Object, Request, When};
 use super::leaf::Leaf;
-use super::reading::{Found, compare, is_ours, mark_of};
+use super::reading::{Found, compare, is_ours, mark_of, rewriting};
+use super::record::damaged;
 use super::{OWN, ObjectStore, Seen};
-use crate::backend::{Finding, Level};
+use crate::backend::{Change, Edit, Expect, Finding, Level};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
@@ -16,6 +18,8 @@ const ROUNDS_MAX: u32 = 4;
 /// of the file, or so many pieces: a log of N lines is then not rewritten N times.
 const BEHIND_BYTES_MAX: u64 = 32 * 1024;
 const BEHIND_PIECES_MAX: u32 = 256;
+/// How many objects of other programs are taken in with one change.
+const STRAYS_AT_ONCE: usize = 32;
 
 impl ObjectStore {
     /// Brings the plain objects that a record touched in step. What fails here is done by the next
@@ -138,7 +142,7 @@ impl ObjectStore {
         let marks = self.bucket.versioned().is_none();
         let when = match &seen {
             None => When::Absent,
-            Some(seen) if !marks && leaf.tag.get() == Some(&seen.tag) => return None,
+            Some(seen) if leaf.tag.get() == Some(&seen.tag) => return None,
             Some(seen) => match compare(at, &leaf, seen) {
                 Found::State(state) if marks && is_near(state, &leaf) => return None,
                 Found::State(_) | Found::Other => When::Tagged(seen.tag.clone()),
@@ -172,53 +176,94 @@ impl ObjectStore {
             if seen.size == leaf.len || !is_ours(&at, seen.mark.as_deref()) {
                 continue;
             }
-            let Ok(bytes) = self.assemble(&at, &leaf) else { continue };
-            let (key, mark) = (self.key(&at), Some(mark_of(&at, &leaf)));
-            let put = Request::Put { key, bytes, when: When::Tagged(seen.tag), mark };
-            let answer = self.bucket.ask(put);
-            done += usize::from(matches!(answer, Ok(Answer::Written(_))));
-            self.unplaced(at, Some(&leaf), answer);
+            done += usize::from(self.rewrite(&at, &leaf).is_ok());
         }
         done
     }
 
-    /// Takes into the log every object that other programs have put into the bucket, and removes
-    /// what a late placement has left of a deleted file. Tells what could not be taken in.
+    /// Writes a file anew as it is: then nothing of it is in the log alone, and the log says so.
+    fn rewrite(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<()> {
+        let bytes = self.assemble(at, leaf)?;
+        let expect = Expect::At(self.version_of(at, leaf)?);
+        let edits = vec![Edit::Write { at: at.clone(), bytes, expect }];
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.commit_in_turn(&Change { edits, note: rewriting() }, &[]).map(drop)
+    }
+
+    /// Takes into the log every object that other programs have put into the bucket, as it is, and
+    /// removes what a late placement has left of a deleted file. Tells what could not be taken in.
+    /// A store that lies deeper in the bucket is left alone.
+    ///
+    /// # Errors
+    /// `Corrupt` where the log has a gap; else as the bucket says.
     pub(super) fn adopt_strays(&self) -> Result<Vec<Finding>> {
+        let listed = self.bucket.list(&self.prefix)?;
+        // The log is read after the objects: what was placed meanwhile is then known to it.
+        self.sync()?;
         let mut findings = Vec::new();
-        for listed in self.bucket.list(&self.prefix)? {
-            let Some(name) = listed.key.strip_prefix(&self.prefix) else { continue };
-            if name.split('/').next().is_some_and(|first| first == OWN) || name.ends_with('/') {
-                continue;
-            }
-            let at = match Locator::new(name) {
-                Ok(at) if at.key() == name => at,
-                _ => {
-                    findings.push(unfit(name, "its key is no name that every system can hold"));
-                    continue;
+        let mut strays = Vec::new();
+        let names = listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix));
+        self.check_log_is_whole(names.clone())?;
+        let deeper: BTreeSet<&str> = names.clone().filter_map(store_of).collect();
+        let is_deeper = |name: &str| deeper.iter().any(|store| name.starts_with(store));
+        let is_own = |name: &str| name.split('/').next() == Some(OWN);
+        for name in names.filter(|name| !is_own(name) && !name.ends_with('/') && !is_deeper(name)) {
+            match Locator::new(name) {
+                Ok(at) if at.key() == name => {
+                    if !self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) {
+                        strays.push(at);
+                    }
                 }
-            };
-            if self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) {
-                continue;
-            }
-            let Some(object) = self.bucket.get(&listed.key)? else { continue };
-            if is_ours(&at, object.mark.as_deref()) {
-                self.bucket.ask(Request::Delete(listed.key))?;
-                continue;
-            }
-            self.check_conditions()?;
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            match self.adopt(&at, &object) {
-                Ok(()) => findings.push(Finding {
-                    level: Level::Info,
-                    at: name.to_owned(),
-                    what: "it was put into the bucket by another program, and is now in the history".into(),
-                    hint: "nothing is to be done".into(),
-                }),
-                Err(error) => findings.push(unfit(name, error.message())),
+                _ => findings.push(unfit(name, "its key is no name that every system can hold")),
             }
         }
+        for batch in strays.chunks(STRAYS_AT_ONCE) {
+            findings.extend(self.adopt_some_strays(batch)?);
+        }
         Ok(findings)
+    }
+
+    /// Checks that no record of the log is there that could not be taken in.
+    fn check_log_is_whole<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
+        let number = |name: &str| name.strip_prefix(OWN)?.strip_prefix("/log/")?.parse::<u64>().ok();
+        let (last, known) = (names.filter_map(number).max().unwrap_or_default(), self.state().seq);
+        match last > known {
+            true => Err(damaged(&format!("number {} is missing, and {last} is there", known + 1))),
+            false => Ok(()),
+        }
+    }
+
+    fn adopt_some_strays(&self, places: &[Locator]) -> Result<Vec<Finding>> {
+        let answers = self.bucket.send(places.iter().map(|at| Request::Get(self.key(at))).collect());
+        let mut strangers = Vec::new();
+        for (at, answer) in places.iter().zip(answers) {
+            let Answer::Object(object) = answer? else { continue };
+            match self.recognised(at, &object) {
+                // The log says that it was here, and is no more.
+                Some(_) => drop(self.bucket.ask(Request::Delete(self.key(at)))?),
+                None => strangers.push((at.clone(), object)),
+            }
+        }
+        if strangers.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.check_conditions()?;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken_in = |at: &Locator| Finding {
+            level: Level::Info,
+            at: at.key().to_owned(),
+            what: "it was put into the bucket by another program, and is now in the history".into(),
+            hint: "nothing is to be done".into(),
+        };
+        if self.adopt_together(&strangers).is_ok() {
+            return Ok(strangers.iter().map(|(at, _)| taken_in(at)).collect());
+        }
+        let one = |(at, object): &(Locator, Object)| match self.adopt(at, object) {
+            Ok(()) => Ok(taken_in(at)),
+            Err(error) if matches!(error.kind(), Kind::Busy | Kind::Denied) => Err(error),
+            Err(error) => Ok(unfit(at.key(), error.message())),
+        };
+        strangers.iter().map(one).collect()
     }
 
     pub(super) fn examine(&self) -> Result<Vec<Finding>> {
@@ -245,6 +290,22 @@ impl ObjectStore {
         }
         Ok(findings)
     }
+}
+
+/// The store that an object deeper in the bucket belongs to, if it is one of its own.
+fn store_of(name: &str) -> Option<&str> {
+    let own = format!("/{OWN}/");
+    name.find(&own).map(|end| &name[..=end])
+}
+
+/// The state of a file that its plain object holds, as far as the chain tells.
+pub(super) fn last_placed(leaf: &Leaf) -> &Leaf {
+    let states: Vec<&Leaf> = leaf.chain().collect();
+    states
+        .into_iter()
+        .rev()
+        .reduce(|placed, next| if is_near(placed, next) { placed } else { next })
+        .unwrap_or(leaf)
 }
 
 /// Whether a placed state is near enough to the file: nothing, or little, was appended since.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::bucket::{Answer, Object, Request};
 use super::leaf::Leaf;
+use super::placing::last_placed;
 use super::record::{self, damaged};
 use super::{ObjectStore, Seen};
 use crate::backend::{Actor, Change, Edit, Expect, Note, Origin, Version, not_in_history};
@@ -36,10 +37,16 @@ pub(super) fn is_ours(at: &Locator, mark: Option<&str>) -> bool {
     mark.and_then(|mark| mark.rsplit_once('.')).is_some_and(|(_, hash)| hash == place_hash(at))
 }
 
+/// The number of the record that a mark names.
+pub(super) fn number_of(mark: &str) -> u64 {
+    mark.split('.').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
 /// Says what a plain object is.
 pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a> {
     if seen.adopted {
-        return Found::Other;
+        let is_it = |state: &&Leaf| state.tag.get() == Some(&seen.tag) && state.len == seen.size;
+        return leaf.chain().find(is_it).map_or(Found::Other, Found::State);
     }
     if !is_ours(at, seen.mark.as_deref()) {
         return Found::Foreign;
@@ -55,6 +62,11 @@ pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a
 pub(super) fn file_edit() -> Note {
     let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
     Note { verb: "file_edit".into(), actor, ..Note::default() }
+}
+
+/// Said of a file that is written anew as it is, so that nothing of it is in the log alone.
+pub(super) fn rewriting() -> Note {
+    Note { verb: "rewrite".into(), derived: true, ..Note::default() }
 }
 
 impl ObjectStore {
@@ -143,20 +155,54 @@ impl ObjectStore {
         }
     }
 
+    /// The mark of an object if the log says that it was put there: a mark that came from elsewhere with
+    /// a copy names no record of this log, or none that was ever here.
+    pub(super) fn recognised(&self, at: &Locator, object: &Object) -> Option<String> {
+        let state = self.state();
+        let leaf = state.ledger.tree.get(at).and_then(|node| node.into_file());
+        if let Some(leaf) = &leaf {
+            let placed = |state: &&Leaf| object.mark.as_deref() == Some(&mark_of(at, state));
+            let taken_in = |state: &&Leaf| state.tag.get() == Some(&object.tag) && state.len == object.size;
+            let state = leaf.chain().find(placed).or_else(|| since_placed(leaf).find(taken_in));
+            if let Some(state) = state {
+                return Some(mark_of(at, state));
+            }
+        }
+        let mark = object.mark.as_deref().filter(|mark| is_ours(at, Some(mark)))?;
+        let earlier = state.ledger.earlier(at, usize::MAX);
+        earlier.iter().any(|state| mark_of(at, state) == mark).then(|| mark.to_owned())
+    }
+
     fn adopt_as_it_is(&self, at: &Locator, object: &Object) -> Result<()> {
-        let expect = match self.file_at(at)? {
+        let leaf = self.file_at(at)?;
+        let bytes = self.with_pending(leaf.as_ref(), &object.bytes)?;
+        let expect = match &leaf {
             None => Expect::Absent,
-            Some(leaf) => Expect::At(self.version_of(at, &leaf)?),
+            Some(leaf) => Expect::At(self.version_of(at, leaf)?),
         };
-        let edit = Edit::Write { at: at.clone(), bytes: object.bytes.clone(), expect };
         let (tag, mark) = (object.tag.clone(), object.mark.clone());
         self.state().placed.insert(at.clone(), Seen { tag, mark, size: object.size, adopted: true });
-        match self.commit_in_turn(&Change { edits: vec![edit], note: file_edit() }, &[]) {
+        // Where it was put back as it had been, nothing has changed; but the log learns what is there.
+        let note = if expect == Expect::At(Version::of(&bytes)) { rewriting() } else { file_edit() };
+        let edit = Edit::Write { at: at.clone(), bytes, expect };
+        match self.commit_in_turn(&Change { edits: vec![edit], note }, &[]) {
             Ok(_) => Ok(()),
             // Another machine took it in first, or changed the file since: the next look decides.
             Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// What someone else wrote, with what was appended to the file since its plain object was last
+    /// rewritten: who wrote it cannot have seen that.
+    fn with_pending(&self, leaf: Option<&Arc<Leaf>>, written: &[u8]) -> Result<Vec<u8>> {
+        let Some(leaf) = leaf.filter(|leaf| leaf.links > 1 && self.bucket.versioned().is_none()) else {
+            return Ok(written.to_vec());
+        };
+        let whole = self.logged(leaf)?;
+        let is_it = |state: &&Leaf| state.len == written.len() as u64 && whole.starts_with(written);
+        let seen = since_placed(leaf).find(is_it).unwrap_or_else(|| last_placed(leaf));
+        Ok([written, &whole[seen.len as usize..]].concat())
     }
 
     /// The bytes at a place now; `None` where nothing is.
@@ -213,9 +259,16 @@ impl ObjectStore {
             }
             Found::State(_) | Found::Foreign => {
                 let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-                self.adopt(at, &object)?;
+                let adopted = self.adopt(at, &object);
                 drop(turn);
-                Ok(object.bytes)
+                match adopted {
+                    Ok(()) => self.file_at(at)?.map_or(Ok(object.bytes), |leaf| self.logged(&leaf)),
+                    // Who may only read sees it all the same.
+                    Err(error) if error.kind() == Kind::Denied => {
+                        self.with_pending(Some(leaf), &object.bytes)
+                    }
+                    Err(error) => Err(error),
+                }
             }
         }
     }
@@ -296,6 +349,12 @@ impl ObjectStore {
             None => damaged(&format!("number {seq} is missing")),
         }
     }
+}
+
+/// The states of a file since its plain object was last rewritten, newest first.
+fn since_placed(leaf: &Leaf) -> impl Iterator<Item = &Leaf> {
+    let first = last_placed(leaf).links;
+    leaf.chain().take_while(move |state| state.links >= first)
 }
 
 /// Whether these are the bytes of a state, as far as its version is known.

@@ -90,6 +90,11 @@ impl Header {
         }
     }
 
+    /// The beginning of its name, for marks.
+    pub(super) fn short_id(&self) -> u32 {
+        self.id.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
+    }
+
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).expect("a header is plain data")
     }

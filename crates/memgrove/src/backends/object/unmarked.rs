@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::bucket::{Answer, Object, Request, Versioned};
 use super::leaf::Leaf;
-use super::reading::{file_edit, mark_of, place_hash};
+use super::reading::{file_edit, mark_of, number_of, place_hash};
 use super::{OWN, ObjectStore, Seen};
 use crate::backend::{Change, Depth, Edit, Expect, Finding, Level, Origin};
 use crate::error::{Kind, Result};
@@ -29,12 +29,17 @@ const BATCH: usize = 32;
 impl ObjectStore {
     /// An object as it was seen, with its mark; where the bucket keeps none, it is told from the content.
     pub(super) fn seen(&self, at: &Locator, object: &Object) -> Result<Seen> {
-        let mut seen =
-            Seen { tag: object.tag.clone(), mark: object.mark.clone(), size: object.size, adopted: false };
-        if let Some(bucket) = self.bucket.versioned() {
-            seen.mark = self.told_mark(bucket, at, &object.tag)?;
-        }
-        Ok(seen)
+        let mark = match self.bucket.versioned() {
+            Some(bucket) => self.told_mark(bucket, at, &object.tag)?,
+            None => {
+                if object.mark.as_deref().is_some_and(|mark| number_of(mark) > self.state().seq) {
+                    // It may have been placed after the log was read.
+                    self.sync()?;
+                }
+                self.recognised(at, object)
+            }
+        };
+        Ok(Seen { tag: object.tag.clone(), mark, size: object.size, adopted: false })
     }
 
     fn told_mark(&self, bucket: &dyn Versioned, at: &Locator, tag: &str) -> Result<Option<String>> {
@@ -201,7 +206,8 @@ impl ObjectStore {
         Ok(findings)
     }
 
-    fn adopt_together(&self, strangers: &[(Locator, Object)]) -> Result<()> {
+    /// Takes in what others have put where nothing was, as one change: with the turn in hand.
+    pub(super) fn adopt_together(&self, strangers: &[(Locator, Object)]) -> Result<()> {
         let write = |(at, object): &(Locator, Object)| Edit::Write {
             at: at.clone(),
             bytes: object.bytes.clone(),
