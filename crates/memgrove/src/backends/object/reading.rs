@@ -148,7 +148,7 @@ impl ObjectStore {
             None => Expect::Absent,
             Some(leaf) => Expect::At(self.version_of(at, &leaf)?),
         };
-        let edit = Edit::Write { at: at.clone(), bytes: object.bytes.clone(), expect };
+        let edit = Edit::Write { at: at.clone(), bytes: object.bytes.clone().into(), expect };
         let (tag, mark) = (object.tag.clone(), object.mark.clone());
         self.state().placed.insert(at.clone(), Seen { tag, mark, size: object.size, adopted: true });
         match self.commit_in_turn(&Change { edits: vec![edit], note: file_edit() }, &[]) {

@@ -173,7 +173,7 @@ impl<'a> Draft<'a> {
             match (sheet.page, expect) {
                 (Some(mut page), expect) => {
                     page.stamp(now);
-                    edits.push(Edit::Write { at, bytes: page.render().into_bytes(), expect });
+                    edits.push(Edit::Write { at, bytes: page.render().into(), expect });
                 }
                 (None, Expect::Absent) => {}
                 (None, expect) => edits.push(Edit::Delete { at, expect }),
@@ -182,7 +182,7 @@ impl<'a> Draft<'a> {
         if !edits.is_empty() && !decisions.is_empty() {
             let lines: String = decisions.iter().map(Decision::line).collect();
             let at = root.child(METADATA)?.child(DECISIONS)?;
-            edits.push(Edit::Append { at, bytes: lines.into_bytes(), expect: Expect::Any });
+            edits.push(Edit::Append { at, bytes: lines.into(), expect: Expect::Any });
         }
         Ok(Plan { edits, outcome })
     }
