@@ -46,8 +46,8 @@ pub fn written_date(line: &str) -> Option<String> {
 
 /// Whether a word is the English name of a day of the week, in lower case, or what it is shortened to.
 pub fn is_weekday(word: &str) -> bool {
-    let short = |name: &&str| (3..=5).contains(&word.len()) && name.starts_with(word);
-    WEEKDAYS.contains(&word) || WEEKDAYS.iter().any(|name| short(&name))
+    let short = |name: &str| (3..=5).contains(&word.len()) && name.starts_with(word);
+    WEEKDAYS.contains(&word) || WEEKDAYS.iter().any(|name| short(name))
 }
 
 /// The year first, or else, between dots, the day.
