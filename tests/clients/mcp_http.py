@@ -176,8 +176,11 @@ async def check_mode(memgrove, served, mode, shapes):
                 told = (await mcp.get_prompt(name, arguments)).messages[0].content.text
                 check(f"{mode}: the prompt {name}", ("tea" if name == "remember" else "watched file.md") in told, told)
         async with client(served, http, mode, "/mcp?tools=kg") as mcp:
-            names = [tool.name for tool in (await mcp.list_tools()).tools]
+            tools = (await mcp.list_tools()).tools
+            names = [tool.name for tool in tools]
             check(f"{mode}: the profile kg", len(names) == 9 and "create_entities" in names, names)
+            execution = [tool.model_dump(by_alias=True).get("execution") for tool in tools]
+            check(f"{mode}: its listing says what the server says of execution", execution == [{"taskSupport": "forbidden"}] * 9, execution)
             made = await mcp.call_tool("create_entities", {"entities": [{"name": mode, "entityType": "test", "observations": []}]})
             check(f"{mode}: the graph is written", made.structured_content["entities"][0]["name"] == mode, made)
         await check_updates(memgrove, served, http, mode)

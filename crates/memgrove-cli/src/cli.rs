@@ -222,7 +222,7 @@ fn answer(reply: &dyn Reply, look: Look) -> Result<()> {
     let paper = look.paper(&stdout);
     let mut out = io::BufWriter::new(stdout.lock());
     let told = if look.json {
-        writeln!(out, "{}", reply.json_line())
+        reply.write_json(&mut out).and_then(|()| writeln!(out))
     } else {
         reply.show(&mut Page::new(&mut out, paper))
     };

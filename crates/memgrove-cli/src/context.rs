@@ -294,14 +294,16 @@ impl Context {
             (None, Some(path), Input::Terminal) => {
                 let file =
                     std::fs::File::open(path).map_err(|error| Error::from_io(error, path.display()))?;
-                bounded(file, &path.display().to_string())
+                // Room for all of it at once: a content is not to be moved as it grows.
+                let size = file.metadata().map_or(0, |about| about.len());
+                bounded(file, size, &path.display().to_string())
             }
             (None, None, Input::Terminal) => {
                 let stdin = std::io::stdin();
                 if stdin.is_terminal() {
                     crate::notice("reading the text from standard input; end it with Ctrl-D");
                 }
-                bounded(stdin.lock(), "standard input")
+                bounded(stdin.lock(), 0, "standard input")
             }
             (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
         }
@@ -348,8 +350,9 @@ pub(crate) fn located(path: &Path) -> Result<String> {
     })
 }
 
-fn bounded(source: impl Read, what: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+fn bounded(source: impl Read, size: u64, what: &str) -> Result<Vec<u8>> {
+    let room = usize::try_from(size.min(INPUT_BYTES_MAX)).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(room);
     source.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| Error::from_io(error, what))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Error::new(Kind::Invalid, format!("`{what}` is larger than 256 MiB"))

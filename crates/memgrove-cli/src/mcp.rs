@@ -26,6 +26,7 @@ use crate::verbs::Reply;
 use bounded::{Bounded, TOO_LONG_METHOD};
 pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
+pub(crate) use kg_listing::listed;
 pub(crate) use server::{Asked, Server};
 pub(crate) use tools::Profile;
 pub(crate) use worker::Worker;

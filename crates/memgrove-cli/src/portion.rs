@@ -11,7 +11,12 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// About how many tokens a text is.
 pub(crate) fn tokens(text: &str) -> usize {
-    text.len().div_ceil(BYTES_PER_TOKEN)
+    tokens_of(text.len())
+}
+
+/// About how many tokens a text of so many bytes is.
+pub(crate) fn tokens_of(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
 /// A range of lines, counted from 1, both ends included.
@@ -112,6 +117,19 @@ pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
     }
     let lines = body.split('\n').count();
     Cut { text: &body[part], from: range.from, to, lines, wanted_to: range.to }
+}
+
+/// As [`lines`], with a text that is given away: what is cut from its start is not copied. Also what
+/// did not fit, and how to get it.
+pub(crate) fn lines_of(mut text: String, range: LineRange, budget: usize) -> (String, Option<String>) {
+    let cut = lines(&text, range, budget);
+    let left_out = cut.left_out();
+    if range.from > 1 {
+        return (cut.text.to_owned(), left_out);
+    }
+    let len = cut.text.len();
+    text.truncate(len);
+    (text, left_out)
 }
 
 /// A size as people read it: 0B, 1023B, 1.5K, 2M.

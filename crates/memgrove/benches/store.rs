@@ -212,7 +212,7 @@ fn batch() {
         let store = store(root.path());
         let edits = (0..FILES).map(|index| Edit::Write {
             at: Locator::new(format!("many/{index}.md")).unwrap(),
-            bytes: text.clone().into_bytes(),
+            bytes: text.clone().into(),
             expect: Expect::Absent,
         });
         let change = Change { edits: edits.collect(), note: Note::default() };

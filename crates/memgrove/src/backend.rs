@@ -10,6 +10,7 @@ mod refusal;
 
 use std::fmt;
 
+pub use bytes::Bytes;
 pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
 pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
 pub use refusal::{

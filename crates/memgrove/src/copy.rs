@@ -195,7 +195,7 @@ impl Copying<'_> {
         let mut edits = Vec::with_capacity(batch.len());
         for Item { at, bytes, expect, hash } in batch {
             written.push((at.clone(), hash, bytes.len() as u64));
-            edits.push(Edit::Write { at, bytes, expect });
+            edits.push(Edit::Write { at, bytes: bytes.into(), expect });
         }
         let mut given = Some(edits);
         self.to.apply_again(self.note.clone(), |_, late| {

@@ -101,7 +101,7 @@ impl Store {
     /// # Errors
     /// As [`Backend::apply`].
     pub fn write(&self, at: &Locator, text: &str) -> Result<Locator> {
-        let edit = Edit::Write { at: at.clone(), bytes: text.into(), expect: Expect::Any };
+        let edit = Edit::Write { at: at.clone(), bytes: text.to_owned().into(), expect: Expect::Any };
         let note = Note { verb: "write".into(), ..Note::default() };
         self.apply(&Change { edits: vec![edit], note })?;
         Ok(at.clone())
@@ -233,7 +233,7 @@ impl Store {
             let there = self.read_optional(at)?;
             let bytes = edit(there.as_ref().map(|content| content.bytes.as_slice()))?;
             let expect = there.map_or(Expect::Absent, |content| Expect::At(content.version));
-            let edits = vec![Edit::Write { at: at.clone(), bytes, expect }];
+            let edits = vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect }];
             Ok((Change { edits, note: Note { verb: "update".into(), ..Note::default() } }, ()))
         };
         Ok(self.commit(plan)?.0)

@@ -89,7 +89,8 @@ fn typed(schema: &Value, value: String) -> Value {
 async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Response> {
     let known = call.header(header::IF_NONE_MATCH.as_str()).map(str::to_owned);
     let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
-    let body = reply.json_line();
+    let mut body = Vec::new();
+    reply.write_json(&mut body).map_err(|error| Error::from_io(error, "the answer"))?;
     if body.len() > call.served.limits.reply_bytes_max {
         let message = format!("the answer has {} bytes, more than is sent at once", body.len());
         return Err(Error::new(Kind::Full, message).hint("ask for less, or stream it from /api/content"));
@@ -98,7 +99,7 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
 }
 
 /// The answer of a verb, with the version of the memory as its ETag.
-fn told(reply: &dyn Reply, body: String, known: Option<&str>) -> Response {
+fn told(reply: &dyn Reply, body: Vec<u8>, known: Option<&str>) -> Response {
     let status = reply.failed().map_or(200, status::http_status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let etag = reply.json().get("version").and_then(Value::as_str).map(|version| format!("\"{version}\""));

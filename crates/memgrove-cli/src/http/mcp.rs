@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::route::Call;
 use crate::changes::Changes;
 use crate::context::Context;
-use crate::mcp::{Asked, KgServer, Profile, Server, Worker};
+use crate::mcp::{Asked, KgServer, Profile, Server, Worker, listed};
 
 /// The MCP servers of one space: one for each choice of tools.
 pub(crate) struct McpServers {
@@ -53,11 +53,10 @@ impl McpServers {
     }
 
     async fn handle(&self, profile: Profile, request: Request<Body>) -> Response {
-        let response = match self.verbs.iter().find(|(of, _)| *of == profile) {
-            Some((_, server)) => server.handle(request).await,
-            None => self.kg.handle(request).await,
-        };
-        response.map(Body::new)
+        match self.verbs.iter().find(|(of, _)| *of == profile) {
+            Some((_, server)) => server.handle(request).await.map(Body::new),
+            None => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
+        }
     }
 }
 

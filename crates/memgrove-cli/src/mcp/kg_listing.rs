@@ -1,8 +1,11 @@
 //! The listing of the MCP memory server's tools with what that server says of their execution, for
-//! which the protocol's crate has no word: it is added on the way out.
+//! which the protocol's crate has no word: it is added on the way out, on standard output and over
+//! HTTP alike.
 
 use std::future::Future;
 
+use axum::body::{Body, Bytes};
+use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::model::{CustomResult, JsonRpcMessage, JsonRpcResponse, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -41,9 +44,60 @@ fn completed(message: TxJsonRpcMessage<RoleServer>) -> TxJsonRpcMessage<RoleServ
         return message;
     };
     let mut list = serde_json::to_value(list).expect("a listing is plain data");
-    for tool in list["tools"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        tool.insert("execution".to_owned(), json!({ "taskSupport": "forbidden" }));
-    }
+    complete(&mut list);
     let result = ServerResult::CustomResult(CustomResult::new(list));
     JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result })
+}
+
+/// Adds what is missing, if the result is a listing of tools; whether it is.
+fn complete(result: &mut Value) -> bool {
+    let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else { return false };
+    for tool in tools.iter_mut().filter_map(Value::as_object_mut) {
+        tool.insert("execution".to_owned(), json!({ "taskSupport": "forbidden" }));
+    }
+    true
+}
+
+/// A response over HTTP, JSON or a stream of events, whose listings of tools are complete.
+pub(crate) fn listed(body: Body) -> Body {
+    Body::from_stream(body.into_data_stream().map(|piece| piece.map(listed_piece)))
+}
+
+/// One piece of a response: a message, or an event with one.
+fn listed_piece(piece: Bytes) -> Bytes {
+    let Ok(text) = std::str::from_utf8(&piece) else { return piece };
+    if !text.contains("\"tools\"") {
+        return piece;
+    }
+    let line = |line: &str| {
+        let (field, data) = match line.strip_prefix("data:") {
+            Some(data) => ("data: ", data),
+            None => ("", line),
+        };
+        let mut message: Value = serde_json::from_str(data).ok()?;
+        complete(message.get_mut("result")?).then(|| format!("{field}{message}"))
+    };
+    let lines: Vec<String> =
+        text.split('\n').map(|one| line(one).unwrap_or_else(|| one.to_owned())).collect();
+    lines.join("\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_completed_and_nothing_else_is_touched() {
+        let added =
+            |piece: &str| String::from_utf8(listed_piece(piece.to_owned().into()).to_vec()).expect("text");
+        let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}"#;
+        let whole: Value = serde_json::from_str(&added(list)).expect("JSON");
+        assert_eq!(whole["result"]["tools"][0]["execution"]["taskSupport"], "forbidden");
+        let event = added(&format!("id: 3\ndata: {list}\n\n"));
+        assert!(event.starts_with("id: 3\ndata: {") && event.ends_with("}\n\n"), "{event}");
+        assert!(event.contains(r#""execution":{"taskSupport":"forbidden"}"#), "{event}");
+        for other in ["data: \n\n", r#"{"result":{"text":"\"tools\""}}"#, "\"tools\" in no JSON"] {
+            assert_eq!(added(other), other);
+        }
+    }
 }

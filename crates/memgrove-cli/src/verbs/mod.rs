@@ -217,8 +217,8 @@ pub(crate) struct Entry {
 pub(crate) trait Reply: Send {
     /// The answer as JSON.
     fn json(&self) -> Value;
-    /// The answer as a line of JSON, its fields in their own order.
-    fn json_line(&self) -> String;
+    /// Writes the answer as JSON, its fields in their own order.
+    fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()>;
     /// The answer for people.
     fn show(&self, page: &mut Page<'_>) -> io::Result<()>;
     /// The kind of failure that it tells of, if it does.
@@ -237,8 +237,8 @@ where
         serde_json::to_value(&self.0).expect("answers are plain data with text keys")
     }
 
-    fn json_line(&self) -> String {
-        serde_json::to_string(&self.0).expect("answers are plain data with text keys")
+    fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, &self.0)?)
     }
 
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {

@@ -2,13 +2,14 @@
 
 use std::io;
 
-use base64::Engine;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Viewed};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::undo::point;
 use super::{Effect, On, Verb};
@@ -52,11 +53,26 @@ pub(crate) struct ReadAnswer {
     text: Option<String>,
     /// The content of what is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
+    #[schemars(with = "Option<String>")]
+    base64: Option<Binary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
-    #[serde(skip)]
-    bytes: Vec<u8>,
+}
+
+/// Bytes that become base64 only as they are written, so that there is no second copy of them.
+#[derive(Debug)]
+struct Binary(Vec<u8>);
+
+impl Binary {
+    fn tokens(&self) -> usize {
+        portion::tokens_of(self.0.len().div_ceil(3) * 4)
+    }
+}
+
+impl Serialize for Binary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(&self.0, &STANDARD))
+    }
 }
 
 impl Verb for Read {
@@ -100,7 +116,11 @@ impl Verb for Read {
     }
 
     fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.bytes(&answer.bytes)?;
+        match (&answer.text, &answer.base64) {
+            (Some(text), _) => page.bytes(text.as_bytes())?,
+            (None, Some(Binary(bytes))) => page.bytes(bytes)?,
+            (None, None) => {}
+        }
         match &answer.left_out {
             Some(left_out) => page.ink(Ink::Warning, &format!("\n[{left_out}]\n")),
             None => Ok(()),
@@ -141,29 +161,19 @@ fn folder(address: &str) -> Error {
 }
 
 fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
-    let blank =
-        ReadAnswer { address, version: None, text: None, base64: None, left_out: None, bytes: vec![] };
+    let blank = ReadAnswer { address, version: None, text: None, base64: None, left_out: None };
     match String::from_utf8(bytes) {
-        Ok(text) if portion::tokens(&text) <= budget => {
-            ReadAnswer { bytes: text.clone().into_bytes(), text: Some(text), ..blank }
-        }
+        Ok(text) if portion::tokens(&text) <= budget => ReadAnswer { text: Some(text), ..blank },
         Ok(text) => {
-            let cut = portion::lines(&text, LineRange::default(), budget);
-            let kept = cut.text.to_owned();
-            ReadAnswer {
-                left_out: cut.left_out(),
-                bytes: kept.clone().into_bytes(),
-                text: Some(kept),
-                ..blank
-            }
+            let (kept, left_out) = portion::lines_of(text, LineRange::default(), budget);
+            ReadAnswer { left_out, text: Some(kept), ..blank }
         }
         Err(error) => {
-            let bytes = error.into_bytes();
-            let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
-            match portion::tokens(&base64) <= budget {
-                true => ReadAnswer { base64: Some(base64), bytes, ..blank },
+            let binary = Binary(error.into_bytes());
+            match binary.tokens() <= budget {
+                true => ReadAnswer { base64: Some(binary), ..blank },
                 false => {
-                    let left_out = Some(format!("{} bytes that are not text", bytes.len()));
+                    let left_out = Some(format!("{} bytes that are not text", binary.0.len()));
                     ReadAnswer { left_out, ..blank }
                 }
             }

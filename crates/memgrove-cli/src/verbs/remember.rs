@@ -242,6 +242,6 @@ fn without(store: &memgrove::Store, key: &str, address: &str) -> Result<Plan<()>
         }
     }
     let bytes = [&content.bytes[..span.start], &content.bytes[span.end..]].concat();
-    let edits = vec![Edit::Write { at, bytes, expect: Expect::At(content.version) }];
+    let edits = vec![Edit::Write { at, bytes: bytes.into(), expect: Expect::At(content.version) }];
     Ok(Plan { edits, outcome: () })
 }

@@ -14,6 +14,7 @@ mod graph;
 mod help;
 mod hostile;
 mod json;
+mod large;
 mod mcp;
 mod memory_tool;
 mod notes;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Version, exists, not_derivable};
@@ -40,7 +41,7 @@ impl Expect {
     }
 }
 
-/// One step of a change.
+/// One step of a change. Its bytes are shared, not copied, by whoever keeps the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
     /// Makes the file hold exactly these bytes.
@@ -48,7 +49,7 @@ pub enum Edit {
         /// The file.
         at: Locator,
         /// All of its new content.
-        bytes: Vec<u8>,
+        bytes: Bytes,
         /// What must be there before.
         expect: Expect,
     },
@@ -57,7 +58,7 @@ pub enum Edit {
         /// The file.
         at: Locator,
         /// What is added.
-        bytes: Vec<u8>,
+        bytes: Bytes,
         /// What must be there before.
         expect: Expect,
     },

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit, FileKind,
-    Finding, HistoryQuery, Info, Moment, Op, Past, PastEdit, Version, is_folder, not_derivable, not_found,
+    Applied, Backend, Bytes, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit,
+    FileKind, Finding, HistoryQuery, Info, Moment, Op, Past, PastEdit, Version, is_folder, not_derivable,
+    not_found,
 };
 use crate::clock::{Clock, ManualClock, SystemClock, Timestamp};
 use crate::error::Result;
@@ -40,7 +41,7 @@ pub struct Ram {
 type State = Ledger<Arc<File>>;
 
 struct File {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     version: Version,
     mtime: Timestamp,
     stamp: u64,
@@ -172,7 +173,7 @@ fn try_edit(
     mtime: Timestamp,
     stamp: u64,
 ) -> Result<(PastEdit, Option<Version>)> {
-    let file = |bytes: Arc<[u8]>| {
+    let file = |bytes: Bytes| {
         let version = Version::of(&bytes);
         Arc::new(File { bytes, version, mtime, stamp })
     };
@@ -181,7 +182,7 @@ fn try_edit(
     match edit {
         Edit::Write { at, bytes, expect } => {
             let new = Version::of(bytes);
-            let old = of(draft.write(at, expect, |_| file(bytes.as_slice().into()))?);
+            let old = of(draft.write(at, expect, |_| file(bytes.clone()))?);
             Ok((past(Op::Write, at, None, old, Some(new.clone())), Some(new)))
         }
         Edit::Append { at, bytes, expect } => {

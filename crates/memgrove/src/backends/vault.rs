@@ -145,7 +145,7 @@ impl Vault {
                     let whole = [&there.bytes[..], bytes].concat();
                     edits.push(Edit::Write {
                         at: at.clone(),
-                        bytes: whole,
+                        bytes: whole.into(),
                         expect: Expect::At(there.version),
                     });
                     grown = true;

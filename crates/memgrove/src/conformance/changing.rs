@@ -83,7 +83,7 @@ fn a_failing_last_edit_undoes_all(trial: &Trial<'_>) -> Verdict {
         (rename("d.md", "moved/c.md"), Kind::Exists),
         (write("moved", b"onto a folder"), Kind::Invalid),
         (delete("moved"), Kind::Invalid),
-        (Edit::Append { at: at("d.md"), bytes: b"late".to_vec(), expect: stale }, Kind::Conflict),
+        (Edit::Append { at: at("d.md"), bytes: b"late".as_slice().into(), expect: stale }, Kind::Conflict),
     ];
     for (last, kind) in failing {
         let edits = [

@@ -5,7 +5,7 @@ use super::steps::{
     write, write_if,
 };
 use super::{Case, Trial, Verdict};
-use crate::backend::{Backend, Edit, Expect, Version};
+use crate::backend::{Backend, Bytes, Edit, Expect, Version};
 use crate::error::{Kind, Result, code};
 
 pub(super) const CASES: &[Case] = &[
@@ -25,7 +25,7 @@ fn write_with(expect: Expect) -> Edit {
 }
 
 fn append_with(expect: Expect) -> Edit {
-    Edit::Append { at: at("f/a.md"), bytes: b"+more".to_vec(), expect }
+    Edit::Append { at: at("f/a.md"), bytes: b"+more".as_slice().into(), expect }
 }
 
 fn delete_with(expect: Expect) -> Edit {
@@ -168,7 +168,7 @@ fn an_append_of_nothing_holds_a_file(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     put(&*backend, "held.md", b"one")?;
     let known = backend.read(&at("held.md"))?.version;
-    let hold = |expect| Edit::Append { at: at("held.md"), bytes: Vec::new(), expect };
+    let hold = |expect| Edit::Append { at: at("held.md"), bytes: Bytes::new(), expect };
     apply(&*backend, [write("a.md", b"a"), hold(Expect::At(known.clone()))])?;
     same("the version of what was held", &backend.read(&at("held.md"))?.version, &known)?;
     put(&*backend, "held.md", b"two")?;

@@ -40,7 +40,7 @@ fn rename_keeps_the_version(trial: &Trial<'_>) -> Verdict {
     same("the version by info", &backend.info(&at("b.md"))?.version, &Some(moved.version.clone()))?;
     apply(
         &*backend,
-        [Edit::Write { at: at("b.md"), bytes: b"b".to_vec(), expect: Expect::At(moved.version) }],
+        [Edit::Write { at: at("b.md"), bytes: b"b".as_slice().into(), expect: Expect::At(moved.version) }],
     )?;
     tree_is(&*backend, &["b.md=b"])
 }

@@ -45,11 +45,11 @@ pub(super) fn write(key: &str, bytes: impl AsRef<[u8]>) -> Edit {
 }
 
 pub(super) fn write_if(key: &str, bytes: impl AsRef<[u8]>, expect: Expect) -> Edit {
-    Edit::Write { at: at(key), bytes: bytes.as_ref().to_vec(), expect }
+    Edit::Write { at: at(key), bytes: bytes.as_ref().to_vec().into(), expect }
 }
 
 pub(super) fn append(key: &str, bytes: impl AsRef<[u8]>) -> Edit {
-    Edit::Append { at: at(key), bytes: bytes.as_ref().to_vec(), expect: Expect::Any }
+    Edit::Append { at: at(key), bytes: bytes.as_ref().to_vec().into(), expect: Expect::Any }
 }
 
 pub(super) fn delete(key: &str) -> Edit {

@@ -182,7 +182,9 @@ impl Memory {
             let (edits, outcome) = match (old, there) {
                 (None, None) => (Vec::new(), Restored::Unchanged),
                 (Some(old), Some(there)) if old == there.bytes => (Vec::new(), Restored::Unchanged),
-                (Some(bytes), _) => (vec![Edit::Write { at: at.clone(), bytes, expect }], Restored::Written),
+                (Some(bytes), _) => {
+                    (vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect }], Restored::Written)
+                }
                 (None, Some(_)) => (vec![Edit::Delete { at: at.clone(), expect }], Restored::Deleted),
             };
             Ok(Plan { edits, outcome })

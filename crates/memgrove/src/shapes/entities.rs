@@ -15,6 +15,7 @@ pub mod kg_file;
 mod knowledge;
 mod names;
 mod patterns;
+mod phrase;
 mod prose;
 mod search;
 mod walk;

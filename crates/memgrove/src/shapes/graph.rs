@@ -268,7 +268,7 @@ impl Graph {
 fn reclaimed(late: Vec<Edit>) -> Option<Vec<u8>> {
     late.into_iter().find_map(|edit| match edit {
         Edit::Write { at, bytes, .. } if at.key().contains("_content/") && !at.name().ends_with(META) => {
-            Some(bytes)
+            Some(bytes.into())
         }
         _ => None,
     })

@@ -41,7 +41,7 @@ impl Fixture {
 
     /// Writes a file as someone would who has never heard of memgrove.
     pub(crate) fn drop_in(&self, path: &str, text: &str) {
-        let edit = Edit::Write { at: at(path), bytes: text.into(), expect: Expect::Any };
+        let edit = Edit::Write { at: at(path), bytes: text.to_owned().into(), expect: Expect::Any };
         self.store().apply(&Change { edits: vec![edit], note: Note::default() }).expect("written");
     }
 }

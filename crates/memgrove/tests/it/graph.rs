@@ -62,7 +62,7 @@ impl Fixture {
 
     /// Writes a file as someone would who has never heard of memgrove.
     pub(crate) fn drop_in(&self, path: &str, bytes: impl Into<Vec<u8>>) {
-        self.edit(Edit::Write { at: at(path), bytes: bytes.into(), expect: Expect::Any });
+        self.edit(Edit::Write { at: at(path), bytes: bytes.into().into(), expect: Expect::Any });
     }
 
     pub(crate) fn remove(&self, path: &str) {

@@ -38,7 +38,8 @@ fn a_write_is_there_after_opening_again() {
     let store = store(root.path());
     store.write(&at("files/a.md"), "one").unwrap();
     store.write(&at("files/a.md"), "two").unwrap();
-    let edits = vec![Edit::Append { at: at("files/a.md"), bytes: b" three".into(), expect: Expect::Any }];
+    let edits =
+        vec![Edit::Append { at: at("files/a.md"), bytes: b" three".as_slice().into(), expect: Expect::Any }];
     let last = store.apply(&Change { edits, note: Note::default() }).unwrap();
     assert_eq!(store.read(&at("files/a.md")).unwrap(), "two three");
     drop(store);
@@ -108,13 +109,17 @@ fn a_durable_change_costs_one_sync() {
     let mut options = LocalOptions::new(disk.clone(), Arc::new(ManualClock::default()));
     options.background = false;
     let local = Local::open(options).unwrap();
-    let write = |key: &str, text: &str| Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any };
+    let write = |key: &str, text: &str| Edit::Write {
+        at: at(key),
+        bytes: text.to_owned().into(),
+        expect: Expect::Any,
+    };
     let apply = |edits: Vec<Edit>| drop(local.apply(&Change { edits, note: Note::default() }).unwrap());
     apply(vec![write("a.md", "start")]);
     let changes = [
         vec![write("a.md", "one")],
         vec![write("deep/er/b.md", "two")],
-        vec![Edit::Append { at: at("a.md"), bytes: b"three".into(), expect: Expect::Any }],
+        vec![Edit::Append { at: at("a.md"), bytes: b"three".as_slice().into(), expect: Expect::Any }],
         (0..50).map(|index| write(&format!("many/{index}.md"), "x")).collect(),
         vec![Edit::Delete { at: at("a.md"), expect: Expect::Any }],
     ];
@@ -148,7 +153,7 @@ fn a_hand_edit_before_an_append_is_in_the_history() {
     store.write(&at("a.md"), "one\n").unwrap();
     std::fs::write(root.path().join("a.md"), "one, and by hand\n").unwrap();
     let append = |text: &str| {
-        let edits = vec![Edit::Append { at: at("a.md"), bytes: text.into(), expect: Expect::Any }];
+        let edits = vec![Edit::Append { at: at("a.md"), bytes: text.to_owned().into(), expect: Expect::Any }];
         store.apply(&Change { edits, note: Note::default() }).unwrap().change
     };
     let (two, three) = (append("two\n"), append("three\n"));
@@ -185,7 +190,7 @@ fn history_after_damage(bug: Option<Bug>) -> Vec<String> {
     let mut options = options(root.path());
     options.bug = bug;
     let local = Local::open(options).unwrap();
-    let edits = vec![Edit::Write { at: at("d.md"), bytes: b"d".into(), expect: Expect::Any }];
+    let edits = vec![Edit::Write { at: at("d.md"), bytes: b"d".as_slice().into(), expect: Expect::Any }];
     local.apply(&Change { edits, note: Note::default() }).unwrap();
     drop(local);
     let local = open(root.path());

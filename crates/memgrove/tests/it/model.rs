@@ -36,8 +36,8 @@ fn expect() -> impl Strategy<Value = Expect> {
 fn edit() -> impl Strategy<Value = Edit> {
     let text = || prop::sample::select(&["", "x", "y", "xyz"][..]).prop_map(|text| text.as_bytes().to_vec());
     prop_oneof![
-        4 => (name(), text(), expect()).prop_map(|(at, bytes, expect)| Edit::Write { at, bytes, expect }),
-        2 => (name(), text(), expect()).prop_map(|(at, bytes, expect)| Edit::Append { at, bytes, expect }),
+        4 => (name(), text(), expect()).prop_map(|(at, bytes, expect)| Edit::Write { at, bytes: bytes.into(), expect }),
+        2 => (name(), text(), expect()).prop_map(|(at, bytes, expect)| Edit::Append { at, bytes: bytes.into(), expect }),
         2 => (name(), expect()).prop_map(|(at, expect)| Edit::Delete { at, expect }),
         3 => (name(), name(), expect()).prop_map(|(from, to, expect)| Edit::Rename { from, to, expect }),
     ]

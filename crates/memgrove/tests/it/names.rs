@@ -36,7 +36,7 @@ fn what_is_there_can_be_read_overwritten_and_moved_away() -> Result<()> {
     for (index, name) in names.iter().enumerate() {
         assert_eq!(store.read(&at(name))?, "by hand", "{name}");
         store.write(&at(name), "overwritten")?;
-        apply(&store, Edit::Append { at: at(name), bytes: b"!".to_vec(), expect: Expect::Any })?;
+        apply(&store, Edit::Append { at: at(name), bytes: b"!".to_vec().into(), expect: Expect::Any })?;
         assert_eq!(store.read(&at(name))?, "overwritten!", "{name}");
         let away = at(&format!("{index}.md"));
         apply(&store, Edit::Rename { from: at(name), to: away.clone(), expect: Expect::Any })?;

@@ -5,6 +5,7 @@ mod every_block;
 mod growing;
 mod models;
 mod moving;
+mod obsidian;
 mod server;
 mod tending;
 

@@ -22,7 +22,7 @@ fn at(key: &str) -> Locator {
 }
 
 fn append(key: &str, text: &str) -> Change {
-    let edit = Edit::Append { at: at(key), bytes: text.into(), expect: Expect::Any };
+    let edit = Edit::Append { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any };
     Change { edits: vec![edit], note: Note { verb: "test".into(), ..Note::default() } }
 }
 
@@ -176,7 +176,7 @@ fn edits_by_other_programs_are_taken_in_and_kept() {
         all.insert(format!("{prefix}/{key}"), object);
     };
     overwrite("a.md", "by hand");
-    let edit = Edit::Write { at: at("a.md"), bytes: b"late".to_vec(), expect: Expect::At(version) };
+    let edit = Edit::Write { at: at("a.md"), bytes: b"late".to_vec().into(), expect: Expect::At(version) };
     let late = store.apply(&Change { edits: vec![edit], note: Note::default() });
     assert_eq!(late.unwrap_err().kind(), Kind::Conflict, "the hand edit counts");
     assert_eq!(store.read(&at("a.md")).unwrap(), "by hand");
@@ -224,8 +224,11 @@ fn a_change_whose_writer_died_is_finished_by_the_next_reader() {
     let store = Store::shared(server.open(&prefix).unwrap());
     store.write(&at("a.md"), "old").unwrap();
     let before = server.objects.all()[&format!("{prefix}/a.md")].clone();
-    let edits =
-        ["a.md", "b.md"].map(|key| Edit::Write { at: at(key), bytes: b"new".to_vec(), expect: Expect::Any });
+    let edits = ["a.md", "b.md"].map(|key| Edit::Write {
+        at: at(key),
+        bytes: b"new".to_vec().into(),
+        expect: Expect::Any,
+    });
     store.apply(&Change { edits: edits.to_vec(), note: Note::default() }).unwrap();
     {
         // As it is when the writer dies after its record and before the plain objects.
@@ -269,7 +272,7 @@ fn a_cache_is_worth_its_while_at_a_distance() {
     let plain = Store::shared(server.open(&prefix).unwrap());
     let edits = (0..1000).map(|i| Edit::Write {
         at: at(&format!("{i}.md")),
-        bytes: vec![b'x'; 500],
+        bytes: vec![b'x'; 500].into(),
         expect: Expect::Any,
     });
     plain.apply(&Change { edits: edits.collect(), note: Note::default() }).unwrap();

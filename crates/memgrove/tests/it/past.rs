@@ -32,11 +32,11 @@ fn note(verb: &str) -> Note {
 }
 
 fn write(key: &str, text: &str) -> Edit {
-    Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any }
+    Edit::Write { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any }
 }
 
 fn append(key: &str, text: &str) -> Edit {
-    Edit::Append { at: at(key), bytes: text.into(), expect: Expect::Any }
+    Edit::Append { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any }
 }
 
 fn delete(key: &str) -> Edit {
@@ -114,7 +114,8 @@ fn a_diff_shows_a_missing_final_newline() -> Result<()> {
 #[test]
 fn a_diff_of_bytes_says_so_in_one_line() -> Result<()> {
     let memory = memory();
-    let first = did(&memory, [Edit::Write { at: at("a.bin"), bytes: vec![0, 255], expect: Expect::Any }]);
+    let first =
+        did(&memory, [Edit::Write { at: at("a.bin"), bytes: vec![0, 255].into(), expect: Expect::Any }]);
     did(&memory, [write("a.bin", "text")]);
     assert_eq!(
         memory.diff(&at("a.bin"), &after(&first), None)?,
@@ -397,7 +398,10 @@ fn an_undo_meets_a_writer_that_was_faster() {
         }
         let text = String::from_utf8_lossy(&there.bytes).into_owned() + "+";
         let expect = Expect::At(there.version);
-        Ok(Plan { edits: vec![Edit::Write { at: at("a.md"), bytes: text.into(), expect }], outcome: () })
+        Ok(Plan {
+            edits: vec![Edit::Write { at: at("a.md"), bytes: text.to_owned().into(), expect }],
+            outcome: (),
+        })
     });
     done.expect("the second plan fits");
     holds(&memory, &[("a.md", "rival+")]);

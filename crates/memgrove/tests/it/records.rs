@@ -79,7 +79,7 @@ impl Folder {
     /// Writes a file past the records, as an editor would.
     fn put(&self, name: &str, bytes: &[u8]) {
         let at = at(&format!("records/{name}"));
-        let edit = Edit::Write { at, bytes: bytes.to_vec(), expect: Expect::Any };
+        let edit = Edit::Write { at, bytes: bytes.to_vec().into(), expect: Expect::Any };
         self.memory.apply(Note::default(), |_| Ok(Plan { edits: vec![edit.clone()], outcome: () })).unwrap();
     }
 

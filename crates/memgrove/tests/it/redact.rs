@@ -34,7 +34,7 @@ fn did(backend: &dyn Backend, edit: Edit) -> ChangeId {
 }
 
 fn wrote(backend: &dyn Backend, key: &str, text: &str) -> ChangeId {
-    did(backend, Edit::Write { at: at(key), bytes: text.into(), expect: Expect::Any })
+    did(backend, Edit::Write { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any })
 }
 
 /// A file that held a secret, was changed, moved, and changed again; and the change with the secret.

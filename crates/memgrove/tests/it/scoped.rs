@@ -11,7 +11,7 @@ fn at(key: &str) -> Locator {
 }
 
 fn write(key: &str) -> Edit {
-    Edit::Write { at: at(key), bytes: b"text".to_vec(), expect: Expect::Any }
+    Edit::Write { at: at(key), bytes: b"text".to_vec().into(), expect: Expect::Any }
 }
 
 fn rename(from: &str, to: &str) -> Edit {

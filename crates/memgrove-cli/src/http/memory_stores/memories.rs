@@ -296,7 +296,11 @@ pub(super) async fn update(call: Call) -> Result<Response> {
                 edits.push(Edit::Rename { from: from.clone(), to: to.clone(), expect });
             }
             if let Some(bytes) = bytes.clone().filter(|bytes| *bytes != there.bytes) {
-                edits.push(Edit::Write { at: to.clone(), bytes, expect: Expect::At(there.version) });
+                edits.push(Edit::Write {
+                    at: to.clone(),
+                    bytes: bytes.into(),
+                    expect: Expect::At(there.version),
+                });
             }
             Ok(Plan { edits, outcome: () })
         })?;

@@ -171,7 +171,8 @@ pub(super) async fn create(call: Call) -> Result<Response> {
         let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let done = memory.apply(note(cx, "memory_store_create", key), |store| {
             made.folder = free_folder(cx, store, &made)?;
-            let edit = Edit::Write { at: place(&made.id)?, bytes: made.bytes(), expect: Expect::Absent };
+            let edit =
+                Edit::Write { at: place(&made.id)?, bytes: made.bytes().into(), expect: Expect::Absent };
             Ok(Plan { edits: vec![edit], outcome: made.clone() })
         })?;
         Ok(done.outcome.told())
@@ -250,7 +251,8 @@ async fn changed(
             let (mut found, version) = read(store, &id)?;
             change(&mut found, now)?;
             found.updated_at = now;
-            let edit = Edit::Write { at: place(&id)?, bytes: found.bytes(), expect: Expect::At(version) };
+            let edit =
+                Edit::Write { at: place(&id)?, bytes: found.bytes().into(), expect: Expect::At(version) };
             Ok(Plan { edits: vec![edit], outcome: found })
         })?;
         Ok(done.outcome.told())

@@ -80,8 +80,8 @@ impl Verb for NodeRead {
             let read = graph.content(&answer.node.id, storage);
             match read.map(|content| String::from_utf8(content.bytes)) {
                 Ok(Ok(text)) => {
-                    let cut = portion::lines(&text, self.lines.unwrap_or_default(), budget);
-                    (answer.left_out, answer.content) = (cut.left_out(), Some(cut.text.to_owned()));
+                    let (kept, left_out) = portion::lines_of(text, self.lines.unwrap_or_default(), budget);
+                    (answer.left_out, answer.content) = (left_out, Some(kept));
                 }
                 Ok(Err(_)) => {
                     answer.left_out =

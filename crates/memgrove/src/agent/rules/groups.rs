@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::lexicon::{Bag, Lexicon};
 use super::units::Unit;
 use crate::agent::Strategy;
+use crate::text::dates::is_weekday;
 
 /// The fewest units that are worth a note of their own.
 const UNITS_MIN: usize = 3;
@@ -63,7 +64,7 @@ fn by_time(units: &[Unit]) -> Option<Grouping> {
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut current: Option<String> = None;
         for (index, unit) in units.iter().enumerate() {
-            current = unit.date().map(period).or(current);
+            current = unit.date().as_deref().map(period).or(current);
             if let Some(name) = &current {
                 groups.entry(name.clone()).or_default().push(index);
             }
@@ -84,7 +85,7 @@ fn by_name(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Optio
     let most = units.len() * 3 / 5;
     let fits = |stem: &str| {
         let places = lexicon.places(stem);
-        lexicon.is_name(stem) && places >= UNITS_MIN && places <= most
+        lexicon.is_name(stem) && places >= UNITS_MIN && places <= most && !names_a_day(lexicon, stem)
     };
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, bag) in bags.iter().enumerate() {
@@ -115,7 +116,8 @@ fn by_words(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Opti
         };
         let fits = |stem: &str, count: usize| {
             let common = lexicon.places(stem) * 2 > units.len();
-            count >= UNITS_MIN && !common && (stem.chars().count() > 3 || !stem.is_ascii())
+            let telling = stem.chars().count() > 3 || !stem.is_ascii();
+            count >= UNITS_MIN && !common && telling && !names_a_day(lexicon, stem)
         };
         let best = holders.into_iter().filter(|(stem, held)| fits(stem, held.len())).max_by(|one, two| {
             let (first, second) = (telling(one.0, one.1.len()), telling(two.0, two.1.len()));
@@ -129,6 +131,11 @@ fn by_words(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Opti
     let names: Vec<&str> = groups.iter().map(|(stem, _)| lexicon.surface(stem)).collect();
     let reason = format!("groups of blocks share words: {}", listed(&names));
     accepted(Strategy::Topic, reason, groups, lexicon, units, all)
+}
+
+/// Whether a word is a day of the week: what happened on Fridays has nothing else in common.
+fn names_a_day(lexicon: &Lexicon, stem: &str) -> bool {
+    is_weekday(&lexicon.surface(stem).to_lowercase())
 }
 
 /// In the order in which they stand, as many as fit one note.

@@ -8,6 +8,7 @@ use super::same::{plain_words, replaces, says};
 use super::units::heading_words;
 use crate::agent::{Action, Advice, NoteView, PlaceAsk, Placement};
 use crate::text::blocks::leading_date;
+use crate::text::dates::written_date;
 
 /// What speaks for a place before it is chosen.
 const SCORE_MIN: f64 = 1.5;
@@ -100,7 +101,8 @@ fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(f64, &'p Pla
         named.insert(stem, places.iter().filter(|place| place.names.has(stem)).count());
         found.insert(stem, places.iter().filter(|place| place.words.has(stem)).count());
     }
-    let when = leading_date(text).map(periods);
+    let date = leading_date(text).map(str::to_owned).or_else(|| written_date(text));
+    let when = date.as_deref().map(periods);
     let mut best: Option<(f64, &Place)> = None;
     let name = |place: &Place| place.shown.rsplit('/').next().unwrap_or("").to_owned();
     let dated = when.is_some() && places.iter().any(|place| is_period(&name(place)));

@@ -2,6 +2,7 @@
 
 use crate::agent::{NoteView, Numbered};
 use crate::text::blocks::{heading, leading_date};
+use crate::text::dates::written_date;
 
 /// Blocks that move together.
 #[derive(Debug, Clone, Default)]
@@ -19,14 +20,18 @@ impl Unit {
         Unit { blocks: vec![block.number], text: block.text.clone(), heading: None }
     }
 
-    /// The date that it begins with.
-    pub(super) fn date(&self) -> Option<&str> {
+    /// The date that it begins with, as `YYYY-MM-DD`.
+    pub(super) fn date(&self) -> Option<String> {
         let mut lines = self.text.lines();
-        lines.next().and_then(leading_date).or_else(|| {
-            // A heading may be followed by a dated line.
-            self.heading
-                .as_ref()
-                .and_then(|_| lines.find(|line| !line.trim().is_empty()).and_then(leading_date))
+        let first = lines.next()?;
+        let date = leading_date(first).map(str::to_owned);
+        if self.heading.is_none() {
+            return date;
+        }
+        // A heading may have its date written out, or be followed by a dated line.
+        date.or_else(|| written_date(first)).or_else(|| {
+            let next = lines.find(|line| !line.trim().is_empty())?;
+            leading_date(next).map(str::to_owned)
         })
     }
 

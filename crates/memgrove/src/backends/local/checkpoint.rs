@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::journal::scan;
-use super::record::{Entry, Record};
+use super::journal::scan_headers;
+use super::record::{Entry, Header, Record};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
@@ -30,15 +30,15 @@ pub(super) struct Dirty {
 }
 
 impl Dirty {
-    pub(super) fn of<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
+    pub(super) fn of<'a>(headers: impl Iterator<Item = &'a Header>) -> Self {
         let mut dirty = Dirty::default();
-        records.flat_map(|record| &record.header.edits).for_each(|entry| dirty.add(entry));
+        headers.flat_map(|header| &header.edits).for_each(|entry| dirty.add(entry));
         dirty
     }
 
     /// What was changed when a record was taken back: files that it deleted are there again.
     pub(super) fn of_undone(record: &Record) -> Self {
-        let mut dirty = Dirty::of(std::iter::once(record));
+        let mut dirty = Dirty::of(std::iter::once(&record.header));
         dirty.files.extend(record.header.edits.iter().map(|entry| entry.at().clone()));
         dirty
     }
@@ -71,8 +71,8 @@ impl Core {
         self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
         let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
         let (from, upto) = (journal.mark.checkpoint, journal.mark.here());
-        let found = scan(&*journal.file, from..upto.offset, false).map_err(in_journal)?;
-        let dirty = Dirty::of(found.records.iter().map(|(_, record)| &**record));
+        let found = scan_headers(&*journal.file, from..upto.offset).map_err(in_journal)?;
+        let dirty = Dirty::of(found.records.iter().map(|(_, header)| &**header));
         drop(locked);
 
         // Without the lock: whatever is placed meanwhile has a record behind `upto`.

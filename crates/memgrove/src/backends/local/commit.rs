@@ -83,7 +83,7 @@ impl Core {
             note: change.note.clone(),
             edits: planned.entries,
         };
-        let record = Arc::new(Record::new(header, planned.body));
+        let record = Arc::new(Record::new(header, planned.bodies));
         let Prepared { folders, inodes } = self.prepare(&record)?;
         if let Err(error) = journal.append(&record, self.reserve_bytes) {
             self.remove_temps(&record);
@@ -237,10 +237,11 @@ impl Core {
             if all.get(index + 1).is_some_and(|next| *next <= journal.keys_upto) {
                 continue;
             }
-            for record in self.segment_records(*segment)? {
-                match (&record.header.what, &record.header.note.key) {
+            let headers = self.segment_headers(*segment);
+            for header in headers.map_err(|error| Error::from_io(error, "the journal"))? {
+                match (&header.what, &header.note.key) {
                     (What::Abort(seq), _) => journal.keys.retain(|_, known| known != seq),
-                    (_, Some(key)) => drop(journal.keys.insert(key.clone(), record.header.seq)),
+                    (_, Some(key)) => drop(journal.keys.insert(key.clone(), header.seq)),
                     _ => {}
                 }
             }

@@ -33,7 +33,7 @@ impl Core {
             note: change.note.clone(),
             edits: planned.entries,
         };
-        let record = Record::new(header, planned.body);
+        let record = Record::new(header, planned.bodies);
         self.prepare(&record)?;
         for (index, entry) in record.header.edits.iter().enumerate() {
             let temp = Core::temp_name(record.header.seq, index);

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::journal::Journal;
 use super::record::{Entry, Header, Record, What};
 use super::{Core, Inner};
@@ -63,7 +65,8 @@ impl Core {
             note: Note { verb: "outside".into(), actor, ..Note::default() },
             edits: vec![entry],
         };
-        journal.append(&Arc::new(Record::new(header, bytes)), self.reserve_bytes)?;
+        journal
+            .append(&Arc::new(Record::new(header, vec![[bytes.into(), Bytes::new()]])), self.reserve_bytes)?;
         // The tree no longer has it, so its only copy must not wait.
         journal.file.sync_data()
     }

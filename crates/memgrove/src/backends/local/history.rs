@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use super::Core;
-use super::journal::{scan, segment_name, segments};
+use super::journal::{scan, scan_headers, segment_name, segments};
 use super::mark::MarkFile;
 use super::record::{Entry, Header, Record, What};
 use super::redact::is_redacted;
@@ -51,7 +51,7 @@ impl Core {
     }
 
     /// The headers of all records of a segment, oldest first.
-    fn segment_headers(&self, segment: u64) -> io::Result<Vec<Arc<Header>>> {
+    pub(super) fn segment_headers(&self, segment: u64) -> io::Result<Vec<Arc<Header>>> {
         let file = self.state.open(&segment_name(segment), Open::Read)?;
         let stat = file.stat()?;
         let upto = self.end_of(segment).unwrap_or(stat.size);
@@ -63,9 +63,8 @@ impl Core {
             None => Headers { segment, inode: stat.inode, ..Headers::default() },
         };
         if known.upto < upto {
-            let found = scan(&*file, known.end..upto, false)?;
-            let headers = found.records.into_iter().map(|(_, record)| Arc::new(record.header.clone()));
-            known.headers.extend(headers);
+            let found = scan_headers(&*file, known.end..upto)?;
+            known.headers.extend(found.records.into_iter().map(|(_, header)| header));
             (known.upto, known.end) = (upto, found.end);
         }
         let headers = known.headers.clone();

@@ -9,8 +9,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::mark::{Mark, MarkFile};
-use super::record::{Decoded, HEAD_BYTES, Record, What, decode, encode, resync};
+use super::record::{Decoded, HEAD_BYTES, Header, Record, What, decode, decode_header, encode, resync};
 use crate::backend::Version;
 use crate::locator::Locator;
 use crate::vfs::{Open, Vfs, VfsFile};
@@ -57,31 +59,34 @@ pub(super) fn segments(state: &dyn Vfs) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Every whole record of a segment from an offset on, each with where it ends, the end of the last
-/// one, and the spans that are damaged.
-pub(super) struct Scan {
-    pub(super) records: Vec<(u64, Arc<Record>)>,
+/// How much of a segment is read at once where only headers are wanted.
+const WINDOW_BYTES: u64 = 1024 * 1024;
+
+/// Every whole record of a segment from an offset on, or its header, each with where it ends, the
+/// end of the last one, and the spans that are damaged.
+pub(super) struct Scan<T> {
+    pub(super) records: Vec<(u64, Arc<T>)>,
     pub(super) end: u64,
     pub(super) damaged: Vec<Range<u64>>,
 }
 
 /// Reads a part of a segment. Damage with whole records behind it is stepped over; damage at the very end
 /// is what a crash left of a record that was never answered.
-pub(super) fn scan(file: &dyn VfsFile, within: Range<u64>, drop_bad: bool) -> io::Result<Scan> {
+pub(super) fn scan(file: &dyn VfsFile, within: Range<u64>, drop_bad: bool) -> io::Result<Scan<Record>> {
     let from = within.start;
     let size = file.stat()?.size.min(within.end);
-    let bytes = file.read_at(from, usize::try_from(size.saturating_sub(from)).map_err(io::Error::other)?)?;
+    let bytes = Bytes::from(read_span(file, from..size)?);
     let mut found = Scan { records: Vec::new(), end: from, damaged: Vec::new() };
     let mut at = 0;
     loop {
-        match decode(&bytes[at..]) {
+        match decode(&bytes.slice(at..)) {
             Decoded::Record(record, len) => {
                 at += len;
                 found.end = from + at as u64;
                 found.records.push((found.end, Arc::from(record)));
             }
             Decoded::End => return Ok(found),
-            Decoded::Damaged => match resync(&bytes[at..]) {
+            Decoded::Damaged => match resync(&bytes.slice(at..)) {
                 Some(skip) if !drop_bad => {
                     found.damaged.push(from + at as u64..from + (at + skip) as u64);
                     at += skip;
@@ -93,6 +98,40 @@ pub(super) fn scan(file: &dyn VfsFile, within: Range<u64>, drop_bad: bool) -> io
             },
         }
     }
+}
+
+/// As [`scan`], for the headers alone: no body is held in memory, however large.
+pub(super) fn scan_headers(file: &dyn VfsFile, within: Range<u64>) -> io::Result<Scan<Header>> {
+    let size = file.stat()?.size.min(within.end);
+    let mut found = Scan { records: Vec::new(), end: within.start, damaged: Vec::new() };
+    while found.end < size {
+        let at = found.end;
+        let window = Bytes::from(read_span(file, at..size.min(at + WINDOW_BYTES))?);
+        let mut used = 0;
+        while let Decoded::Record(record, len) = decode(&window.slice(used..)) {
+            used += len;
+            found.end = at + used as u64;
+            found.records.push((found.end, Arc::new(record.header)));
+        }
+        if used > 0 {
+            continue;
+        }
+        let read = |span: Range<u64>| read_span(file, at + span.start..at + span.end);
+        if let Some((header, len)) = decode_header(&window, size - at, read)? {
+            found.end = at + len;
+            found.records.push((found.end, Arc::new(header)));
+            continue;
+        }
+        let rest = scan(file, at..size, false)?;
+        let headers = rest.records.into_iter().map(|(end, record)| (end, Arc::new(record.header.clone())));
+        found.records.extend(headers);
+        return Ok(Scan { end: rest.end, damaged: rest.damaged, ..found });
+    }
+    Ok(found)
+}
+
+fn read_span(file: &dyn VfsFile, span: Range<u64>) -> io::Result<Vec<u8>> {
+    file.read_at(span.start, usize::try_from(span.end.saturating_sub(span.start)).map_err(io::Error::other)?)
 }
 
 impl Journal {
@@ -220,7 +259,8 @@ impl Journal {
     /// Appends a record. Not synced.
     pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<()> {
         let frame = encode(record);
-        let (start, end) = (self.mark.end, self.mark.end + frame.len() as u64);
+        let start = self.mark.end;
+        let end = start + frame.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let before = self.mark.clone();
         self.mark.end = end;
         self.mark.next_seq = record.header.seq + 1;
@@ -241,14 +281,17 @@ impl Journal {
         Ok(())
     }
 
-    fn write_frame(&mut self, frame: &[u8], start: u64, ahead: u64) -> io::Result<()> {
-        let end = start + frame.len() as u64;
+    fn write_frame(&mut self, frame: &[Bytes], start: u64, ahead: u64) -> io::Result<()> {
         if self.file.read_at(start, HEAD_BYTES)?.iter().any(|byte| *byte != 0) {
             // A process died before it could say that it had appended this.
             self.file.set_len(start)?;
             self.reserved = start;
         }
-        self.file.write_at(start, frame)?;
+        let mut end = start;
+        for piece in frame {
+            self.file.write_at(end, piece)?;
+            end += piece.len() as u64;
+        }
         if end > self.reserved && ahead > 0 {
             self.file.write_at(end, &vec![0; usize::try_from(ahead).map_err(io::Error::other)?])?;
             self.reserved = end + ahead;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::checkpoint::Dirty;
 use super::displaced::Displaced;
-use super::journal::{Journal, scan};
+use super::journal::{Journal, scan_headers};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, TEMP_PREFIX};
 use crate::backend::{Moment, Note, Version};
@@ -81,9 +81,9 @@ impl Core {
             return Ok(());
         }
         let mut fence = || {
-            let found = scan(&*journal.file, journal.mark.checkpoint..journal.mark.placed, false)?;
+            let found = scan_headers(&*journal.file, journal.mark.checkpoint..journal.mark.placed)?;
             let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
-            self.sync_dirty(&Dirty::of(placed.map(|(_, record)| &**record)))?;
+            self.sync_dirty(&Dirty::of(placed.map(|(_, header)| &**header)))?;
             journal.mark.checkpoint = journal.mark.placed;
             journal.mark_file.write(&journal.mark)?;
             journal.mark_file.sync()

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::Core;
 use super::journal::Journal;
-use super::record::Entry;
+use super::record::{Bodies, Entry};
 use super::view::{Loaded, There, View};
 use crate::backend::{
     Depth, Edit, Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
@@ -17,7 +19,7 @@ use crate::locator::Locator;
 #[derive(Default)]
 pub(super) struct Planned {
     pub(super) entries: Vec<Entry>,
-    pub(super) body: Vec<u8>,
+    pub(super) bodies: Vec<Bodies>,
 }
 
 /// Plans all edits, in order.
@@ -29,19 +31,20 @@ pub(super) fn plan(core: &Core, journal: Option<&Journal>, edits: &[Edit]) -> Re
         if edit.at().is_root() {
             return Err(is_folder(edit.at()).hint("the root of a store stays where it is"));
         }
-        let entry = match edit {
-            Edit::Write { at, bytes, expect } => view.write(at, bytes, expect, &mut planned.body)?,
-            Edit::Append { at, bytes, expect } => view.append(at, bytes, expect, &mut planned.body)?,
-            Edit::Delete { at, expect } => view.delete(at, expect, &mut planned.body)?,
-            Edit::Rename { from, to, expect } => view.rename(from, to, expect)?,
+        let (entry, bodies) = match edit {
+            Edit::Write { at, bytes, expect } => view.write(at, bytes, expect)?,
+            Edit::Append { at, bytes, expect } => view.append(at, bytes, expect)?,
+            Edit::Delete { at, expect } => view.delete(at, expect)?,
+            Edit::Rename { from, to, expect } => (view.rename(from, to, expect)?, Bodies::default()),
         };
         planned.entries.push(entry);
+        planned.bodies.push(bodies);
     }
     Ok(planned)
 }
 
 impl<'a> View<'a> {
-    fn write(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
+    fn write(&mut self, at: &Locator, bytes: &Bytes, expect: &Expect) -> Result<(Entry, Bodies)> {
         let old = match self.there(at)? {
             There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
@@ -56,9 +59,8 @@ impl<'a> View<'a> {
             }
         };
         let new = Version::of(bytes);
-        body.extend_from_slice(bytes);
-        let before = self.keep(old.as_deref(), body);
-        let loaded = Loaded { bytes: bytes.to_vec(), version: new.clone(), journaled: true };
+        let before = kept(old.as_deref());
+        let loaded = Loaded { bytes: bytes.clone(), version: new.clone(), journaled: true };
         self.set(
             at,
             There::File {
@@ -69,11 +71,13 @@ impl<'a> View<'a> {
             },
         );
         let old = old.map(|old| old.version.clone());
-        Ok(Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before })
+        let before_len = before.as_ref().map(|before| before.len() as u64);
+        let entry = Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before: before_len };
+        Ok((entry, [bytes.clone(), before.unwrap_or_default()]))
     }
 
-    fn append(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
-        let loaded = |bytes: Vec<u8>| {
+    fn append(&mut self, at: &Locator, bytes: &Bytes, expect: &Expect) -> Result<(Entry, Bodies)> {
+        let loaded = |bytes: Bytes| {
             let version = Version::of(&bytes);
             Some(Arc::new(Loaded { bytes, version, journaled: false }))
         };
@@ -82,20 +86,26 @@ impl<'a> View<'a> {
             There::Absent => {
                 expect.check(at, None)?;
                 self.check_new(at)?;
-                (0, true, None, loaded(bytes.to_vec()), Vec::new())
+                (0, true, None, loaded(bytes.clone()), Vec::new())
             }
             There::File { size, inode, content, added } => {
                 self.check_expect(at, expect)?;
-                (size, false, inode, content.and_then(|old| loaded([&old.bytes, bytes].concat())), added)
+                (
+                    size,
+                    false,
+                    inode,
+                    content.and_then(|old| loaded([&*old.bytes, bytes].concat().into())),
+                    added,
+                )
             }
         };
-        body.extend_from_slice(bytes);
         added.extend_from_slice(bytes);
         self.set(at, There::File { size: offset + bytes.len() as u64, inode, content, added });
-        Ok(Entry::Append { at: at.clone(), offset, len: bytes.len() as u64, created })
+        let entry = Entry::Append { at: at.clone(), offset, len: bytes.len() as u64, created };
+        Ok((entry, [bytes.clone(), Bytes::new()]))
     }
 
-    fn delete(&mut self, at: &Locator, expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
+    fn delete(&mut self, at: &Locator, expect: &Expect) -> Result<(Entry, Bodies)> {
         let (old, before) = match self.there(at)? {
             There::Absent => return Err(gone(at, expect)),
             There::Folder(_) => {
@@ -108,11 +118,13 @@ impl<'a> View<'a> {
             There::File { .. } => {
                 let old = self.load(at)?;
                 expect.check(at, Some(&old.version))?;
-                (Some(old.version.clone()), self.keep(Some(&*old), body))
+                (Some(old.version.clone()), kept(Some(&old)))
             }
         };
         self.set(at, There::Absent);
-        Ok(Entry::Delete { at: at.clone(), old, before })
+        let before_len = before.as_ref().map(|before| before.len() as u64);
+        let entry = Entry::Delete { at: at.clone(), old, before: before_len };
+        Ok((entry, [Bytes::new(), before.unwrap_or_default()]))
     }
 
     fn rename(&mut self, from: &Locator, to: &Locator, expect: &Expect) -> Result<Entry> {
@@ -171,13 +183,6 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Adds old bytes to the record, unless the journal's segment holds them already.
-    fn keep(&self, old: Option<&Loaded>, body: &mut Vec<u8>) -> Option<u64> {
-        let old = old.filter(|old| !old.journaled)?;
-        body.extend_from_slice(&old.bytes);
-        Some(old.bytes.len() as u64)
-    }
-
     fn check_expect(&mut self, at: &Locator, expect: &Expect) -> Result<()> {
         match expect {
             Expect::Any => Ok(()),
@@ -185,6 +190,11 @@ impl<'a> View<'a> {
             Expect::At(_) => expect.check(at, Some(&self.load(at)?.version)),
         }
     }
+}
+
+/// The old bytes that the record is to keep: none where the journal's segment holds them already.
+fn kept(old: Option<&Loaded>) -> Option<Bytes> {
+    old.filter(|old| !old.journaled).map(|old| old.bytes.clone())
 }
 
 /// The error for changing what is not there.

@@ -7,6 +7,10 @@
 //! MGJ1 <header length, 8 hex> <body length, 16 hex> <hash of header and body, 32 hex>\n
 //! ```
 
+use std::io;
+use std::ops::Range;
+
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{ChangeId, Note, Op, Past, PastEdit, Version};
@@ -15,6 +19,10 @@ use crate::locator::Locator;
 
 pub(super) const HEAD_BYTES: usize = 64;
 const MAGIC: &str = "MGJ1";
+/// From so many bytes on, a body is written and read on its own, and never copied.
+const LARGE_BYTES: usize = 64 * 1024;
+/// How much of a body is looked at at once where only the header is wanted.
+const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,14 +157,16 @@ impl Entry {
     }
 }
 
-/// A record in memory.
+/// What an edit puts there, and what it takes away, where the record keeps it.
+pub(super) type Bodies = [Bytes; 2];
+
+/// A record in memory. Its bytes are shared with the change that it is of, or with the part of the
+/// journal that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) header: Header,
-    /// The bodies of all edits.
-    body: Vec<u8>,
-    /// Where in the body each edit's bytes start.
-    starts: Vec<usize>,
+    /// The bodies of each edit.
+    pub(super) bodies: Vec<Bodies>,
 }
 
 impl Record {
@@ -172,32 +182,31 @@ impl Record {
         self.header.edits.iter().any(fenced)
     }
 
-    pub(super) fn new(header: Header, body: Vec<u8>) -> Self {
-        let mut start = 0;
-        let starts = header.edits.iter().map(|entry| {
-            let here = start;
-            start += entry.bodies().iter().sum::<u64>() as usize;
-            here
-        });
-        let starts = starts.collect();
-        Record { header, body, starts }
+    pub(super) fn new(header: Header, bodies: Vec<Bodies>) -> Self {
+        debug_assert_eq!(header.edits.len(), bodies.len());
+        Record { header, bodies }
+    }
+
+    /// A record whose bodies follow each other in `body`, as long as its header says.
+    fn read(header: Header, mut body: Bytes) -> Self {
+        let bodies = header.edits.iter().map(|entry| entry.bodies().map(|len| body.split_to(len as usize)));
+        let bodies = bodies.collect();
+        Record { header, bodies }
     }
 
     /// The new bytes of edit `index`; empty for deletions and renames.
     pub(super) fn after(&self, index: usize) -> &[u8] {
-        let start = self.starts[index];
-        &self.body[start..start + self.header.edits[index].bodies()[0] as usize]
+        &self.bodies[index][0]
     }
 
     /// The old bytes of edit `index`, where this record keeps them.
     pub(super) fn before(&self, index: usize) -> Option<&[u8]> {
         match &self.header.edits[index] {
-            Entry::Write { before: Some(_), .. } | Entry::Delete { before: Some(_), .. } => {}
-            _ => return None,
+            Entry::Write { before: Some(_), .. } | Entry::Delete { before: Some(_), .. } => {
+                Some(&self.bodies[index][1])
+            }
+            _ => None,
         }
-        let [len, before] = self.header.edits[index].bodies();
-        let start = self.starts[index] + len as usize;
-        Some(&self.body[start..start + before as usize])
     }
 }
 
@@ -206,24 +215,39 @@ pub(super) fn change_id(seq: u64) -> ChangeId {
     ChangeId::new(seq.to_string())
 }
 
-/// The record's bytes on disk.
-pub(super) fn encode(record: &Record) -> Vec<u8> {
-    let body = &record.body;
+/// The record's bytes on disk, in pieces that follow each other: mostly one, but what is large is
+/// shared instead of copied.
+pub(super) fn encode(record: &Record) -> Vec<Bytes> {
     let json = serde_json::to_vec(&record.header).expect("a header is always JSON");
-    let hash = checksum(&json, body);
-    let mut frame = Vec::with_capacity(HEAD_BYTES + json.len() + body.len() + 2);
-    frame.extend_from_slice(format!("{MAGIC} {:08x} {:016x} {hash}\n", json.len(), body.len()).as_bytes());
-    frame.extend_from_slice(&json);
-    frame.push(b'\n');
-    frame.extend_from_slice(body);
-    frame.push(b'\n');
-    frame
+    let bodies = || record.bodies.iter().flatten();
+    let body_len: usize = bodies().map(Bytes::len).sum();
+    let hash = checksum(&json, bodies());
+    let mut pieces = Vec::new();
+    let mut piece = format!("{MAGIC} {:08x} {body_len:016x} {hash}\n", json.len()).into_bytes();
+    piece.extend_from_slice(&json);
+    piece.push(b'\n');
+    for body in bodies() {
+        if body.len() < LARGE_BYTES {
+            piece.extend_from_slice(body);
+        } else {
+            pieces.extend([std::mem::take(&mut piece).into(), body.clone()]);
+        }
+    }
+    piece.push(b'\n');
+    pieces.push(piece.into());
+    pieces
 }
 
-fn checksum(json: &[u8], body: &[u8]) -> String {
+fn checksum<'a>(json: &[u8], bodies: impl Iterator<Item = &'a Bytes>) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(json);
-    hasher.update(body);
+    for body in bodies {
+        hasher.update(body);
+    }
+    shortened(&hasher)
+}
+
+fn shortened(hasher: &blake3::Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
@@ -238,23 +262,55 @@ pub(super) enum Decoded {
     Damaged,
 }
 
-/// Reads the record at the start of `bytes`.
-pub(super) fn decode(bytes: &[u8]) -> Decoded {
+/// Reads the record at the start of `bytes`, and shares them.
+pub(super) fn decode(bytes: &Bytes) -> Decoded {
     let Some((json_len, body_len, hash)) = head(bytes) else {
         return if bytes.iter().all(|byte| *byte == 0) { Decoded::End } else { Decoded::Damaged };
     };
     let total = json_len.checked_add(body_len).and_then(|sum| sum.checked_add(HEAD_BYTES + 2));
-    let Some(frame) = total.and_then(|total| bytes.get(..total)) else { return Decoded::Damaged };
-    let json = &frame[HEAD_BYTES..HEAD_BYTES + json_len];
-    let body = &frame[HEAD_BYTES + json_len + 1..frame.len() - 1];
-    if checksum(json, body) != hash {
+    let Some(total) = total.filter(|total| *total <= bytes.len()) else { return Decoded::Damaged };
+    let json = &bytes[HEAD_BYTES..HEAD_BYTES + json_len];
+    let body = bytes.slice(HEAD_BYTES + json_len + 1..total - 1);
+    if checksum(json, std::iter::once(&body)) != hash {
         return Decoded::Damaged;
     }
-    let Ok(header) = serde_json::from_slice::<Header>(json) else { return Decoded::Damaged };
-    if header.edits.iter().flat_map(Entry::bodies).try_fold(0u64, u64::checked_add) != Some(body_len as u64) {
-        return Decoded::Damaged;
+    match header(json, body_len) {
+        Some(header) => Decoded::Record(Box::new(Record::read(header, body)), total),
+        None => Decoded::Damaged,
     }
-    Decoded::Record(Box::new(Record::new(header, body.to_vec())), frame.len())
+}
+
+/// The header, if it tells of as many bytes as there are.
+fn header(json: &[u8], body_len: usize) -> Option<Header> {
+    let header: Header = serde_json::from_slice(json).ok()?;
+    let told = header.edits.iter().flat_map(Entry::bodies).try_fold(0u64, u64::checked_add);
+    (told == Some(body_len as u64)).then_some(header)
+}
+
+/// The header of the record that starts with `bytes`, and how long the record is: for one whose
+/// body is too large to be held for it. `read` gives the bytes of a span; none may end behind `max`.
+pub(super) fn decode_header(
+    bytes: &[u8],
+    max: u64,
+    read: impl Fn(Range<u64>) -> io::Result<Vec<u8>>,
+) -> io::Result<Option<(Header, u64)>> {
+    let Some((json_len, body_len, hash)) = head(bytes) else { return Ok(None) };
+    let start = (HEAD_BYTES + json_len) as u64 + 1;
+    let Some(end) = start.checked_add(body_len as u64).filter(|end| *end < max) else { return Ok(None) };
+    let json = read(HEAD_BYTES as u64..start - 1)?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&json);
+    let mut at = start;
+    while at < end {
+        let piece = read(at..end.min(at + PIECE_BYTES))?;
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        hasher.update(&piece);
+        at += piece.len() as u64;
+    }
+    let whole = shortened(&hasher) == hash;
+    Ok(header(&json, body_len).filter(|_| whole).map(|header| (header, end + 1)))
 }
 
 fn head(bytes: &[u8]) -> Option<(usize, usize, &str)> {
@@ -268,12 +324,12 @@ fn head(bytes: &[u8]) -> Option<(usize, usize, &str)> {
 }
 
 /// Where, past damaged bytes, the next whole record starts.
-pub(super) fn resync(bytes: &[u8]) -> Option<usize> {
+pub(super) fn resync(bytes: &Bytes) -> Option<usize> {
     let magic = MAGIC.as_bytes();
     let mut from = 1;
     while let Some(found) = bytes.get(from..)?.windows(magic.len()).position(|window| window == magic) {
         let start = from + found;
-        if matches!(decode(&bytes[start..]), Decoded::Record(..)) {
+        if matches!(decode(&bytes.slice(start..)), Decoded::Record(..)) {
             return Some(start);
         }
         from = start + 1;
@@ -291,7 +347,7 @@ mod tests {
             .prop_filter_map("a valid key", |key| Locator::new(key).ok().filter(|at| !at.is_root()))
     }
 
-    fn entry() -> impl Strategy<Value = (Entry, Vec<u8>)> {
+    fn entry() -> impl Strategy<Value = (Entry, Bodies)> {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
         prop_oneof![
             (locator(), bytes(), proptest::option::of(bytes())).prop_map(|(at, new, old)| {
@@ -299,16 +355,22 @@ mod tests {
                 let before = old.as_ref().map(|old| old.len() as u64);
                 let entry =
                     Entry::Write { at, old: old.as_deref().map(Version::of), new: version, len, before };
-                (entry, [new, old.unwrap_or_default()].concat())
+                (entry, [new.into(), old.unwrap_or_default().into()])
             }),
             (locator(), bytes(), any::<u32>(), any::<bool>()).prop_map(|(at, new, offset, created)| {
-                (Entry::Append { at, offset: offset.into(), len: new.len() as u64, created }, new)
+                (
+                    Entry::Append { at, offset: offset.into(), len: new.len() as u64, created },
+                    [new.into(), Bytes::new()],
+                )
             }),
             (locator(), bytes()).prop_map(|(at, old)| {
-                (Entry::Delete { at, old: Some(Version::of(&old)), before: Some(old.len() as u64) }, old)
+                let entry =
+                    Entry::Delete { at, old: Some(Version::of(&old)), before: Some(old.len() as u64) };
+                (entry, [Bytes::new(), old.into()])
             }),
-            (locator(), locator(), any::<bool>(), any::<Option<u64>>())
-                .prop_map(|(at, to, folder, inode)| (Entry::Rename { at, to, folder, inode }, Vec::new())),
+            (locator(), locator(), any::<bool>(), any::<Option<u64>>()).prop_map(
+                |(at, to, folder, inode)| (Entry::Rename { at, to, folder, inode }, Bodies::default())
+            ),
         ]
     }
 
@@ -329,12 +391,14 @@ mod tests {
                 note: Note { verb, reason, ..Note::default() },
                 edits: entries,
             };
-            let body = bodies.concat();
-            let record = Record::new(header, body);
-            let mut frame = encode(&record);
+            let record = Record::new(header.clone(), bodies);
+            let mut frame = encode(&record).concat();
             let total = frame.len();
             frame.extend_from_slice(b"what comes after");
-            prop_assert_eq!(decode(&frame), Decoded::Record(Box::new(record), total));
+            let read = |span: Range<u64>| Ok(frame[span.start as usize..span.end as usize].to_vec());
+            let glance = decode_header(&frame, frame.len() as u64, read).unwrap();
+            prop_assert_eq!(glance, Some((header, total as u64)));
+            prop_assert_eq!(decode(&frame.into()), Decoded::Record(Box::new(record), total));
         }
 
         #[test]
@@ -346,23 +410,51 @@ mod tests {
                 note: Note::default(),
                 edits: vec![Entry::Append { at: Locator::new("a").unwrap(), offset: 0, len: 3, created: true }],
             };
-            let frame = encode(&Record::new(header, b"abc".to_vec()));
+            let frame = Bytes::from(encode(&Record::new(header, vec![[b"abc".to_vec().into(), Bytes::new()]])).concat());
             let cut = cut.min(frame.len() - 1);
-            prop_assert!(!matches!(decode(&frame[..cut]), Decoded::Record(..)));
-            let mut flipped = frame.clone();
+            prop_assert!(!matches!(decode(&frame.slice(..cut)), Decoded::Record(..)));
+            let mut flipped = frame.to_vec();
             // The two newlines after header and body carry nothing; every other byte matters.
             let at = flip.min(frame.len() - 6);
             flipped[at] ^= 0x10;
             let separator = frame.len() - 5;
-            prop_assert!(at == separator || !matches!(decode(&flipped), Decoded::Record(..)));
+            prop_assert!(at == separator || !matches!(decode(&flipped.into()), Decoded::Record(..)));
         }
     }
 
     #[test]
+    fn what_is_large_is_a_piece_of_its_own() {
+        let large = Bytes::from(vec![7; LARGE_BYTES]);
+        let at = Locator::new("a").unwrap();
+        let write =
+            Entry::Write { at, old: None, new: Version::of(&large), len: LARGE_BYTES as u64, before: None };
+        let header = Header {
+            seq: 7,
+            time: Timestamp::from_millisecond(0).unwrap(),
+            what: What::Change,
+            note: Note::default(),
+            edits: vec![write],
+        };
+        let record = Record::new(header.clone(), vec![[large.clone(), Bytes::new()]]);
+        let pieces = encode(&record);
+        assert_eq!(pieces.iter().filter(|piece| piece.as_ptr() == large.as_ptr()).count(), 1);
+        let mut frame = pieces.concat();
+        let glance = |frame: &[u8], max: usize| {
+            let read = |span: Range<u64>| Ok(frame[span.start as usize..span.end as usize].to_vec());
+            decode_header(frame, max as u64, read).unwrap()
+        };
+        assert_eq!(glance(&frame, frame.len()), Some((header, frame.len() as u64)));
+        assert_eq!(glance(&frame, frame.len() - 1), None, "a record that is cut short is not whole");
+        let middle = frame.len() / 2;
+        frame[middle] ^= 1;
+        assert_eq!(glance(&frame, frame.len()), None, "a record that was damaged is not whole");
+    }
+
+    #[test]
     fn nul_bytes_are_an_end_and_noise_is_damage() {
-        assert_eq!(decode(&[]), Decoded::End);
-        assert_eq!(decode(&[0; 300]), Decoded::End);
-        assert_eq!(decode(b"MGJ1 00000"), Decoded::Damaged);
-        assert_eq!(decode(&[[0; 64].as_slice(), b"x"].concat()), Decoded::Damaged);
+        assert_eq!(decode(&Bytes::new()), Decoded::End);
+        assert_eq!(decode(&vec![0; 300].into()), Decoded::End);
+        assert_eq!(decode(&b"MGJ1 00000".to_vec().into()), Decoded::Damaged);
+        assert_eq!(decode(&[[0; 64].as_slice(), b"x"].concat().into()), Decoded::Damaged);
     }
 }

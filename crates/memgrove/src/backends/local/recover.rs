@@ -85,7 +85,7 @@ impl Core {
             let redone: Vec<_> = alike.iter().map(|(_, record)| Arc::clone(record)).collect();
             self.redo(&mut journal, &redone)?;
             journal.mark.placed = alike.last().map_or(journal.mark.placed, |(end, _)| *end);
-            self.sync_dirty(&Dirty::of(redone.iter().map(|record| &**record))).map_err(in_journal)?;
+            self.sync_dirty(&Dirty::of(redone.iter().map(|record| &record.header))).map_err(in_journal)?;
             journal.mark.checkpoint = journal.mark.placed;
             let file = &journal.mark_file;
             file.write(&journal.mark).and_then(|()| file.sync()).map_err(in_journal)?;

@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use bytes::Bytes;
+
 use super::journal::{FOLDER, segment_name, segments};
 use super::record::{Decoded, Entry, Record, decode, encode, resync};
 use super::{Core, Locked};
@@ -104,16 +106,16 @@ impl Core {
     /// Rewrites one segment; whether there was anything to take out.
     fn rewrite(&self, segment: u64, names: &BTreeSet<Locator>, version: &Version) -> io::Result<bool> {
         let name = segment_name(segment);
-        let bytes = self.state.open(&name, Open::Read)?.read_all()?;
+        let bytes = Bytes::from(self.state.open(&name, Open::Read)?.read_all()?);
         let (mut kept, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, false);
         loop {
-            let len = match decode(&bytes[at..]) {
+            let len = match decode(&bytes.slice(at..)) {
                 Decoded::End => break,
                 Decoded::Record(record, len) => {
                     match without(&record, names, version) {
                         Some(redacted) => {
                             found = true;
-                            kept.extend_from_slice(&encode(&redacted));
+                            encode(&redacted).iter().for_each(|piece| kept.extend_from_slice(piece));
                         }
                         None => kept.extend_from_slice(&bytes[at..at + len]),
                     }
@@ -121,7 +123,7 @@ impl Core {
                     continue;
                 }
                 // Damage is kept as it is: what it holds is not known.
-                Decoded::Damaged => resync(&bytes[at..]).unwrap_or(bytes.len() - at),
+                Decoded::Damaged => resync(&bytes.slice(at..)).unwrap_or(bytes.len() - at),
             };
             kept.extend_from_slice(&bytes[at..at + len]);
             at += len;
@@ -148,14 +150,14 @@ fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
 
 /// The record without a version of these files, if it holds or names it.
 fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Option<Record> {
-    let (mut header, mut body, mut found) = (record.header.clone(), Vec::new(), false);
+    let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
     let gone = || Version::new(REDACTED);
     for (index, entry) in header.edits.iter_mut().enumerate() {
         let ours = names.contains(entry.at());
-        let (mut after, mut earlier) = (record.after(index), record.before(index));
+        let [after, earlier] = &mut bodies[index];
         match entry {
             Entry::Write { new, len, .. } if ours && new == version => {
-                (*new, *len, after, found) = (gone(), 0, &[], true);
+                (*new, *len, *after, found) = (gone(), 0, Bytes::new(), true);
             }
             _ => {}
         }
@@ -163,12 +165,10 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Opt
             Entry::Write { old: Some(old), before, .. } | Entry::Delete { old: Some(old), before, .. }
                 if ours && old == version =>
             {
-                (*old, *before, earlier, found) = (gone(), None, None, true);
+                (*old, *before, *earlier, found) = (gone(), None, Bytes::new(), true);
             }
             _ => {}
         }
-        body.extend_from_slice(after);
-        body.extend_from_slice(earlier.unwrap_or_default());
     }
-    found.then(|| Record::new(header, body))
+    found.then(|| Record::new(header, bodies))
 }

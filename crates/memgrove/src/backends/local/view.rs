@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::journal::Journal;
 use super::twins::{Names, likely_spellings};
 use super::{Core, absent_or, meant, not_regular};
@@ -33,7 +35,7 @@ pub(super) enum There {
 }
 
 pub(super) struct Loaded {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Bytes,
     pub(super) version: Version,
     /// Whether the journal's segment holds these bytes.
     pub(super) journaled: bool,
@@ -145,7 +147,7 @@ impl<'a> View<'a> {
         }
         let version = Version::of(&bytes);
         let journaled = self.journal.is_some_and(|journal| journal.known.get(at) == Some(&version));
-        Ok(Arc::new(Loaded { bytes, version, journaled }))
+        Ok(Arc::new(Loaded { bytes: bytes.into(), version, journaled }))
     }
 
     pub(super) fn is_empty(&mut self, folder: &Locator) -> Result<bool> {

@@ -185,7 +185,7 @@ impl ObjectStore {
     fn rewrite(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<()> {
         let bytes = self.assemble(at, leaf)?;
         let expect = Expect::At(self.version_of(at, leaf)?);
-        let edits = vec![Edit::Write { at: at.clone(), bytes, expect }];
+        let edits = vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect }];
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.commit_in_turn(&Change { edits, note: rewriting() }, &[]).map(drop)
     }

@@ -184,7 +184,7 @@ impl ObjectStore {
         self.state().placed.insert(at.clone(), Seen { tag, mark, size: object.size, adopted: true });
         // Where it was put back as it had been, nothing has changed; but the log learns what is there.
         let note = if expect == Expect::At(Version::of(&bytes)) { rewriting() } else { file_edit() };
-        let edit = Edit::Write { at: at.clone(), bytes, expect };
+        let edit = Edit::Write { at: at.clone(), bytes: bytes.into(), expect };
         match self.commit_in_turn(&Change { edits: vec![edit], note }, &[]) {
             Ok(_) => Ok(()),
             // Another machine took it in first, or changed the file since: the next look decides.

@@ -210,7 +210,7 @@ impl ObjectStore {
     pub(super) fn adopt_together(&self, strangers: &[(Locator, Object)]) -> Result<()> {
         let write = |(at, object): &(Locator, Object)| Edit::Write {
             at: at.clone(),
-            bytes: object.bytes.clone(),
+            bytes: object.bytes.clone().into(),
             expect: Expect::Absent,
         };
         let change = Change { edits: strangers.iter().map(write).collect(), note: file_edit() };

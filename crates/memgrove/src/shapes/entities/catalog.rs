@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Entity;
 use super::draft::{Desk, entity_at};
 use super::format::Document;
+use super::phrase::Sieve;
 use super::words::Index;
 use crate::backend::{ChangeId, HistoryQuery, Op, Past, Version};
 use crate::clock::{Clock, Timestamp};
@@ -52,6 +53,8 @@ pub(super) struct Shelf {
     /// Files that are no text.
     pub(super) unread: BTreeSet<Locator>,
     next_id: u32,
+    /// Numbers that are free again.
+    free_ids: Vec<u32>,
 }
 
 /// One file.
@@ -61,6 +64,8 @@ pub(super) struct Card {
     pub(super) present: Arc<Entity>,
     /// Name, type and observations in lower case, for substring search.
     pub(super) lower: Box<str>,
+    /// What of it substring search need not look into.
+    pub(super) sieve: Sieve,
     /// Whether it only holds relations of an entity that does not exist.
     pub(super) loose: bool,
     pub(super) version: Version,
@@ -70,6 +75,11 @@ pub(super) struct Card {
 }
 
 impl Card {
+    /// Its name in lower case.
+    pub(super) fn lower_name(&self) -> &str {
+        self.lower.split('\0').next().unwrap_or_default()
+    }
+
     /// Orders entities as they were created.
     pub(super) fn order(&self) -> (&str, &str) {
         (self.entity.created.as_deref().unwrap_or(""), &self.entity.name)
@@ -211,8 +221,10 @@ impl Shelf {
     }
 
     fn take_in(&mut self, at: &Locator, entity: Arc<Entity>, version: Version, desk: &Desk, stamp: u64) {
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.free_ids.pop().unwrap_or_else(|| {
+            self.next_id += 1;
+            self.next_id - 1
+        });
         let loose = at.is_within(&desk.loose());
         let today = format!("{:.6}", desk.now);
         let all =
@@ -228,8 +240,9 @@ impl Shelf {
         if !loose {
             self.index.add(id, &present);
         }
-        let lower = lowered(&entity).into();
-        self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp });
+        let lower: Box<str> = lowered(&entity).into();
+        let sieve = Sieve::of(&lower);
+        self.cards.insert(at.clone(), Card { entity, present, lower, sieve, loose, version, id, stamp });
     }
 
     fn forget(&mut self, at: &Locator) {
@@ -249,6 +262,7 @@ impl Shelf {
         if !card.loose {
             self.index.remove(card.id, &card.present);
         }
+        self.free_ids.push(card.id);
     }
 
     /// The entities of a name, in the order of their creation.

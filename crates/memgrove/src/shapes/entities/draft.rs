@@ -325,11 +325,7 @@ impl<'a> Draft<'a> {
             match (&self.files[at], before) {
                 (Some(file), before) => {
                     let expect = before.map_or(Expect::Absent, Expect::At);
-                    edits.push(Edit::Write {
-                        at: at.clone(),
-                        bytes: file.document.print().into_bytes(),
-                        expect,
-                    });
+                    edits.push(Edit::Write { at: at.clone(), bytes: file.document.print().into(), expect });
                 }
                 (None, Some(before)) => {
                     edits.push(Edit::Delete { at: at.clone(), expect: Expect::At(before) })

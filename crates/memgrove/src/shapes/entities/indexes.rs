@@ -185,7 +185,7 @@ pub(super) fn rebuild<'a>(
 fn written(list: Indexes, desk: &Desk, lines: Vec<Line>, old: &str, expect: Expect) -> Option<Edit> {
     let new = list.print(lines, &format!("{:.3}", desk.now));
     let differs = !dateless(&new).eq(dateless(old));
-    differs.then(|| Edit::Write { at: list.path(desk), bytes: new.into_bytes(), expect })
+    differs.then(|| Edit::Write { at: list.path(desk), bytes: new.into(), expect })
 }
 
 /// A path as the lists give it: from the folder of all knowledge.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalog::{Card, Catalog, Shelf};
 use super::draft::{Desk, Draft};
-use super::search::holds_phrase;
+use super::phrase::Phrase;
 use super::{Entity, Facts, Observation, Relation};
 use crate::clock::Clock;
 use crate::error::{Error, Kind, Result};
@@ -352,10 +352,8 @@ fn remove_relations(
 
 fn search(shelf: &Shelf, query: &str) -> Graph {
     let lower = query.to_lowercase();
-    let finder = memchr::memmem::Finder::new(lower.as_bytes());
-    let found = shelf.cards.iter().filter(|(_, card)| {
-        !card.loose && finder.find(card.lower.as_bytes()).is_some() && holds_phrase(&card.present, &lower)
-    });
+    let phrase = Phrase::new(&lower);
+    let found = shelf.cards.iter().filter(|(_, card)| !card.loose && phrase.stands_in(card));
     let places = found.map(|(at, _)| at.clone()).collect();
     graph(shelf, Some(&places))
 }

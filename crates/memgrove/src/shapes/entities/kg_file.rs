@@ -201,8 +201,8 @@ pub fn plan(store: &Store, at: &Locator, call: &Call) -> Result<Plan<Answered>> 
     let expect = content.as_ref().map_or(Expect::Absent, |content| Expect::At(content.version.clone()));
     let edit = match printed.strip_prefix(bytes).filter(|_| !bytes.is_empty()) {
         // What only grows costs the history only what is new.
-        Some(added) => Edit::Append { at: at.clone(), bytes: added.to_vec(), expect },
-        None => Edit::Write { at: at.clone(), bytes: printed, expect },
+        Some(added) => Edit::Append { at: at.clone(), bytes: added.to_vec().into(), expect },
+        None => Edit::Write { at: at.clone(), bytes: printed.into(), expect },
     };
     Ok(Plan { edits: vec![edit], outcome })
 }

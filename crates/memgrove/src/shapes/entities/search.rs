@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Entity;
 use super::catalog::{Card, Shelf};
+use super::phrase::Phrase;
 use super::words::Index;
 use crate::locator::Locator;
 use crate::text::words::{asked, overlap};
@@ -50,13 +51,21 @@ pub struct Match {
 
 /// The plain score of an entity for a query.
 pub fn score(name: &str, kind: &str, query: &str) -> u32 {
-    let (name, lower) = (name.to_lowercase(), query.to_lowercase());
-    let named = match name == lower {
+    named(&name.to_lowercase(), &query.to_lowercase()) + typed(kind, query)
+}
+
+/// The part of the plain score that is for the name; both in lower case.
+fn named(name: &str, query: &str) -> u32 {
+    match name == query {
         true => 100,
-        false if name.contains(&lower) => 50,
+        false if name.contains(query) => 50,
         false => 0,
-    };
-    named + if !kind.is_empty() && query.contains(kind) { 25 } else { 0 }
+    }
+}
+
+/// The part of the plain score that is for the type.
+fn typed(kind: &str, query: &str) -> u32 {
+    if !kind.is_empty() && query.contains(kind) { 25 } else { 0 }
 }
 
 /// The entities that match, best first.
@@ -79,39 +88,45 @@ pub(super) fn ranked(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
         None => present(shelf, query),
         Some(_) => past(shelf, wanted, query, today),
     };
-    found.retain(|(_, entity, ..)| fits(entity));
-    found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+    found.retain(|scored| fits(&scored.entity));
+    found.sort_by(|a, b| b.rank.total_cmp(&a.rank).then_with(|| a.at.cmp(b.at)));
     let words = asked(query);
-    let hits = found.into_iter().enumerate().map(|(index, (at, entity, rank, whole))| {
-        let points = score(&entity.name, &entity.kind, query);
+    let hits = found.into_iter().enumerate().map(|(index, Scored { at, entity, points, rank, whole })| {
         let best = if index < EXPLAINED_MAX { best(&entity, query, &words) } else { None };
         Hit { path: at.clone(), entity, score: points, rank, whole, best }
     });
     hits.collect()
 }
 
-/// A file, what is seen of its entity, its rank, and whether the whole query stands in it.
-type Scored<'a> = Vec<(&'a Locator, Arc<Entity>, f32, bool)>;
+/// A file, what is seen of its entity, its plain score, its rank, and whether the whole query stands in it.
+struct Scored<'a> {
+    at: &'a Locator,
+    entity: Arc<Entity>,
+    points: u32,
+    rank: f32,
+    whole: bool,
+}
 
-fn present<'a>(shelf: &'a Shelf, query: &str) -> Scored<'a> {
+fn present<'a>(shelf: &'a Shelf, query: &str) -> Vec<Scored<'a>> {
     let scores = shelf.index.scores(query);
     let lower = query.to_lowercase();
-    let finder = memchr::memmem::Finder::new(lower.as_bytes());
-    let mut found = Scored::new();
+    let phrase = Phrase::new(&lower);
+    let mut found = Vec::new();
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
-        let words = scores.get(&card.id).copied();
-        let phrase = finder.find(card.lower.as_bytes()).is_some()
-            && (Arc::ptr_eq(&card.entity, &card.present) || holds_phrase(&card.present, &lower));
-        if words.is_some() || phrase {
-            let rank = rank(&card.present, query, words, phrase);
-            found.push((at, Arc::clone(&card.present), rank, phrase));
+        let (words, whole) = (scores.of(card.id), phrase.stands_in(card));
+        if words.is_some() || whole {
+            let entity = Arc::clone(&card.present);
+            // What does not stand in the entity does not stand in its name.
+            let named = if whole { named(card.lower_name(), &lower) } else { 0 };
+            let points = named + typed(&entity.kind, query);
+            found.push(Scored { at, entity, points, rank: rank(points, words, whole), whole });
         }
     }
     found
 }
 
 /// As [`present`], over what held on a date. Slower: nothing is prepared for it.
-fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Scored<'a> {
+fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Vec<Scored<'a>> {
     let (mut index, mut all) = (Index::default(), Vec::new());
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
         let entity = seen(card, wanted, today);
@@ -121,10 +136,10 @@ fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Score
     let scores = index.scores(query);
     let lower = query.to_lowercase();
     let scored = all.into_iter().zip(0u32..).filter_map(|((at, entity), id)| {
-        let phrase = holds_phrase(&entity, &lower);
-        let words = scores.get(&id).copied();
-        let rank = rank(&entity, query, words, phrase);
-        (words.is_some() || phrase).then_some((at, entity, rank, phrase))
+        let (words, whole) = (scores.of(id), holds_phrase(&entity, &lower));
+        let points = score(&entity.name, &entity.kind, query);
+        let rank = rank(points, words, whole);
+        (words.is_some() || whole).then_some(Scored { at, entity, points, rank, whole })
     });
     scored.collect()
 }
@@ -136,8 +151,8 @@ fn seen(card: &Card, wanted: &Match, today: &str) -> Arc<Entity> {
     }
 }
 
-fn rank(entity: &Entity, query: &str, words: Option<f32>, phrase: bool) -> f32 {
-    let points = score(&entity.name, &entity.kind, query) as f32 * POINT + if phrase { PHRASE } else { 0.0 };
+fn rank(points: u32, words: Option<f32>, whole: bool) -> f32 {
+    let points = points as f32 * POINT + if whole { PHRASE } else { 0.0 };
     match words {
         Some(words) => words + points,
         None => points * WITHIN_WORDS,

@@ -15,7 +15,9 @@ const TAG_WEIGHT: u16 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     postings: HashMap<Box<str>, Vec<(u32, u16)>>,
-    lengths: HashMap<u32, u32>,
+    /// How many words each entity has, by its number; `None` where a number is free.
+    lengths: Vec<Option<u32>>,
+    entities: usize,
     total: u64,
 }
 
@@ -35,7 +37,11 @@ impl Index {
         entity.relations.iter().for_each(|relation| count(&relation.to, 1));
         let length: u32 = counts.values().map(|count| u32::from(*count)).sum();
         self.total += u64::from(length);
-        self.lengths.insert(id, length);
+        if self.lengths.len() <= id as usize {
+            self.lengths.resize(id as usize + 1, None);
+        }
+        self.lengths[id as usize] = Some(length);
+        self.entities += 1;
         for (word, count) in counts {
             match self.postings.get_mut(word.as_str()) {
                 Some(list) => list.push((id, count)),
@@ -46,7 +52,8 @@ impl Index {
 
     /// Forgets an entity as it was added.
     pub(super) fn remove(&mut self, id: u32, entity: &Entity) {
-        let Some(length) = self.lengths.remove(&id) else { return };
+        let Some(length) = self.lengths.get_mut(id as usize).and_then(Option::take) else { return };
+        self.entities -= 1;
         self.total -= u64::from(length);
         let texts = [&entity.name, &entity.kind].into_iter().chain(&entity.tags);
         let texts = texts.chain(entity.observations.iter().map(|observation| &observation.text));
@@ -59,21 +66,31 @@ impl Index {
         }
     }
 
-    /// How well each entity answers, for those that answer at all.
-    pub(super) fn scores(&self, query: &str) -> HashMap<u32, f32> {
-        let mut scores = HashMap::new();
-        let all = self.lengths.len() as f32;
+    /// How well each entity answers, by its number.
+    pub(super) fn scores(&self, query: &str) -> Scores {
+        let mut scores = vec![0.0; self.lengths.len()];
+        let all = self.entities as f32;
         let mean = self.total as f32 / all.max(1.0);
         for word in asked(query) {
             let Some(list) = self.postings.get(word.as_str()) else { continue };
             let holders = list.len() as f32;
             let rarity = (1.0 + (all - holders + 0.5) / (holders + 0.5)).ln();
             for (id, count) in list {
-                let (count, length) = (f32::from(*count), self.lengths[id] as f32);
+                let (count, length) = (f32::from(*count), self.lengths[*id as usize].unwrap_or(0) as f32);
                 let held = K1 * (1.0 - B + B * length / mean.max(1.0));
-                *scores.entry(*id).or_default() += rarity * count * (K1 + 1.0) / (count + held);
+                scores[*id as usize] += rarity * count * (K1 + 1.0) / (count + held);
             }
         }
-        scores
+        Scores(scores)
+    }
+}
+
+/// How well entities answer.
+pub(super) struct Scores(Vec<f32>);
+
+impl Scores {
+    /// How well the entity of a number does, if it answers at all.
+    pub(super) fn of(&self, id: u32) -> Option<f32> {
+        self.0.get(id as usize).copied().filter(|score| *score > 0.0)
     }
 }

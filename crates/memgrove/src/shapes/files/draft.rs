@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         self.limits.check(at, &bytes)?;
         self.must_be_free(at)?;
         let size = bytes.len() as u64;
-        self.edits.push(Edit::Write { at: at.clone(), bytes, expect: Expect::Absent });
+        self.edits.push(Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::Absent });
         Ok(Outcome::Created { path: at.clone(), size })
     }
 
@@ -188,8 +188,8 @@ impl<'a> Draft<'a> {
                 _ => None,
             });
             match recent.into_iter().find(|(written, _)| *written == at) {
-                Some((_, before)) => *before = bytes,
-                None => self.edits.push(Edit::Write { at: at.clone(), bytes, expect }),
+                Some((_, before)) => *before = bytes.into(),
+                None => self.edits.push(Edit::Write { at: at.clone(), bytes: bytes.into(), expect }),
             }
         }
         Ok(Outcome::Edited { path: at.clone(), size, line })

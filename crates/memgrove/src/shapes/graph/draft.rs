@@ -17,7 +17,7 @@ use super::entry::{Connection, Entry, Node};
 use super::ontology::Ontology;
 use super::place::{Layout, REGISTRY, TAIL, Thing};
 use super::shelf::{Glance, Shelf, is_fresh};
-use crate::backend::{Edit, Expect, Version};
+use crate::backend::{Bytes, Edit, Expect, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::Plan;
@@ -250,7 +250,7 @@ impl<'a> Draft<'a> {
             let Some(File { before, now }) = self.files.remove(&at) else { continue };
             let expect = before.clone().map_or(Expect::Absent, Expect::At);
             match (now, before) {
-                (Some(bytes), _) => edits.push(Edit::Write { at, bytes, expect }),
+                (Some(bytes), _) => edits.push(Edit::Write { at, bytes: bytes.into(), expect }),
                 (None, Some(_)) => edits.push(Edit::Delete { at, expect }),
                 (None, None) => {}
             }
@@ -260,13 +260,17 @@ impl<'a> Draft<'a> {
         }
         edits.extend(self.held.into_iter().map(|(at, version)| Edit::Append {
             at,
-            bytes: Vec::new(),
+            bytes: Bytes::new(),
             expect: Expect::At(version),
         }));
         let Desk { layout, shelf, .. } = self.desk;
         if self.fresh {
             let bytes = super::registry::print(&Catalog::default()).into_bytes();
-            edits.push(Edit::Write { at: layout.system(REGISTRY)?, bytes, expect: Expect::Absent });
+            edits.push(Edit::Write {
+                at: layout.system(REGISTRY)?,
+                bytes: bytes.into(),
+                expect: Expect::Absent,
+            });
         }
         let expect = match (self.whole, &shelf.tail_version) {
             (false, _) => Expect::Any,
@@ -274,7 +278,7 @@ impl<'a> Draft<'a> {
             (true, Some(version)) => Expect::At(version.clone()),
         };
         shelf.numbers_upto = Some(self.tail_bytes + self.lines.len() as u64);
-        edits.push(Edit::Append { at: layout.system(TAIL)?, bytes: self.lines.into_bytes(), expect });
+        edits.push(Edit::Append { at: layout.system(TAIL)?, bytes: self.lines.into(), expect });
         Ok(Plan { edits, outcome })
     }
 }

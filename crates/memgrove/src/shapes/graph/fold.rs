@@ -69,8 +69,8 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     let bytes = registry::print(&shelf.catalog).into_bytes();
     let folded = Folded { folding, unread: shelf.unread.clone() };
     let edits = vec![
-        Edit::Write { at: layout.system(REGISTRY)?, bytes, expect },
-        Edit::Write { at: layout.system(NUMBERS)?, bytes: numbers.into_bytes(), expect: Expect::Any },
+        Edit::Write { at: layout.system(REGISTRY)?, bytes: bytes.into(), expect },
+        Edit::Write { at: layout.system(NUMBERS)?, bytes: numbers.into(), expect: Expect::Any },
     ];
     Ok(Plan { edits, outcome: Some(folded) })
 }
@@ -89,7 +89,7 @@ pub(super) fn clear(
         edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect });
         if !folded.unread.is_empty() {
             let bytes = (folded.unread.join("\n") + "\n").into_bytes();
-            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes, expect: Expect::Any });
+            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes: bytes.into(), expect: Expect::Any });
         }
     }
     Ok(Plan { edits, outcome: () })

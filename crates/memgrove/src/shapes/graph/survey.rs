@@ -279,10 +279,10 @@ impl Survey {
             edits.push(Edit::Rename { from: registry.clone(), to: aside, expect });
             expect = Expect::Absent;
         }
-        edits.push(Edit::Write { at: registry, bytes: registry::print(&catalog).into_bytes(), expect });
+        edits.push(Edit::Write { at: registry, bytes: registry::print(&catalog).into(), expect });
         let numbers = serde_json::to_string(&catalog.numbers).expect("numbers are plain data");
         let bytes = (numbers + "\n").into_bytes();
-        edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes, expect: Expect::Any });
+        edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes: bytes.into(), expect: Expect::Any });
         for (name, version) in [(FOLDING, &shelf.folding_version), (TAIL, &shelf.tail_version)] {
             if let Some(version) = version {
                 edits.push(Edit::Delete { at: layout.system(name)?, expect: Expect::At(version.clone()) });
@@ -290,11 +290,11 @@ impl Survey {
         }
         if !shelf.unread.is_empty() {
             let bytes = (shelf.unread.join("\n") + "\n").into_bytes();
-            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes, expect: Expect::Any });
+            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes: bytes.into(), expect: Expect::Any });
         }
         for (at, entry, version) in self.writes {
             let expect = version.map_or(Expect::Absent, Expect::At);
-            edits.push(Edit::Write { at, bytes: entry.text().as_bytes().to_vec(), expect });
+            edits.push(Edit::Write { at, bytes: entry.text().to_owned().into(), expect });
         }
         Ok(Plan { edits, outcome: self.report })
     }

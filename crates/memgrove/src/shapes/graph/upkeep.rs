@@ -246,7 +246,10 @@ impl Graph {
                 return Ok(Plan { edits: Vec::new(), outcome: () });
             }
             let expect = there.map_or(Expect::Absent, |content| Expect::At(content.version));
-            Ok(Plan { edits: vec![Edit::Write { at: at.clone(), bytes: text.into(), expect }], outcome: () })
+            Ok(Plan {
+                edits: vec![Edit::Write { at: at.clone(), bytes: text.to_owned().into(), expect }],
+                outcome: (),
+            })
         })
     }
 }

@@ -131,5 +131,5 @@ fn read(store: &Store, path: &Place) -> Result<(String, Expect)> {
 fn write(path: &Place, text: String, expect: Expect, outcome: String) -> Result<Plan<String>> {
     let bytes = text.into_bytes();
     Limits::default().check(&path.at, &bytes)?;
-    Ok(Plan { edits: vec![Edit::Write { at: path.at.clone(), bytes, expect }], outcome })
+    Ok(Plan { edits: vec![Edit::Write { at: path.at.clone(), bytes: bytes.into(), expect }], outcome })
 }

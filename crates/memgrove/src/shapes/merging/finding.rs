@@ -169,7 +169,7 @@ pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side
         };
         let mut edits = vec![gone];
         if bytes != ours.bytes {
-            edits.insert(0, Edit::Write { at: at.clone(), bytes, expect: Expect::At(ours.version) });
+            edits.insert(0, Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::At(ours.version) });
         }
         Ok(Plan { edits, outcome: merged })
     })

@@ -150,7 +150,7 @@ impl Notes {
                 }
                 if mended != *page {
                     let (at, expect) = (note_at(&self.root, path)?, Expect::At(version.clone()));
-                    edits.push(Edit::Write { at, bytes: mended.render().into_bytes(), expect });
+                    edits.push(Edit::Write { at, bytes: mended.render().into(), expect });
                 }
             }
             Ok(Plan { edits, outcome: done })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::decisions::{DECISIONS, Decision};
 use super::page::{Page, SPLIT_FROM};
-use super::paths::{METADATA, ROOT, note_at};
+use super::paths::{METADATA, ROOT, linkable, note_at};
 use crate::agent::Spent;
 use crate::agent::rules::title_of;
 use crate::backend::{Edit, Expect, Version};
@@ -113,11 +113,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The path that a new note of this name gets: that of the one that is there, however it is
-    /// spelled.
+    /// spelled; else one that links can lead to.
     pub(super) fn spelled(&mut self, path: &str) -> Result<String> {
         if self.exists(path)? {
             return Ok(path.to_owned());
         }
+        let path = &linkable(path);
         let at = note_at(self.root, path)?;
         let folder = at.parent().unwrap_or_default();
         let wanted = collision_key(at.name());
@@ -173,7 +174,7 @@ impl<'a> Draft<'a> {
             match (sheet.page, expect) {
                 (Some(mut page), expect) => {
                     page.stamp(now);
-                    edits.push(Edit::Write { at, bytes: page.render().into_bytes(), expect });
+                    edits.push(Edit::Write { at, bytes: page.render().into(), expect });
                 }
                 (None, Expect::Absent) => {}
                 (None, expect) => edits.push(Edit::Delete { at, expect }),
@@ -182,7 +183,7 @@ impl<'a> Draft<'a> {
         if !edits.is_empty() && !decisions.is_empty() {
             let lines: String = decisions.iter().map(Decision::line).collect();
             let at = root.child(METADATA)?.child(DECISIONS)?;
-            edits.push(Edit::Append { at, bytes: lines.into_bytes(), expect: Expect::Any });
+            edits.push(Edit::Append { at, bytes: lines.into(), expect: Expect::Any });
         }
         Ok(Plan { edits, outcome })
     }

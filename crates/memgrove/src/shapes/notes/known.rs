@@ -100,7 +100,7 @@ impl Index {
             return Ok(None);
         }
         let at = root.child(METADATA)?.child(INDEX)?;
-        Ok(Some(Edit::Write { at, bytes: new.text().into_bytes(), expect: Expect::Any }))
+        Ok(Some(Edit::Write { at, bytes: new.text().into(), expect: Expect::Any }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// A note that is to be visited.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lead {
-    pub(super) promise: u32,
+    pub(super) promise: Promise,
     /// What was found first is visited first, among equals.
     pub(super) order: std::cmp::Reverse<usize>,
     pub(super) path: String,
@@ -24,9 +24,37 @@ impl PartialOrd for Lead {
     }
 }
 
-/// How promising a note is for the bytes that it costs to read, by how much of the question each of its
-/// blocks may answer. One block with all of the words is worth many with some.
-pub(super) fn promise(shares: &[f64], bytes: u64) -> u32 {
-    let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();
-    (worth / bytes.max(64) as f64 * 1e9) as u32
+/// How promising a note is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Promise {
+    /// One of its blocks may have all of the words: no number of blocks with some of them outweighs that.
+    whole: bool,
+    /// What it is worth for the bytes that it costs to read.
+    worth: u32,
+}
+
+impl Promise {
+    /// Before everything else.
+    pub(super) const FIRST: Promise = Promise { whole: true, worth: u32::MAX };
+    /// After everything that promises anything.
+    pub(super) const LAST: Promise = Promise { whole: false, worth: 0 };
+
+    /// By how much of the question each block of a note may answer, and by its size.
+    pub(super) fn of(shares: &[f64], bytes: u64) -> Self {
+        let whole = shares.iter().any(|share| *share > 1.0 - 1e-9);
+        let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();
+        Promise { whole, worth: (worth / bytes.max(64) as f64 * 1e9) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_the_words_outweigh_one_of_them_many_times() {
+        assert!(Promise::of(&[0.2, 1.0], 50_000) > Promise::of(&[0.6; 200], 2_000));
+        assert!(Promise::of(&[0.6; 3], 2_000) > Promise::of(&[0.6], 2_000));
+        assert!(Promise::of(&[1.0], 2_000) > Promise::of(&[1.0], 3_000), "what costs less comes first");
+    }
 }

@@ -3,6 +3,7 @@
 //! `## Links` and `## Metadata` are known; everything else is the note's own. A page that is not
 //! changed is rendered exactly as it was read.
 
+use super::paths::is_linkable;
 use crate::agent::rules::title_of;
 use crate::agent::{LinkLine, NoteView, Numbered};
 use crate::clock::Timestamp;
@@ -237,8 +238,11 @@ impl Page {
         edges
     }
 
-    /// Lists a note, or describes it anew.
+    /// Lists a note, or describes it anew: unless it has a name, by someone else, that no link can hold.
     pub(super) fn list_link(&mut self, path: &str, description: &str) {
+        if !is_linkable(path) {
+            return;
+        }
         let line = listing(path, description);
         if let Some((at, ..)) = self.links().into_iter().find(|(_, own, _)| own == path) {
             if !description.is_empty() {

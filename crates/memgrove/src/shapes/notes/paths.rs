@@ -1,5 +1,7 @@
 //! What notes are called, and where they lie: `projects/silica` is `projects/silica.md`.
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::text::links::joined;
@@ -30,6 +32,32 @@ pub fn normal_path(given: Option<&str>) -> Result<String> {
     Ok(key.to_owned())
 }
 
+/// What no link can hold: `[[a#b]]` is a heading of `a`, in Obsidian and here.
+const UNLINKABLE: [char; 5] = ['#', '^', '[', ']', '|'];
+
+/// Whether a link can lead to a note.
+pub(super) fn is_linkable(path: &str) -> bool {
+    !path.contains(UNLINKABLE)
+}
+
+/// The path with `_` for what no link can hold.
+pub(super) fn linkable(path: &str) -> String {
+    path.replace(UNLINKABLE, "_")
+}
+
+/// Refuses a path for a new note that no link can lead to.
+///
+/// # Errors
+/// `Invalid`.
+pub(super) fn check_linkable(path: &str) -> Result<()> {
+    if is_linkable(path) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Invalid, format!("no link can lead to a note `{path}`"))
+        .code(code::INVALID_PATH)
+        .hint(format!("leave out # ^ [ ] and |, as in `{}`", linkable(path))))
+}
+
 /// Where a note lies.
 pub(super) fn note_at(root: &Locator, path: &str) -> Result<Locator> {
     root.child(format!("{path}.md"))
@@ -52,6 +80,8 @@ pub(super) fn child_path(parent: &str, name: &str) -> String {
 /// the one with the shortest path; `./` and `../` begin at that folder. Else the note that a former one
 /// was merged into.
 pub(super) fn resolved<'a>(target: &str, from: &str, paths: &'a [String]) -> Option<&'a str> {
+    // Paths are kept in this form, however a link is typed.
+    let target: &str = &target.nfc().collect::<String>();
     let exact = |wanted: &str| {
         let found = paths.binary_search_by(|path| path.as_str().cmp(wanted));
         found.ok().map(|at| paths[at].as_str())
@@ -65,7 +95,8 @@ pub(super) fn resolved<'a>(target: &str, from: &str, paths: &'a [String]) -> Opt
     if let Some(path) = exact(target) {
         return Some(path);
     }
-    let is_beside = |path: &str| !folder.is_empty() && path.starts_with(folder);
+    let beneath = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let is_beside = |path: &str| !folder.is_empty() && beneath(path);
     let nearest = |path: &&String| (!same(path, target), !is_beside(path), path.len(), (*path).clone());
     if let Some(path) = paths.iter().filter(|path| ends_so(path, target)).min_by_key(nearest) {
         return Some(path);
@@ -141,5 +172,8 @@ mod tests {
         check("../er/b", "deep/er/a", Some("deep/er/b"));
         check("../../../a", "x/y", None);
         check("über", "memory", Some("Über"));
+        check("u\u{308}ber", "memory", Some("Über"));
+        let paths: Vec<String> = ["a/x/n", "ab/n"].map(str::to_owned).to_vec();
+        assert_eq!(resolved("n", "a/b", &paths), Some("a/x/n"), "`ab` is not beneath `a`");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::known::Known;
-use super::lead::{Lead, promise};
+use super::lead::{Lead, Promise};
 use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, note_at, resolved};
 use super::signature::Word;
@@ -98,6 +98,13 @@ struct Found {
     superseded: bool,
 }
 
+impl Found {
+    /// Whether it has all words of the query, in itself or around it, or is what the agent has named.
+    fn is_whole(&self) -> bool {
+        !self.superseded && (self.cited || self.met.iter().all(|met| *met > 0.0))
+    }
+}
+
 /// A search under way.
 pub(super) struct Walk<'a> {
     store: &'a Store,
@@ -148,14 +155,14 @@ impl<'a> Walk<'a> {
             found: Vec::new(),
             searched,
         };
-        walk.lead(ROOT, u32::MAX, &[]);
+        walk.lead(ROOT, Promise::FIRST, &[]);
         walk
     }
 
     /// How promising a note is by what is known of its blocks.
-    fn foreseen(&self, path: &str) -> Option<u32> {
+    fn foreseen(&self, path: &str) -> Option<Promise> {
         let (shares, bytes) = self.known_notes.shares(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
-        Some(promise(&shares, bytes))
+        Some(Promise::of(&shares, bytes))
     }
 
     /// Whether the rules decide, who need not read a note to know where it leads.
@@ -165,7 +172,7 @@ impl<'a> Walk<'a> {
 
     /// Puts a note on the list of those to visit, and those that it is known to lead to: so that the
     /// most promising is read first, wherever it is.
-    fn lead(&mut self, target: &str, promise: u32, trail: &[String]) {
+    fn lead(&mut self, target: &str, promise: Promise, trail: &[String]) {
         let mut pending = VecDeque::from([(target.to_owned(), promise, trail.to_vec())]);
         while let Some((target, promise, trail)) = pending.pop_front() {
             let from = trail.last().map_or(ROOT, String::as_str);
@@ -176,7 +183,7 @@ impl<'a> Walk<'a> {
             }
             if let Some(links) = self.known_notes.links(&path).filter(|_| self.by_rules()) {
                 let way: Vec<String> = trail.iter().cloned().chain([path.clone()]).collect();
-                pending.extend(links.into_iter().map(|target| (target, 0, way.clone())));
+                pending.extend(links.into_iter().map(|target| (target, Promise::LAST, way.clone())));
             }
             // What a model promises is what it was asked for.
             let foreseen = if self.by_rules() { self.foreseen(&path) } else { None };
@@ -197,7 +204,7 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 for path in rest {
-                    self.lead(&path, 0, &["(no link leads here)".to_owned()]);
+                    self.lead(&path, Promise::LAST, &["(no link leads here)".to_owned()]);
                 }
                 continue;
             };
@@ -243,13 +250,13 @@ impl<'a> Walk<'a> {
             page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
         for follow in &follow.links {
             if let Some(path) = links.get(&follow.link) {
-                let promise = promise(&[f64::from(follow.percent) / 100.0], BYTES_USUAL);
+                let promise = Promise::of(&[f64::from(follow.percent) / 100.0], BYTES_USUAL);
                 self.lead(path, promise, &trail);
             }
         }
         // What the agent does not name is followed last, and links in the text too.
         for (target, _) in page.edges() {
-            self.lead(&target, 0, &trail);
+            self.lead(&target, Promise::LAST, &trail);
         }
         Ok(())
     }
@@ -304,7 +311,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// The best results. A word that few blocks have counts more: those that were read, and those
+    /// The best results: first those with all words of the query. A word that few blocks have counts more: those that were read, and those
     /// that a bound left unread. Notes without any word of the query make no difference.
     fn ranked(self) -> Searched {
         let Walk { found, search, mut searched, words, known_notes, read, .. } = self;
@@ -325,9 +332,10 @@ impl<'a> Walk<'a> {
         let mut scored: Vec<(f64, usize)> =
             found.iter().enumerate().map(|(at, found)| (score(found), at)).collect();
         scored.sort_by(|one, two| {
-            two.0
-                .total_cmp(&one.0)
-                .then_with(|| (&found[one.1].path, one.1).cmp(&(&found[two.1].path, two.1)))
+            let (first, second) = (&found[one.1], &found[two.1]);
+            (second.is_whole().cmp(&first.is_whole()))
+                .then(two.0.total_cmp(&one.0))
+                .then_with(|| (&first.path, one.1).cmp(&(&second.path, two.1)))
         });
         scored.truncate(search.max_results);
         searched.results = scored

@@ -214,7 +214,7 @@ impl Survey {
             let cache = Cache { graph, seen: notes };
             let text = serde_json::to_string(&cache).unwrap_or_default() + "\n";
             let at = root.child(METADATA)?.child(GRAPH)?;
-            edits.push(Edit::Write { at, bytes: text.into_bytes(), expect: Expect::Any });
+            edits.push(Edit::Write { at, bytes: text.into(), expect: Expect::Any });
         }
         Ok(Plan { edits, outcome: () })
     }

@@ -9,6 +9,7 @@ use super::decisions::Decision;
 use super::draft::Draft;
 use super::merge::proposed;
 use super::page::{Page, Piece, Role};
+use super::paths::check_linkable;
 use super::split::{When, split};
 use super::survey::Proposal;
 use crate::agent::{Action, PlaceAsk, Placement, SUPERSEDED, Spent};
@@ -73,6 +74,9 @@ pub(super) fn write(
         return Err(Error::new(Kind::Invalid, "there is nothing to write").hint("give the content"));
     }
     let new = !draft.exists(path)?;
+    if new {
+        check_linkable(path)?;
+    }
     let mut written = Written { path: path.to_owned(), ..Written::default() };
     match mode {
         Mode::Update => update(draft, advisor, path, chunks(content), &mut written)?,

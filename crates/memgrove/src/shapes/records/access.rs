@@ -115,8 +115,7 @@ impl Records {
         let (memory, at) = self.aside();
         let note = Note { verb: verb::ACCESS.into(), actor: self.actor.clone(), ..Note::default() };
         let logged = memory.apply(note, |_| {
-            let edit =
-                Edit::Append { at: at.clone(), bytes: lines.clone().into_bytes(), expect: Expect::Any };
+            let edit = Edit::Append { at: at.clone(), bytes: lines.clone().into(), expect: Expect::Any };
             Ok(Plan { edits: vec![edit], outcome: () })
         });
         if let Err(error) = logged {
@@ -146,7 +145,7 @@ impl Records {
             let kept: String =
                 kept.map(|access| serde_json::to_string(&access).expect("plain data") + "\n").collect();
             let expect = Expect::At(content.version);
-            let edits = vec![Edit::Write { at: at.clone(), bytes: kept.into_bytes(), expect }];
+            let edits = vec![Edit::Write { at: at.clone(), bytes: kept.into(), expect }];
             Ok(Plan { edits, outcome: () })
         };
         memory.apply(note, trimmed).map(drop)

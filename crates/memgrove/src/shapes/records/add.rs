@@ -216,7 +216,7 @@ impl Records {
         let size = tail.map_or(0, |tail| tail.size) + bytes.len() as u64;
         let records = tail.map_or(Some(0), |tail| tail.records).map(|records| records + lines.len() as u64);
         let at = self.root.child(kind.file())?;
-        Ok((Edit::Append { at, bytes, expect: Expect::Any }, (size, records)))
+        Ok((Edit::Append { at, bytes: bytes.into(), expect: Expect::Any }, (size, records)))
     }
 
     fn nearly_full(&self, kind: RecordType, (size, records): (u64, Option<u64>)) -> Option<String> {

@@ -196,7 +196,7 @@ impl Records {
             return Err(limits::full(kind, &table, limit));
         }
         let at = self.root.child(kind.file())?;
-        Ok(Edit::Append { at, bytes: closed(&table, [object]), expect: Expect::Any })
+        Ok(Edit::Append { at, bytes: closed(&table, [object]).into(), expect: Expect::Any })
     }
 
     /// Makes room for lines in a file with a soft limit: what is used least goes to the archive in
@@ -216,7 +216,7 @@ impl Records {
         if rows.is_empty() {
             let at = self.root.child(file)?;
             let bytes = closed(table, lines.iter().map(String::as_str));
-            let edits = vec![Edit::Append { at, bytes, expect: Expect::Any }];
+            let edits = vec![Edit::Append { at, bytes: bytes.into(), expect: Expect::Any }];
             let warning = Some(format!("`{file}` is over its limit, and nothing in it is done"));
             return Ok(Room { edits, archived: Vec::new(), warning });
         }
@@ -291,7 +291,7 @@ impl Records {
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
         }
-        edits.push(Edit::Append { at, bytes, expect: Expect::Any });
+        edits.push(Edit::Append { at, bytes: bytes.into(), expect: Expect::Any });
         Ok(edits)
     }
 

@@ -80,7 +80,7 @@ impl Records {
             .collect();
         let name = fresh_name(file, &there, now);
         let at = folder.child(&name)?;
-        let mut edits = vec![Edit::Write { at, bytes: bytes.to_vec(), expect: Expect::Any }];
+        let mut edits = vec![Edit::Write { at, bytes: bytes.to_vec().into(), expect: Expect::Any }];
         let excess = (there.len() + 1).saturating_sub(self.limits.backups_max);
         for old in there.iter().filter(|old| **old != name).take(excess) {
             edits.push(Edit::Delete { at: folder.child(old)?, expect: Expect::Any });
@@ -103,7 +103,7 @@ impl Records {
             let records =
                 Table::parse(kind, content.bytes.clone(), None, &self.limits, now).rows.len() as u64;
             let expect = there.as_ref().map_or(Expect::Absent, |there| Expect::At(there.version.clone()));
-            let mut edits = vec![Edit::Write { at, bytes: content.bytes, expect }];
+            let mut edits = vec![Edit::Write { at, bytes: content.bytes.into(), expect }];
             let mut kept = None;
             if let Some(there) = &there {
                 let backed_up = self.backed_up(store, &backup.file, &there.bytes, now)?;

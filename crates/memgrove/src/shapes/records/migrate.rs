@@ -117,7 +117,7 @@ impl Records {
                 }
             }
             let at = self.root.child(index::FILE)?;
-            edits.push(Edit::Write { at, bytes: self.version_mark(store, now)?, expect: Expect::Any });
+            edits.push(Edit::Write { at, bytes: self.version_mark(store, now)?.into(), expect: Expect::Any });
             let steps = steps.iter().map(|step| format!("{} to {}: {}", step.from, step.to, step.about));
             let outcome = Migrated { from, to: self.version.to_owned(), steps: steps.collect(), records };
             Ok(Plan { edits, outcome })

@@ -100,7 +100,7 @@ impl Records {
         now: Timestamp,
     ) -> Result<Vec<Edit>> {
         let expect = table.version.clone().map_or(Expect::Absent, Expect::At);
-        let mut edits = vec![Edit::Write { at: at.clone(), bytes, expect }];
+        let mut edits = vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect }];
         edits.extend(self.backed_up(store, at.name(), &table.bytes, now)?);
         Ok(edits)
     }

@@ -104,7 +104,7 @@ impl Records {
         self.change(note, |_, _| {
             let edit = Edit::Write {
                 at: self.root.child(index::FILE)?,
-                bytes: self.index_text()?.into_bytes(),
+                bytes: self.index_text()?.into(),
                 // It is derived: whoever writes it last has read the files last.
                 expect: Expect::Any,
             };

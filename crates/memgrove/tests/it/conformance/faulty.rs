@@ -140,7 +140,7 @@ impl Faulty {
         match &mut edit {
             Edit::Write { at, bytes, expect } => {
                 *at = self.place(at);
-                *bytes = self.kept(bytes);
+                *bytes = self.kept(bytes).into();
                 if self.is(Mistake::WriteForgetsAbsent) && *expect == Expect::Absent {
                     *expect = Expect::Any;
                 }

@@ -20,10 +20,10 @@ pub(crate) fn applied(tree: &Tree, edits: &[Edit]) -> Option<Tree> {
     let mut tree = tree.clone();
     for edit in edits {
         match edit {
-            Edit::Write { at, bytes, .. } => put(&mut tree, at, bytes.as_slice().into())?,
+            Edit::Write { at, bytes, .. } => put(&mut tree, at, bytes[..].into())?,
             Edit::Append { at, bytes, .. } => {
                 let old = tree.get(at.key()).cloned().flatten().unwrap_or_default();
-                put(&mut tree, at, [&*old, bytes.as_slice()].concat().into())?;
+                put(&mut tree, at, [&*old, bytes].concat().into())?;
             }
             Edit::Delete { at, .. } => {
                 let is_used = tree.keys().any(|key| key.starts_with(&format!("{at}/")));

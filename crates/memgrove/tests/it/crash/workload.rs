@@ -116,11 +116,11 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
 }
 
 pub(crate) fn write(key: &str, bytes: Vec<u8>) -> Edit {
-    Edit::Write { at: at(key), bytes, expect: Expect::Any }
+    Edit::Write { at: at(key), bytes: bytes.into(), expect: Expect::Any }
 }
 
 pub(crate) fn append(key: &str, bytes: Vec<u8>) -> Edit {
-    Edit::Append { at: at(key), bytes, expect: Expect::Any }
+    Edit::Append { at: at(key), bytes: bytes.into(), expect: Expect::Any }
 }
 
 pub(crate) fn delete(key: &str) -> Edit {

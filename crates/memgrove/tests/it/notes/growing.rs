@@ -145,3 +145,30 @@ fn a_diary_grows_by_its_dates() {
     };
     check(3_000, day);
 }
+
+#[test]
+fn a_diary_whose_dates_are_written_out_comes_apart_by_time() {
+    let notes = notes();
+    let days = [
+        "Friday, 10 January 2025",
+        "Friday, 14 February 2025",
+        "Friday 14 March 2025",
+        "March 28th 2025",
+        "Friday, 4 Apr 2025",
+        "2025/05/09",
+        "Friday, 13.06.2025",
+    ];
+    let mut text = String::from("# Diary\n");
+    for (number, day) in days.into_iter().enumerate() {
+        text.push_str(&format!("\n## {day}\n\n"));
+        for line in 0..30 {
+            text.push_str(&format!(
+                "- On Friday entry {number}-{line} went to the garden and came back late\n"
+            ));
+        }
+    }
+    let made = write(&notes, "diary", &text, Mode::Replace).new_files;
+    assert_eq!(made, ["diary/2025-q1", "diary/2025-q2"], "Friday is no name");
+    let placed = write(&notes, "diary", "21 February 2025: the roof was mended", Mode::Update);
+    assert_eq!(placed.path, "diary/2025-q1");
+}

@@ -127,3 +127,16 @@ fn few_bytes_are_read_where_the_words_stand_together() {
         "a search that found it old had it made anew"
     );
 }
+
+#[test]
+fn all_words_of_a_question_come_before_one_that_is_rare() {
+    let notes = notes().with_bytes_max(usize::MAX);
+    let common: String = (0..4000).map(|number| format!("- the garden plan number {number}\n")).collect();
+    write(&notes, "plans", &common, Mode::Replace);
+    write(&notes, "animals", &"- zebra\n".repeat(3), Mode::Replace);
+    let long =
+        format!("- a zebra in the garden was no part of the plan{}\n", ", nor of anything else".repeat(40));
+    write(&notes, "both", &long, Mode::Replace);
+    let found = notes.search(&Search::new("zebra garden plan")).unwrap();
+    assert_eq!(found.results[0].path, "both", "{:?}", found.results);
+}

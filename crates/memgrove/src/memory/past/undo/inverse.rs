@@ -186,12 +186,12 @@ impl<'a> Inverse<'a> {
         if let Some(Edit::Write { bytes: written, .. }) =
             self.written.get(at).and_then(|index| self.edits.get_mut(*index))
         {
-            *written = bytes;
+            *written = bytes.into();
             return Ok(());
         }
         self.folders.extend(at.ancestors().map(|folder| (folder, true)));
         self.written.insert(at.clone(), self.edits.len());
-        self.edits.push(Edit::Write { at: at.clone(), bytes, expect });
+        self.edits.push(Edit::Write { at: at.clone(), bytes: bytes.into(), expect });
         Ok(())
     }
 
