@@ -21,7 +21,7 @@ pub(super) struct Planned {
 }
 
 /// Plans all edits, in order.
-pub(super) fn plan(core: &Core, journal: Option<&Journal>, edits: &[Edit]) -> Result<Planned> {
+pub(super) fn plan<'a>(core: &'a Core, journal: Option<&'a Journal>, edits: &'a [Edit]) -> Result<Planned> {
     let mut view = View::new(core, journal);
     let mut planned = Planned::default();
     for edit in edits {
@@ -41,7 +41,7 @@ pub(super) fn plan(core: &Core, journal: Option<&Journal>, edits: &[Edit]) -> Re
 }
 
 impl<'a> View<'a> {
-    fn write(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
+    fn write(&mut self, at: &Locator, bytes: &'a [u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
         let old = match self.there(at)? {
             There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
         let new = Version::of(bytes);
         body.extend_from_slice(bytes);
         let before = self.keep(old.as_deref(), body);
-        let loaded = Loaded { bytes: bytes.to_vec(), version: new.clone(), journaled: true };
+        let loaded = Loaded { bytes: bytes.into(), version: new.clone(), journaled: true };
         self.set(
             at,
             There::File {
@@ -75,7 +75,7 @@ impl<'a> View<'a> {
     fn append(&mut self, at: &Locator, bytes: &[u8], expect: &Expect, body: &mut Vec<u8>) -> Result<Entry> {
         let loaded = |bytes: Vec<u8>| {
             let version = Version::of(&bytes);
-            Some(Arc::new(Loaded { bytes, version, journaled: false }))
+            Some(Arc::new(Loaded { bytes: bytes.into(), version, journaled: false }))
         };
         let (offset, created, inode, content, mut added) = match self.there(at)? {
             There::Folder(_) => return Err(is_folder(at)),
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
             }
             There::File { size, inode, content, added } => {
                 self.check_expect(at, expect)?;
-                (size, false, inode, content.and_then(|old| loaded([&old.bytes, bytes].concat())), added)
+                (size, false, inode, content.and_then(|old| loaded([&*old.bytes, bytes].concat())), added)
             }
         };
         body.extend_from_slice(bytes);
@@ -172,7 +172,7 @@ impl<'a> View<'a> {
     }
 
     /// Adds old bytes to the record, unless the journal's segment holds them already.
-    fn keep(&self, old: Option<&Loaded>, body: &mut Vec<u8>) -> Option<u64> {
+    fn keep(&self, old: Option<&Loaded<'_>>, body: &mut Vec<u8>) -> Option<u64> {
         let old = old.filter(|old| !old.journaled)?;
         body.extend_from_slice(&old.bytes);
         Some(old.bytes.len() as u64)

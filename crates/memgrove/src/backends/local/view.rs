@@ -1,5 +1,6 @@
 //! The disk as the edits planned so far leave it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const TWIN_NAMES_MAX: usize = 1024;
 
 /// What is at a place.
 #[derive(Clone)]
-pub(super) enum There {
+pub(super) enum There<'a> {
     Absent,
     /// The folder on the disk, if it is there by now.
     Folder(Option<u64>),
@@ -26,14 +27,15 @@ pub(super) enum There {
         /// The file on the disk, if it is there by now and stays the same one.
         inode: Option<u64>,
         /// The content, where it has been read or is about to be written.
-        content: Option<Arc<Loaded>>,
+        content: Option<Arc<Loaded<'a>>>,
         /// What is about to be added to the content on the disk.
         added: Vec<u8>,
     },
 }
 
-pub(super) struct Loaded {
-    pub(super) bytes: Vec<u8>,
+pub(super) struct Loaded<'a> {
+    /// Read from the disk, or as the change has them.
+    pub(super) bytes: Cow<'a, [u8]>,
     pub(super) version: Version,
     /// Whether the journal's segment holds these bytes.
     pub(super) journaled: bool,
@@ -43,7 +45,7 @@ pub(super) struct Loaded {
 pub(super) struct View<'a> {
     pub(super) core: &'a Core,
     journal: Option<&'a Journal>,
-    pub(super) changed: HashMap<Locator, There>,
+    pub(super) changed: HashMap<Locator, There<'a>>,
     pub(super) moves: Vec<(Locator, Locator)>,
     /// The names in the folders where something new is made.
     pub(super) twins: HashMap<Locator, Names>,
@@ -54,7 +56,7 @@ impl<'a> View<'a> {
         View { core, journal, changed: HashMap::new(), moves: Vec::new(), twins: HashMap::new() }
     }
 
-    pub(super) fn set(&mut self, at: &Locator, there: There) {
+    pub(super) fn set(&mut self, at: &Locator, there: There<'a>) {
         let present = !matches!(there, There::Absent);
         self.note_name(at, present);
         self.changed.insert(at.clone(), there);
@@ -89,7 +91,7 @@ impl<'a> View<'a> {
         Some(name)
     }
 
-    pub(super) fn there(&mut self, at: &Locator) -> Result<There> {
+    pub(super) fn there(&mut self, at: &Locator) -> Result<There<'a>> {
         if let Some(there) = self.changed.get(at) {
             return Ok(there.clone());
         }
@@ -133,7 +135,7 @@ impl<'a> View<'a> {
     }
 
     /// The content of a file that is there.
-    pub(super) fn load(&mut self, at: &Locator) -> Result<Arc<Loaded>> {
+    pub(super) fn load(&mut self, at: &Locator) -> Result<Arc<Loaded<'a>>> {
         if let Some(There::File { content: Some(content), .. }) = self.changed.get(at) {
             return Ok(Arc::clone(content));
         }
@@ -145,11 +147,11 @@ impl<'a> View<'a> {
         }
         let version = Version::of(&bytes);
         let journaled = self.journal.is_some_and(|journal| journal.known.get(at) == Some(&version));
-        Ok(Arc::new(Loaded { bytes, version, journaled }))
+        Ok(Arc::new(Loaded { bytes: bytes.into(), version, journaled }))
     }
 
     pub(super) fn is_empty(&mut self, folder: &Locator) -> Result<bool> {
-        let planned = |(at, there): (&Locator, &There)| {
+        let planned = |(at, there): (&Locator, &There<'_>)| {
             at.parent().as_ref() == Some(folder) && !matches!(there, There::Absent)
         };
         if self.changed.iter().any(planned) {
