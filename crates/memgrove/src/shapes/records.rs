@@ -24,6 +24,7 @@ pub mod folder_lock;
 pub mod index;
 pub mod limits;
 pub mod migrate;
+mod patchwork;
 pub mod query;
 pub mod reading;
 pub mod repair;

@@ -259,6 +259,11 @@ impl VfsFile for FaultFile {
         self.inner.stat()
     }
 
+    fn inode(&self) -> io::Result<u64> {
+        self.disk.pass(Call::Stat)?;
+        self.inner.inode()
+    }
+
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.disk.pass(Call::Read)?;
         self.inner.read_at(offset, len)

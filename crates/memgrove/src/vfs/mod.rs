@@ -69,6 +69,14 @@ pub trait VfsFile: Send + Sync {
     /// As the system says.
     fn stat(&self) -> io::Result<Stat>;
 
+    /// The identity of the file, which never changes.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn inode(&self) -> io::Result<u64> {
+        Ok(self.stat()?.inode)
+    }
+
     /// Reads up to `len` bytes from `offset`; fewer only at the end of the file.
     ///
     /// # Errors

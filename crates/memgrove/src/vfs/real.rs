@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -163,14 +163,12 @@ impl Vfs for RealFs {
         // Without NONBLOCK the opening of a pipe would wait for its other end.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(open_beneath(self.root.as_fd(), name, flags, mode)?);
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+        let stat = stat_of(&fs::fstat(&file)?);
+        match stat.kind {
+            FileKind::File => Ok(Box::new(RealFile { file, opened: stat })),
+            FileKind::Folder => Err(io::ErrorKind::IsADirectory.into()),
+            FileKind::Other => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         }
-        if !kind.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok(Box::new(RealFile(file)))
     }
 
     fn read_dir(&self, name: &str) -> io::Result<Vec<(Result<String, String>, Stat)>> {
@@ -306,18 +304,26 @@ fn rename_at(
     Ok(fs::renameat(from, from_last, to, to_last)?)
 }
 
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    /// What it was when it was opened.
+    opened: Stat,
+}
 
 impl VfsFile for RealFile {
     fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_of(&fs::fstat(&self.0)?))
+        Ok(stat_of(&fs::fstat(&self.file)?))
+    }
+
+    fn inode(&self) -> io::Result<u64> {
+        Ok(self.opened.inode)
     }
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; len];
         let mut filled = 0;
         while filled < bytes.len() {
-            match self.0.read_at(&mut bytes[filled..], offset + filled as u64) {
+            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -329,12 +335,12 @@ impl VfsFile for RealFile {
     }
 
     fn read_all(&self) -> io::Result<Vec<u8>> {
-        let size = usize::try_from(self.0.metadata()?.size()).map_err(io::Error::other)?;
-        // One byte more than it has, so that a short read shows the end.
+        // One byte more than it had, so that a short read shows the end; if it has grown, more follows.
+        let size = usize::try_from(self.opened.size).map_err(io::Error::other)?;
         let mut bytes = vec![0; size + 1];
         let mut filled = 0;
         loop {
-            match self.0.read_at(&mut bytes[filled..], filled as u64) {
+            match self.file.read_at(&mut bytes[filled..], filled as u64) {
                 Ok(count) if count < bytes.len() - filled => {
                     bytes.truncate(filled + count);
                     return Ok(bytes);
@@ -350,21 +356,21 @@ impl VfsFile for RealFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn lock(&self, wait: Duration) -> io::Result<()> {
         let start = Instant::now();
         for attempt in 0u32.. {
-            match self.0.try_lock() {
+            match self.file.try_lock() {
                 Ok(()) => return Ok(()),
                 Err(std::fs::TryLockError::WouldBlock) if start.elapsed() < wait => {
                     // It is held for microseconds: most waits end before a sleep would.
@@ -382,6 +388,6 @@ impl VfsFile for RealFile {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.0.unlock()
+        self.file.unlock()
     }
 }

@@ -67,7 +67,7 @@ impl Core {
         if !placed {
             // It is durable by now: whoever is told to try again would do it twice.
             let mut locked = self.lock_for(change).map_err(|error| self.unplaced(&error))?;
-            self.ready(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
+            self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
             self.place_own(&mut locked.inner, place, &record)?;
         }
         Ok(answer(&record, false))
@@ -111,12 +111,13 @@ impl Core {
         let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
         let plain = !record.header.edits.iter().any(moves);
         for (index, entry) in record.header.edits.iter().enumerate() {
-            let Entry::Write { at, .. } = entry else {
+            let Entry::Write { at, old, .. } = entry else {
                 done.inodes.push(None);
                 continue;
             };
             let temp = Core::temp_name(record.header.seq, index);
-            let made = if plain { self.make_parents(at) } else { Ok(Vec::new()) };
+            // Where a file was just read, there is a folder.
+            let made = if plain && old.is_none() { self.make_parents(at) } else { Ok(Vec::new()) };
             let made = made.map(|made| done.folders.extend(made));
             match made.and_then(|()| self.write_temp(&temp, record.after(index))) {
                 Ok(inode) => done.inodes.push(Some(inode)),
@@ -169,6 +170,17 @@ impl Core {
             None => self.recover(inner)?,
         }
         Ok(())
+    }
+
+    /// As [`Core::ready`], a moment later in the same change: the files are the same, or their mark
+    /// says that they are not.
+    fn ready_again(&self, inner: &mut Inner) -> Result<()> {
+        if let Some(journal) = &mut inner.journal
+            && journal.catch_up().map_err(|error| Error::from_io(error, "the journal"))?
+        {
+            return Ok(());
+        }
+        self.ready(inner)
     }
 
     /// Syncs the journal and places all that is pending, with the lock in hand.

@@ -302,7 +302,7 @@ impl Journal {
     /// Whether the segment is still the file of that name: someone may have deleted the journal.
     pub(super) fn is_current(&self) -> bool {
         let named = self.state.stat(&segment_name(self.mark.segment)).map(|stat| stat.inode).ok();
-        named.is_some() && named == self.file.stat().map(|stat| stat.inode).ok()
+        named.is_some() && named == self.file.inode().ok()
     }
 
     /// Begins a new segment, when everything in this one is placed and synced.

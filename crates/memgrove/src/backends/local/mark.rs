@@ -3,6 +3,7 @@
 //! after a stop of the machine, or when it is damaged, the journal itself is read instead.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use crate::vfs::{Open, Vfs, VfsFile};
 
@@ -52,39 +53,51 @@ impl Mark {
 }
 
 /// The file that the mark stands in.
-pub(super) struct MarkFile(Box<dyn VfsFile>);
+pub(super) struct MarkFile {
+    file: Box<dyn VfsFile>,
+    /// The line that was last read or written here, and what it says: mostly it is still there.
+    last: Mutex<Option<(Vec<u8>, Mark)>>,
+}
 
 impl MarkFile {
     pub(super) fn open(state: &dyn Vfs, how: Open) -> io::Result<Self> {
-        Ok(MarkFile(state.open(NAME, how)?))
+        Ok(MarkFile { file: state.open(NAME, how)?, last: Mutex::default() })
     }
 
     /// The mark; `None` if it is not to be trusted.
     pub(super) fn read(&self) -> io::Result<Option<Mark>> {
-        Ok(parse(&self.0.read_at(0, LINE_BYTES)?))
+        let line = self.file.read_at(0, LINE_BYTES)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|(known, _)| *known != line) {
+            *last = parse(&line).map(|mark| (line, mark));
+        }
+        Ok(last.as_ref().map(|(_, mark)| mark.clone()))
     }
 
     pub(super) fn write(&self, mark: &Mark) -> io::Result<()> {
-        self.0.write_at(0, print(mark).as_bytes())
+        let line = print(mark).into_bytes();
+        self.file.write_at(0, &line)?;
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((line, mark.clone()));
+        Ok(())
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     /// How often an append in place has begun or ended: odd while one is under way.
     pub(super) fn appends(&self) -> io::Result<u64> {
-        let bytes = self.0.read_at(APPENDS_OFFSET, 8)?;
+        let bytes = self.file.read_at(APPENDS_OFFSET, 8)?;
         Ok(bytes.try_into().map_or(0, u64::from_le_bytes))
     }
 
     pub(super) fn set_appends(&self, count: u64) -> io::Result<()> {
-        self.0.write_at(APPENDS_OFFSET, &count.to_le_bytes())
+        self.file.write_at(APPENDS_OFFSET, &count.to_le_bytes())
     }
 
     /// Up to where some process has synced the journal.
     pub(super) fn synced(&self) -> io::Result<Place> {
-        let bytes = self.0.read_at(SYNCED_OFFSET, 24)?;
+        let bytes = self.file.read_at(SYNCED_OFFSET, 24)?;
         let word = |at: usize| {
             bytes.get(at..at + 8).map_or(0, |word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
         };
@@ -95,7 +108,7 @@ impl MarkFile {
 
     pub(super) fn set_synced(&self, place: Place) -> io::Result<()> {
         let words = [place.segment, place.offset, check(place)];
-        self.0.write_at(SYNCED_OFFSET, words.map(u64::to_le_bytes).as_flattened())
+        self.file.write_at(SYNCED_OFFSET, words.map(u64::to_le_bytes).as_flattened())
     }
 }
 

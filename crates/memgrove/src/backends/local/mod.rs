@@ -309,7 +309,7 @@ impl Core {
                 _ => Error::from_io(error, LOCK),
             })?;
             // Someone may have deleted the lock file: then others lock its successor, not ours.
-            let ours = file.stat().map(|stat| stat.inode).ok();
+            let ours = file.inode().ok();
             if ours.is_some() && ours == self.state.stat(LOCK).map(|stat| stat.inode).ok() {
                 return Ok(Locked { inner, other: None });
             }

@@ -33,7 +33,7 @@ impl Core {
         };
         let written =
             file.write_at(0, bytes).and_then(|()| if self.sync_files { file.sync_data() } else { Ok(()) });
-        written.and_then(|()| Ok(file.stat()?.inode)).inspect_err(|_| {
+        written.and_then(|()| file.inode()).inspect_err(|_| {
             let _ = self.tree.remove_file(name);
         })
     }

@@ -104,23 +104,17 @@ impl Records {
             return Ok(Arc::clone(&held.table));
         }
         let now = self.memory.clock().now();
-        let Some(content) = store.read_optional(&info.locator)? else {
+        let Some(mut content) = store.read_optional(&info.locator)? else {
             return Ok(Arc::new(Table::parse(kind, Vec::new(), None, &self.limits, now)));
         };
-        let old = self.state().held.remove(&info.locator).map(|held| held.table);
+        let mut old = self.state().held.remove(&info.locator).map(|held| held.table);
+        let version = Some(content.version);
+        let follows = old.as_mut().is_some_and(|old| {
+            Arc::make_mut(old).follow(&mut content.bytes, version.clone(), &self.limits, now)
+        });
         let table = match old {
-            Some(mut old) if old.is_grown(&content.bytes) => {
-                Arc::make_mut(&mut old).grow(content.bytes, Some(content.version), &self.limits, now);
-                old
-            }
-            old => {
-                let version = Some(content.version);
-                let changed =
-                    old.and_then(|old| old.changed(&content.bytes, version.clone(), &self.limits, now));
-                Arc::new(
-                    changed.unwrap_or_else(|| Table::parse(kind, content.bytes, version, &self.limits, now)),
-                )
-            }
+            Some(old) if follows => old,
+            _ => Arc::new(Table::parse(kind, content.bytes, version, &self.limits, now)),
         };
         // The stamp was taken before the bytes: a writer in between leads to another reading.
         let held = Held { stamp: info.stamp, table: Arc::clone(&table) };

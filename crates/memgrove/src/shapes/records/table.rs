@@ -84,12 +84,12 @@ pub struct Table {
     /// What is wrong with it.
     pub problems: Vec<Problem>,
     /// How many lines are read, and where the next one begins.
-    read: (usize, usize),
+    pub(super) read: (usize, usize),
     /// Objects that cannot be records or have an id twice: skipped, with why.
     pub skipped: Vec<(Range<usize>, Skip)>,
-    by_id: HashMap<Box<str>, u32>,
-    by_tag: HashMap<Box<str>, Vec<u32>>,
-    by_category: HashMap<Box<str>, Vec<u32>>,
+    pub(super) by_id: HashMap<Box<str>, u32>,
+    pub(super) by_tag: HashMap<Box<str>, Vec<u32>>,
+    pub(super) by_category: HashMap<Box<str>, Vec<u32>>,
 }
 
 /// Why bytes are skipped.
@@ -137,85 +137,46 @@ impl Table {
         self.read.1 == self.bytes.len() && bytes.starts_with(&self.bytes)
     }
 
-    /// Reads a file that was changed here and there: rows whose lines are as they were are kept.
-    /// `None` where it is simpler to read it all.
-    pub fn changed(
-        &self,
-        bytes: &[u8],
-        version: Option<Version>,
-        limits: &Limits,
-        now: Timestamp,
-    ) -> Option<Table> {
-        if self.read.1 != self.bytes.len() || !self.problems.is_empty() || bytes.last() != Some(&b'\n') {
-            return None;
-        }
-        let old = self.bytes.as_slice();
-        let same = old.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        let head = old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let most = old.len().min(bytes.len()) - head;
-        let same = old.iter().rev().zip(bytes.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
-        let tail = &old[old.len() - same..];
-        let tail = tail.iter().position(|byte| *byte == b'\n').map_or(0, |newline| same - newline - 1);
-        let (old_tail, new_tail) = (old.len() - tail, bytes.len() - tail);
-        let mut table = Table::parse(self.kind, Vec::new(), version, limits, now);
-        let mut kept = self.rows.iter().take_while(|row| row.removal.end <= head).cloned();
-        let all_new = kept.all(|row| table.put(row));
-        table.read = (table.rows.last().map_or(0, |row| row.line), head);
-        // A blank line before the change has no row, so lines would be counted wrong.
-        if !all_new || old[..head].iter().filter(|byte| **byte == b'\n').count() != table.read.0 {
-            return None;
-        }
-        table.grow(bytes[..new_tail].to_vec(), table.version.clone(), limits, now);
-        let before = old[..old_tail].iter().filter(|byte| **byte == b'\n').count();
-        for row in self.rows.iter().filter(|row| row.span.start >= old_tail) {
-            let moved =
-                |span: &Range<usize>| span.start - old_tail + new_tail..span.end - old_tail + new_tail;
-            let line = row.line - before + table.read.0;
-            let row = Row { line, span: moved(&row.span), removal: moved(&row.removal), ..row.clone() };
-            if !table.put(row) {
-                return None;
-            }
-        }
-        let lines = table.read.0 + old[old_tail..].iter().filter(|byte| **byte == b'\n').count();
-        (table.read, table.bytes) = ((lines, bytes.len()), bytes.to_vec());
-        table.problems.is_empty().then_some(table)
+    /// Adds a row, whose id did not come before.
+    fn put(&mut self, row: Row) {
+        let at = u32::try_from(self.rows.len()).expect("a file has fewer than four milliard lines");
+        self.list_row(&row, at);
+        self.rows.push(row);
     }
 
-    /// Adds a row, unless its id came before.
-    fn put(&mut self, row: Row) -> bool {
-        if self.find(&row.id).is_some() {
-            return false;
-        }
-        let at = u32::try_from(self.rows.len()).expect("a file has fewer than four milliard lines");
+    /// Lets a row be found.
+    pub(super) fn list_row(&mut self, row: &Row, at: u32) {
         self.by_id.insert(folded(&row.id), at);
-        if !row.archived {
-            for tag in &row.tags {
-                push(&mut self.by_tag, tag, at);
-            }
-            if let Some(category) = &row.category {
-                push(&mut self.by_category, category, at);
-            }
+        if row.archived {
+            return;
         }
-        self.rows.push(row);
-        true
+        for tag in &row.tags {
+            push(&mut self.by_tag, tag, at);
+        }
+        if let Some(category) = &row.category {
+            push(&mut self.by_category, category, at);
+        }
     }
 
     /// Reads the lines that the file has gained; its bytes before are as they were.
     pub fn grow(&mut self, bytes: Vec<u8>, version: Option<Version>, limits: &Limits, now: Timestamp) {
+        self.read_lines(&bytes, limits, now);
         (self.bytes, self.version) = (bytes, version);
-        let bytes = std::mem::take(&mut self.bytes);
+    }
+
+    /// Takes the lines that are not read yet.
+    pub(super) fn read_lines(&mut self, bytes: &[u8], limits: &Limits, now: Timestamp) {
         if self.read.1 == 0 && bytes.starts_with(BYTE_ORDER_MARK) {
             let what = "a byte order mark stands before the first record".to_owned();
             self.problems.push(Problem { line: 1, what, fate: Fate::Corrected });
         }
-        for line in jsonl::lines_from(&bytes, self.read.1, self.read.0 + 1) {
+        for line in jsonl::lines_from(bytes, self.read.1, self.read.0 + 1) {
             // A last line without its newline may still grow, so it is read again when it has.
             if bytes.get(line.whole.end - 1) == Some(&b'\n') {
                 self.read = (line.number, line.whole.end);
             }
-            self.take_line(&bytes, &line, limits, now);
+            self.take_line(bytes, &line, limits, now);
         }
-        self.bytes = bytes;
     }
 
     fn take_line(&mut self, bytes: &[u8], line: &Line, limits: &Limits, now: Timestamp) {
@@ -349,15 +310,19 @@ fn row_of(line: usize, span: Range<usize>, removal: Range<usize>, record: Record
     }
 }
 
+/// Adds a row to the list of a key, which is in the order of rows.
 fn push(index: &mut HashMap<Box<str>, Vec<u32>>, key: &str, at: u32) {
     match index.get_mut(key) {
-        // A tag that a record has twice is listed once.
-        Some(rows) if rows.last() == Some(&at) => {}
-        Some(rows) => rows.push(at),
+        Some(rows) if rows.last().is_some_and(|last| *last < at) => rows.push(at),
+        Some(rows) => match rows.binary_search(&at) {
+            // A tag that a record has twice is listed once.
+            Ok(_) => {}
+            Err(place) => rows.insert(place, at),
+        },
         None => drop(index.insert(key.into(), vec![at])),
     }
 }
 
-fn folded(id: &str) -> Box<str> {
+pub(super) fn folded(id: &str) -> Box<str> {
     id.to_ascii_lowercase().into()
 }

@@ -229,22 +229,46 @@ proptest! {
     /// Reading a changed file by what changed is reading it all.
     #[test]
     fn a_changed_file_is_read_as_a_whole_one(
-        old in proptest::collection::vec(0..6u32, 0..6),
-        new in proptest::collection::vec(0..6u32, 0..6),
-        blank in any::<bool>(),
+        count in 0..40u32,
+        blanks in proptest::collection::vec(0..40usize, 0..3),
+        from in 0..40usize,
+        gone in 0..4usize,
+        put in proptest::collection::vec((0..45u32, 1..4u32), 0..4),
     ) {
-        let file = |ids: &[u32]| {
-            let lines = ids.iter().map(|id| line(id / 2, &"x".repeat(*id as usize + 1)) + "\n");
-            lines.collect::<String>().into_bytes()
+        let record = |(id, form): (u32, u32)| {
+            let tags = format!("\"tags\":[\"t{}\",\"all\"],\"category\":\"c{}\"", (id + form) % 5, form % 2);
+            line(id, &"x".repeat((id * 7 + form) as usize + 1)).replace("\"tags\":[]", &tags) + "\n"
         };
-        let (limits, now) = (Limits::default(), Timestamp::UNIX_EPOCH);
-        let old = [if blank { b"\n".as_slice() } else { b"" }, &file(&old)].concat();
-        let old = Table::parse(RecordType::Core, old, None, &limits, now);
-        let whole = Table::parse(RecordType::Core, file(&new), None, &limits, now);
-        if let Some(changed) = old.changed(&file(&new), None, &limits, now) {
-            let rows = |table: &Table| table.rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
-            prop_assert_eq!(rows(&changed), rows(&whole));
-            prop_assert!(changed.is_grown(&file(&new)) && whole.problems.is_empty());
+        let mut old: Vec<String> = (0..count).map(|id| record((id, 0))).collect();
+        for at in blanks {
+            old.insert(at.min(old.len()), "\n".to_owned());
         }
+        let mut new = old.clone();
+        let from = from.min(new.len());
+        new.splice(from..(from + gone).min(old.len()), put.into_iter().map(record));
+        let (limits, now) = (Limits::default(), Timestamp::UNIX_EPOCH);
+        let whole = Table::parse(RecordType::Core, new.concat().into(), None, &limits, now);
+        let mut table = Table::parse(RecordType::Core, old.concat().into(), None, &limits, now);
+        let before = format!("{table:?}");
+        if !table.follow(&mut new.concat().into(), None, &limits, now) {
+            prop_assert_eq!(format!("{table:?}"), before, "refused, and changed all the same");
+            prop_assert!(whole.bytes.is_empty() || !whole.problems.is_empty());
+            return Ok(());
+        }
+        let rows = |table: &Table| table.rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+        prop_assert_eq!(rows(&table), rows(&whole));
+        prop_assert_eq!((&table.bytes, &table.problems), (&whole.bytes, &whole.problems));
+        for id in 0..45 {
+            let id = format!("550e8400-e29b-41d4-a716-{id:012}");
+            prop_assert_eq!(table.find(&id), whole.find(&id));
+        }
+        for tag in ["t0", "t1", "t2", "t3", "t4", "all"] {
+            prop_assert_eq!(table.tagged(tag), whole.tagged(tag));
+        }
+        for category in ["c0", "c1"] {
+            prop_assert_eq!(table.of_category(category), whole.of_category(category));
+        }
+        let more = [&whole.bytes[..], b"more\n"].concat();
+        prop_assert!(table.is_grown(&more));
     }
 }
