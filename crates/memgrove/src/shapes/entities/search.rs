@@ -48,15 +48,39 @@ pub struct Match {
     pub as_of: Option<String>,
 }
 
+/// A query, ready to be compared with many names.
+pub struct Named<'a> {
+    query: &'a str,
+    lower: String,
+}
+
+impl<'a> Named<'a> {
+    /// A query as it was typed.
+    pub fn by(query: &'a str) -> Self {
+        Named { query, lower: query.to_lowercase() }
+    }
+
+    /// Whether nothing was typed.
+    pub fn is_empty(&self) -> bool {
+        self.query.is_empty()
+    }
+
+    /// The plain score of a thing with this name and of this kind.
+    pub fn score(&self, name: &str, kind: &str) -> u32 {
+        // A question is longer than most names, which then need no other look.
+        let fits = name.len() >= self.lower.len() || !name.is_ascii();
+        let named = match fits.then(|| name.to_lowercase()) {
+            Some(name) if name == self.lower => 100,
+            Some(name) if name.contains(&self.lower) => 50,
+            _ => 0,
+        };
+        named + if !kind.is_empty() && self.query.contains(kind) { 25 } else { 0 }
+    }
+}
+
 /// The plain score of an entity for a query.
 pub fn score(name: &str, kind: &str, query: &str) -> u32 {
-    let (name, lower) = (name.to_lowercase(), query.to_lowercase());
-    let named = match name == lower {
-        true => 100,
-        false if name.contains(&lower) => 50,
-        false => 0,
-    };
-    named + if !kind.is_empty() && query.contains(kind) { 25 } else { 0 }
+    Named::by(query).score(name, kind)
 }
 
 /// The entities that match, best first.
