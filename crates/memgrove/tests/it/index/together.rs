@@ -50,9 +50,9 @@ fn crowd(index: &Index, threads: usize, rounds: usize, write: &(dyn Fn(&str, Opt
                         (format!("{thread}-{number}.md"), format!("file:/memories/{thread}-{number}.md"));
                     let [first, second] = [word(thread, number), word(thread + 10, number)];
                     write(&name, Some(&format!("The word is {first}.\n")));
-                    assert_eq!(find(&first), [address.clone()], "what was written is found");
+                    assert_eq!(find(&first), [address.as_str()], "what was written is found");
                     write(&name, Some(&format!("Now the word is {second}.\n")));
-                    assert_eq!(find(&second), [address.clone()], "what was changed is found");
+                    assert_eq!(find(&second), [address.as_str()], "what was changed is found");
                     if number % 3 == 0 {
                         write(&name, None);
                         assert!(!find(&second).contains(&address), "what was removed is not");
