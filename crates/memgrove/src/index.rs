@@ -23,6 +23,8 @@ mod facts;
 mod filter;
 mod hit;
 mod keep;
+mod known;
+mod look;
 mod lookup;
 mod postings;
 mod query;
@@ -30,13 +32,13 @@ mod rank;
 mod recall;
 mod search;
 mod sync;
+mod turns;
 mod watch;
 mod wordpiece;
 mod write;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use rusqlite::Connection;
 
@@ -44,9 +46,10 @@ use crate::clock::Clock;
 use crate::document::Document;
 use crate::error::{Error, Kind, Result};
 use analysis::Analysis;
-use database::{Database, Home, meant};
-use embedding::DIMENSIONS;
-use lookup::Statistics;
+use database::{Database, Home};
+use known::Known;
+use sync::Files;
+use turns::Turns;
 
 pub use brief::Brief;
 pub use database::Opener;
@@ -85,6 +88,9 @@ pub enum Place {
     Ram,
 }
 
+/// How many look at an index at once, on machines with few and with many processors.
+const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
+
 /// One index over the files of a store.
 pub struct Index {
     home: Option<Home>,
@@ -92,25 +98,28 @@ pub struct Index {
     clock: Arc<dyn Clock>,
     analysis: Analysis,
     embedder: Option<Arc<dyn Embedder>>,
-    state: Mutex<Option<State>>,
+    turns: Turns,
+    /// Locked while the files are compared with the index, and never while something is looked for.
+    held: Mutex<Held>,
     /// Whether the process stays and asks again and again; then these watch the sources.
     stays: bool,
     watches: Vec<Arc<dyn Watch>>,
 }
 
-/// An open database, and what this process remembers of it.
-struct State {
-    database: Database,
-    seen: HashMap<String, sync::Seen>,
-    /// SQLite's count of changes by others, when `seen` was read.
-    foreign: i64,
-    statistics: Statistics,
-    /// The vectors of all documents, by their numbers, as of this change.
-    vectors: Vec<u8>,
-    change: i64,
-    hidden: Vec<usize>,
-    facts: RefCell<facts::Facts>,
-    look: watch::Look,
+/// What this process remembers of an index.
+#[derive(Default)]
+struct Held {
+    /// Which file it was read from, and when it was last made sure that no newer one is there.
+    of: Option<database::Identity>,
+    sure_at: i64,
+    files: Files,
+    known: Arc<Known>,
+}
+
+/// The index at one moment: a connection that sees nothing later, and what is known in memory.
+struct View<'a> {
+    database: &'a Database,
+    known: &'a Known,
 }
 
 impl Index {
@@ -128,6 +137,8 @@ impl Index {
             .hint(format!("choose from: {}", names.join(", ")))
         })?;
         let model = options.embedder.as_ref().map_or("words", |embedder| embedder.name());
+        let at_once = thread::available_parallelism().map_or(1, usize::from);
+        let at_once = at_once.clamp(*AT_ONCE.start(), *AT_ONCE.end());
         let home = match place {
             Place::Folder(opener, location) => {
                 Some(Home::new(opener, &location, &format!("{}-{model}", analysis.language())))
@@ -135,12 +146,14 @@ impl Index {
             Place::Ram => None,
         };
         Ok(Index {
+            // What lies in memory has one connection.
+            turns: Turns::new(if home.is_some() { at_once } else { 1 }),
             home,
             sources,
             clock,
             analysis,
             embedder: options.embedder,
-            state: Mutex::new(None),
+            held: Mutex::default(),
             stays: false,
             watches: Vec::new(),
         })
@@ -159,7 +172,7 @@ impl Index {
     /// # Errors
     /// As [`Index::sync`].
     pub fn document(&self, address: &str) -> Result<Option<Hit>> {
-        self.with(&mut |_, _| (), |state, _| state.by_address(address))
+        self.with(&mut |_, _| (), |view, _| view.by_address(address))
     }
 
     /// The document of an address with so many before and after it in its file; none without one.
@@ -167,7 +180,7 @@ impl Index {
     /// # Errors
     /// As [`Index::sync`].
     pub fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
-        self.with(&mut |_, _| (), |state, _| state.around(address, count))
+        self.with(&mut |_, _| (), |view, _| view.around(address, count))
     }
 
     /// Does something with an index that is up to date. A damaged one is left for a new one; one
@@ -175,140 +188,85 @@ impl Index {
     fn with<T>(
         &self,
         progress: Progress<'_>,
-        mut work: impl FnMut(&mut State, Synced) -> Result<T>,
+        mut work: impl FnMut(&View<'_>, Synced) -> Result<T>,
     ) -> Result<T> {
-        let mut guard: MutexGuard<'_, Option<State>> =
-            self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.turns.turn();
         let mut healed = 0;
         loop {
-            let tried = self.fresh(&mut guard, progress).and_then(|synced| {
-                let state = guard.as_mut().expect("it was just opened");
-                // One view of the index for the whole of the work, and its locks are taken once.
-                state.run("BEGIN")?;
-                let done = work(state, synced);
-                let ended = state.run("COMMIT");
-                done.and_then(|done| ended.map(|()| done))
+            let tried = self.fresh(&mut turn.database, progress).and_then(|(known, synced)| {
+                let database = turn.database.as_ref().expect("it was just opened");
+                work(&View { database, known: &known }, synced)
             });
             let Err(error) = tried else { return tried };
             healed += 1;
             let Some(home) = self.home.as_ref().filter(|_| healed <= 3) else { return Err(error) };
-            let generation = guard.take().map(|state| state.database.generation);
             match error.kind() {
                 Kind::Corrupt => {
-                    let damaged = generation.map_or_else(|| home.newest(), Ok)?;
-                    *guard = Some(State::new(home.open_after(damaged)?)?);
+                    let damaged = turn.database.take().map(|database| database.generation);
+                    let damaged = damaged.map_or_else(|| home.newest(), Ok)?;
+                    turn.database = Some(home.open_after(damaged)?);
                 }
                 // Someone has taken the file away beneath us.
-                Kind::Io | Kind::Denied if healed == 1 => {}
+                Kind::Io | Kind::Denied if healed == 1 => turn.database = None,
                 _ => return Err(error),
             }
         }
     }
 
-    /// Opens the database if need be, and brings it up to date.
-    fn fresh(&self, guard: &mut Option<State>, progress: Progress<'_>) -> Result<Synced> {
-        if let (Some(home), Some(state)) = (&self.home, guard.as_ref())
-            && !home.is_current(&state.database)?
-        {
-            *guard = None;
+    /// Opens the database if need be, brings it up to date, and begins to look at it: from here on
+    /// the connection sees what is there now, and its locks are taken once.
+    ///
+    /// Whatever was written before this was called is in it. Those who come while others compare
+    /// wait for them, and then find little to do.
+    fn fresh(&self, database: &mut Option<Database>, progress: Progress<'_>) -> Result<(Arc<Known>, Synced)> {
+        self.list_again()?;
+        let held = &mut *self.held();
+        let database = self.current(database, held)?;
+        database.begin()?;
+        held.files.follow(&database.connection)?;
+        let work = self.work(&mut held.files)?;
+        let writes = work.writes();
+        if writes {
+            database.end()?;
         }
-        if guard.is_none() {
-            let database = self.home.as_ref().map_or_else(Database::in_memory, Home::open)?;
-            *guard = Some(State::new(database)?);
+        let synced = self.bring(database, &mut held.files, work, progress)?;
+        if writes {
+            database.begin()?;
         }
-        let state = guard.as_mut().expect("it was just opened");
-        state.refresh()?;
-        let synced = self.bring(&mut state.database, &mut state.seen, Some(&mut state.look), progress)?;
-        if synced.read + synced.removed + synced.touched > 0 {
-            state.reload()?;
+        Known::follow(&mut held.known, &database.connection, self.stays)?;
+        Ok((Arc::clone(&held.known), synced))
+    }
+
+    /// The newest database, opened; what was remembered of another one is forgotten.
+    fn current<'a>(&self, database: &'a mut Option<Database>, held: &mut Held) -> Result<&'a mut Database> {
+        if let (Some(home), Some(open)) = (&self.home, database.as_ref()) {
+            let now = self.clock.now().as_millisecond();
+            let is_sure = watch::is_recent(held.sure_at, now);
+            let is_current = if is_sure { home.has(open) } else { home.is_current(open)? };
+            if !is_current {
+                *database = None;
+            } else if !is_sure {
+                held.sure_at = now;
+            }
         }
-        if self.stays && state.facts.borrow().is_empty() {
-            state.read_facts()?;
+        if database.is_none() {
+            *database = Some(self.home.as_ref().map_or_else(Database::in_memory, Home::open)?);
         }
-        Ok(synced)
+        let database = database.as_mut().expect("it was just opened");
+        if held.of != Some(database.identity()) {
+            *held = Held { of: Some(database.identity()), ..Held::default() };
+        }
+        Ok(database)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn new(database: Database) -> Result<Self> {
-        let statistics = Statistics { documents: 0, length: 0, next: 0 };
-        let mut state = State {
-            database,
-            seen: HashMap::new(),
-            foreign: -1,
-            statistics,
-            vectors: Vec::new(),
-            change: 0,
-            hidden: Vec::new(),
-            facts: RefCell::default(),
-            look: watch::Look::default(),
-        };
-        state.refresh()?;
-        Ok(state)
-    }
-
+impl View<'_> {
     fn connection(&self) -> &Connection {
         &self.database.connection
-    }
-
-    fn run(&self, sql: &str) -> Result<()> {
-        self.connection()
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute([]))
-            .map_err(meant)?;
-        Ok(())
-    }
-
-    /// Looks whether another process has changed something.
-    fn refresh(&mut self) -> Result<()> {
-        let foreign = self
-            .connection()
-            .prepare_cached("PRAGMA data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(meant)?;
-        if foreign != self.foreign {
-            self.seen = sync::known(self.connection())?;
-            self.look = watch::Look::default();
-            self.reload()?;
-            self.foreign = foreign;
-        }
-        Ok(())
-    }
-
-    /// Reads what has changed since it was read last.
-    fn reload(&mut self) -> Result<()> {
-        let [documents, length, next, change] = write::counts(self.connection())?;
-        self.statistics = Statistics { documents, length, next };
-        let mut vectors = std::mem::take(&mut self.vectors);
-        {
-            let sql = "SELECT block, data FROM vectors WHERE change > ?1";
-            let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
-            let mut rows = statement.query([self.change]).map_err(meant)?;
-            while let Some(row) = rows.next().map_err(meant)? {
-                let block: i64 = row.get(0).map_err(meant)?;
-                let data = row.get_ref(1).map_err(meant)?;
-                let data = data.as_blob().map_err(|_| postings::broken())?;
-                let start =
-                    usize::try_from(block * write::VECTORS).map_err(|_| postings::broken())? * DIMENSIONS;
-                let rows_max = usize::try_from(next).unwrap_or(0).saturating_mul(DIMENSIONS);
-                if start > rows_max || data.len() > write::VECTORS as usize * DIMENSIONS {
-                    return Err(postings::broken());
-                }
-                vectors.resize(vectors.len().max(start + data.len()), 0);
-                vectors[start..start + data.len()].copy_from_slice(data);
-                self.facts.borrow_mut().forget(block);
-            }
-        }
-        self.vectors = vectors;
-        self.change = change;
-        self.hidden = {
-            let mut statement =
-                self.connection().prepare_cached("SELECT id FROM docs WHERE hidden = 1").map_err(meant)?;
-            let rows = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
-            let ids = rows.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)));
-            ids.collect::<Result<_, _>>().map_err(meant)?
-        };
-        Ok(())
     }
 }
 

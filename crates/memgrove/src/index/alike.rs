@@ -27,9 +27,9 @@ impl Search<'_> {
         self.order_equals(&mut candidates)?;
         let mut hits: Vec<(Hit, Vec<u64>)> = Vec::new();
         for candidate in candidates {
-            let Some(mut hit) = self.state.by_id(candidate.id)? else { continue };
+            let Some(mut hit) = self.view.by_id(candidate.id)? else { continue };
             hit.parts = candidate.parts;
-            let terms = signature(self.analysis.terms(&hit.text));
+            let terms = self.signature(&hit.text);
             match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
                 Some(twin) => hits[twin].0.alike.push(hit.address),
                 None if hits.len() == limit => break,
@@ -48,7 +48,7 @@ impl Search<'_> {
     fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
         let equal = |a: &Candidate, b: &Candidate| a.parts.total().total_cmp(&b.parts.total()).is_eq();
         let sql = "SELECT address FROM docs WHERE id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
         for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
             let mut named = Vec::with_capacity(equals.len());
             for candidate in equals.iter() {
@@ -60,19 +60,19 @@ impl Search<'_> {
         }
         Ok(())
     }
-}
 
-/// The terms of a text, each once, as numbers that are quickly compared.
-fn signature(terms: Vec<String>) -> Vec<u64> {
-    let number = |term: String| {
-        let mut hasher = DefaultHasher::new();
-        term.hash(&mut hasher);
-        hasher.finish()
-    };
-    let mut numbers: Vec<u64> = terms.into_iter().map(number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
+    /// The terms of a text, each once, as numbers that are quickly compared.
+    fn signature(&self, text: &str) -> Vec<u64> {
+        let mut numbers = Vec::with_capacity(text.len() / 6);
+        self.analysis.each_term(text, &mut |term| {
+            let mut hasher = DefaultHasher::new();
+            term.hash(&mut hasher);
+            numbers.push(hasher.finish());
+        });
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
 }
 
 fn is_alike(a: &[u64], b: &[u64]) -> bool {

@@ -60,11 +60,17 @@ const LANGUAGES: &[(&str, Algorithm)] = &[
     ("turkish", Algorithm::Turkish),
 ];
 
+/// Told one term.
+type Tell<'a> = &'a mut dyn FnMut(&str);
+
+/// Words and their stems.
+type Stems = HashMap<Box<str>, Box<str>>;
+
 /// Turns text into terms.
 pub struct Analysis {
     language: &'static str,
     stemmer: Option<Stemmer>,
-    stems: Mutex<HashMap<Box<str>, Box<str>>>,
+    stems: Mutex<Stems>,
 }
 
 impl Analysis {
@@ -93,74 +99,78 @@ impl Analysis {
     /// The terms of a text, in order.
     pub fn terms(&self, text: &str) -> Vec<String> {
         let mut terms = Vec::with_capacity(text.len() / 6);
-        for chunk in chunks(text) {
-            self.chunk(chunk, &mut terms);
-        }
+        self.each_term(text, &mut |term| terms.push(term.to_owned()));
         terms
+    }
+
+    /// Tells every term of a text, in order.
+    pub(crate) fn each_term(&self, text: &str, tell: Tell<'_>) {
+        let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
+        for chunk in chunks(text) {
+            self.chunk(chunk, &mut stems, tell);
+        }
     }
 
     /// The term of one folded word; `None` for a word that says nothing.
     pub fn term(&self, word: &str) -> Option<String> {
-        if STOP_WORDS.binary_search(&word).is_ok() {
-            return None;
-        }
-        let stem = self.stem(word);
-        let mut end = stem.len().min(TERM_BYTES_MAX);
-        while !stem.is_char_boundary(end) {
-            end -= 1;
-        }
-        (end > 0).then(|| stem[..end].to_owned())
+        let mut found = None;
+        let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
+        self.folded_word(word, &mut stems, &mut |term| found = Some(term.to_owned()));
+        found
     }
 
-    /// The stem of a word.
-    fn stem(&self, word: &str) -> Box<str> {
-        let Some(stemmer) = &self.stemmer else { return word.into() };
-        if word.len() > STEMMED_BYTES_MAX {
-            return stemmer.stem(word).into();
+    fn folded_word(&self, word: &str, stems: &mut Stems, tell: Tell<'_>) {
+        if is_stop_word(word) {
+            return;
         }
-        let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(stemmer) = &self.stemmer else { return tell_cut(word, tell) };
+        if word.len() > STEMMED_BYTES_MAX {
+            return tell_cut(&stemmer.stem(word), tell);
+        }
         if let Some(stem) = stems.get(word) {
-            return stem.clone();
+            return tell_cut(stem, tell);
         }
         let stem: Box<str> = stemmer.stem(word).into();
+        tell_cut(&stem, tell);
         if stems.len() >= STEMS_MAX {
             stems.clear();
         }
-        stems.insert(word.into(), stem.clone());
-        stem
+        stems.insert(word.into(), stem);
     }
 
-    fn chunk(&self, chunk: &str, terms: &mut Vec<String>) {
+    fn chunk(&self, chunk: &str, stems: &mut Stems, tell: Tell<'_>) {
         let mut parts = 0;
         for part in chunk.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
             for hump in humps(part) {
                 parts += 1;
-                self.word(hump, terms);
+                self.word(hump, stems, tell);
             }
         }
         let whole = chunk.trim_matches(|c: char| !c.is_alphanumeric());
         // Possessives and contractions are no identifiers.
         if parts > 1 && whole.len() <= TERM_BYTES_MAX && !whole.contains(['\'', '\u{2019}']) {
-            terms.push(folded(whole));
+            tell(&folded(whole));
         }
     }
 
-    fn word(&self, word: &str, terms: &mut Vec<String>) {
+    fn word(&self, word: &str, stems: &mut Stems, tell: Tell<'_>) {
         if word.is_ascii() {
-            terms.extend(self.term(&word.to_ascii_lowercase()));
-            return;
+            return match word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                true => self.folded_word(&word.to_ascii_lowercase(), stems, tell),
+                false => self.folded_word(word, stems, tell),
+            };
         }
         let word = folded(word);
         let mut run: Vec<char> = Vec::new();
         let mut plain = String::new();
         for c in word.chars().chain(['\0']) {
             if !run.is_empty() && !is_east_asian(c) {
-                terms.extend(run.windows(2).map(|pair| pair.iter().collect()));
-                terms.extend(run.drain(..).map(String::from));
+                run.windows(2).for_each(|pair| tell(&pair.iter().collect::<String>()));
+                run.drain(..).for_each(|c| tell(c.encode_utf8(&mut [0; 4])));
             }
             if is_east_asian(c) || c == '\0' {
                 if !plain.is_empty() {
-                    terms.extend(self.term(&plain));
+                    self.folded_word(&plain, stems, tell);
                     plain.clear();
                 }
                 run.extend((c != '\0').then_some(c));
@@ -168,6 +178,17 @@ impl Analysis {
                 plain.push(c);
             }
         }
+    }
+}
+
+/// Tells a stem, cut if it is too long.
+fn tell_cut(stem: &str, tell: Tell<'_>) {
+    let mut end = stem.len().min(TERM_BYTES_MAX);
+    while !stem.is_char_boundary(end) {
+        end -= 1;
+    }
+    if end > 0 {
+        tell(&stem[..end]);
     }
 }
 

@@ -39,9 +39,9 @@ impl Index {
     /// As [`Index::sync`].
     pub fn brief(&self, budget: usize) -> Result<Brief> {
         let now = self.clock.now().as_millisecond();
-        self.with(&mut |_, _| (), |state, _| {
-            let connection = state.connection();
-            let mut brief = Brief { files: state.seen.len(), ..Brief::default() };
+        self.with(&mut |_, _| (), |view, _| {
+            let connection = view.connection();
+            let mut brief = Brief { files: view.files()?, ..Brief::default() };
             let mut all = 0;
             for shape in Shape::ALL {
                 let sql = "SELECT count(*) FROM docs WHERE shape = ?1 AND hidden = 0";
@@ -70,7 +70,7 @@ impl Index {
                 if *shown == GROUP_MAX {
                     continue;
                 }
-                let Some(hit) = state.by_id(usize::try_from(id).unwrap_or(0))? else { continue };
+                let Some(hit) = view.by_id(usize::try_from(id).unwrap_or(0))? else { continue };
                 // A brief names many things: of each it says the beginning.
                 let spend = (budget - brief.tokens).min((budget / 8).max(60));
                 let Some(snippet) = snippet(hit, &HashSet::new(), &self.analysis, spend) else { continue };

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Kind, Result};
@@ -58,7 +59,11 @@ pub(crate) struct Database {
     /// Which generation it is; 0 for one in memory.
     pub(crate) generation: u64,
     inode: u64,
+    folder: Option<Arc<dyn Vfs>>,
 }
+
+/// Which file a database is.
+pub(crate) type Identity = (u64, u64);
 
 /// How often a generation is opened that somebody removes at the same moment.
 const OPENINGS_MAX: u32 = 20;
@@ -116,8 +121,9 @@ impl Home {
     fn open_generation(&self, generation: u64) -> Result<Database> {
         let name = self.file(generation);
         let connection = connected(&format!("{}/{name}", self.location))?;
-        let inode = self.folder()?.stat(&name).map_err(|error| self.failed(error))?.inode;
-        Ok(Database { connection, generation, inode })
+        let folder = self.folder()?;
+        let inode = folder.stat(&name).map_err(|error| self.failed(error))?.inode;
+        Ok(Database { connection, generation, inode, folder: Some(folder) })
     }
 
     /// A database to fill aside, and its name: [`Home::take`] makes it the next generation.
@@ -125,7 +131,7 @@ impl Home {
         let name = format!("{}.{name}.aside", self.stem);
         self.remove(&name);
         let connection = connected(&format!("{}/{name}", self.location))?;
-        Ok((Database { connection, generation: 0, inode: 0 }, name))
+        Ok((Database { connection, generation: 0, inode: 0, folder: None }, name))
     }
 
     /// Makes what was filled aside the newest generation.
@@ -150,6 +156,12 @@ impl Home {
         let name = self.file(database.generation);
         let there = self.folder()?.stat(&name).is_ok_and(|stat| stat.inode == database.inode);
         Ok(there && self.newest()? == database.generation)
+    }
+
+    /// Whether an open generation is still the file of its name, in the folder that it was opened in.
+    pub(crate) fn has(&self, database: &Database) -> bool {
+        let stat = database.folder.as_ref().map(|folder| folder.stat(&self.file(database.generation)));
+        stat.is_some_and(|stat| stat.is_ok_and(|stat| stat.inode == database.inode))
     }
 
     /// The bytes of the newest generation, its log included.
@@ -184,20 +196,44 @@ impl Home {
 impl Database {
     /// An index that lives as long as this process looks at it.
     pub(crate) fn in_memory() -> Result<Database> {
-        let connection = Connection::open_in_memory().map_err(meant)?;
+        let connection = prepared(Connection::open_in_memory())?;
         connection.execute_batch(TABLES).map_err(meant)?;
-        Ok(Database { connection, generation: 0, inode: 0 })
+        Ok(Database { connection, generation: 0, inode: 0, folder: None })
+    }
+
+    /// Which file it is.
+    pub(crate) fn identity(&self) -> Identity {
+        (self.generation, self.inode)
+    }
+
+    /// From here on, what others write is not seen.
+    pub(crate) fn begin(&self) -> Result<()> {
+        self.end()?;
+        self.run("BEGIN")
+    }
+
+    /// Sees what others write again.
+    pub(crate) fn end(&self) -> Result<()> {
+        match self.connection.is_autocommit() {
+            true => Ok(()),
+            false => self.run("ROLLBACK"),
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
+        statement.execute([]).map_err(meant)?;
+        Ok(())
     }
 }
 
 fn connected(location: &str) -> Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(location, flags).map_err(meant)?;
+    let connection = prepared(Connection::open_with_flags(location, flags))?;
     connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
-    connection.set_prepared_statement_cache_capacity(64);
     // What is deleted is overwritten: a memory that was taken out shall not linger here.
-    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; \
+    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; \
                    PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;";
     connection.execute_batch(pragmas).map_err(meant)?;
     if !has_tables(&connection)? {
@@ -208,6 +244,15 @@ fn connected(location: &str) -> Result<Connection> {
         }
         connection.execute_batch("COMMIT").map_err(meant)?;
     }
+    Ok(connection)
+}
+
+/// A connection that keeps its statements as they were made once. Otherwise SQLite would make those
+/// that take a value anew for every other value, which takes longer than running them.
+fn prepared(opened: rusqlite::Result<Connection>) -> Result<Connection> {
+    let connection = opened.map_err(meant)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(meant)?;
+    connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
 

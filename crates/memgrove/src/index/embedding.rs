@@ -73,30 +73,36 @@ fn likeness(dot: i32) -> f32 {
     dot as f32 / (STRETCH * STRETCH) as f32
 }
 
-/// How alike a vector is to every row: the same numbers on every machine, because the sums are of
-/// integers.
-pub(crate) fn likenesses(vector: &Vector, rows: &[u8]) -> Vec<f32> {
+/// How alike a vector is to every row of these blocks, which all have room for so many rows: the
+/// same numbers on every machine, because the sums are of integers.
+pub(crate) fn likenesses(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has just said that it can. Every search looks at every vector, and
         // the instructions that all processors of this kind have take half as long again.
         #[allow(unsafe_code)]
-        return unsafe { wide(vector, rows) };
+        return unsafe { wide(vector, blocks, rows) };
     }
-    plain(vector, rows)
+    plain(vector, blocks, rows)
 }
 
 /// The plain loop, for wide registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn wide(vector: &Vector, rows: &[u8]) -> Vec<f32> {
-    plain(vector, rows)
+fn wide(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
+    plain(vector, blocks, rows)
 }
 
 #[inline(always)]
-fn plain(vector: &Vector, rows: &[u8]) -> Vec<f32> {
-    let (rows, _) = rows.as_chunks::<DIMENSIONS>();
-    rows.iter().map(|row| likeness(dot(vector, row))).collect()
+fn plain(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
+    let mut found = vec![0.0; blocks.len() * rows];
+    for (block, found) in blocks.iter().zip(found.chunks_exact_mut(rows)) {
+        let (rows, _) = block.as_ref().as_chunks::<DIMENSIONS>();
+        for (row, found) in rows.iter().zip(found) {
+            *found = likeness(dot(vector, row));
+        }
+    }
+    found
 }
 
 /// The product of two vectors, in a form that compilers turn into SIMD.
@@ -115,16 +121,16 @@ mod tests {
 
     fn like(a: &str, b: &str) -> f32 {
         let [a, b] = [a, b].map(|text| Potion.embed(&[(text, 1.0)]));
-        likenesses(&a, &b.map(|value| value as u8))[0]
+        likenesses(&a, &[b.map(|value| value as u8)], 1)[0]
     }
 
     #[test]
     fn every_processor_finds_the_same() {
         let texts = ["green tea", "a puppy howled", "", "the tax report of last year"];
-        let rows: Vec<u8> =
-            texts.iter().flat_map(|text| Potion.embed(&[(text, 1.0)]).map(|value| value as u8)).collect();
+        let rows: Vec<[u8; DIMENSIONS]> =
+            texts.iter().map(|text| Potion.embed(&[(text, 1.0)]).map(|value| value as u8)).collect();
         let query = Potion.embed(&[("a dog drinks tea", 1.0)]);
-        assert_eq!(likenesses(&query, &rows), plain(&query, &rows));
+        assert_eq!(likenesses(&query, &rows, 1), plain(&query, &rows, 1));
     }
 
     #[test]

@@ -12,9 +12,12 @@ use crate::error::Result;
 impl Search<'_> {
     /// Which documents may be found; `None` for all.
     pub(super) fn allowed(&self, query: &Query) -> Result<Option<Set>> {
-        let next = usize::try_from(self.state.statistics.next).unwrap_or(0);
+        let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
         let mut allowed = match query.filter.is_open() {
-            true if self.state.hidden.is_empty() && query.without.is_empty() && query.phrases.is_empty() => {
+            true if self.view.known.hidden.is_empty()
+                && query.without.is_empty()
+                && query.phrases.is_empty() =>
+            {
                 return Ok(None);
             }
             true => {
@@ -25,10 +28,10 @@ impl Search<'_> {
             false => self.filtered(&query.filter, next)?,
         };
         if !query.filter.hidden {
-            self.state.hidden.iter().for_each(|id| allowed.remove(*id));
+            self.view.known.hidden.iter().for_each(|id| allowed.remove(*id));
         }
         for term in &query.without {
-            lookup::having(self.state.connection(), term, |id, _| allowed.remove(id))?;
+            lookup::having(self.view.connection(), term, |id, _| allowed.remove(id))?;
         }
         for (words, terms) in &query.phrases {
             self.keep_phrase(&mut allowed, words, terms, next)?;
@@ -40,12 +43,12 @@ impl Search<'_> {
     fn keep_phrase(&self, allowed: &mut Set, words: &str, terms: &[String], next: usize) -> Result<()> {
         for term in terms {
             let mut having = Set::none(next);
-            lookup::having(self.state.connection(), term, |id, _| having.insert(id))?;
+            lookup::having(self.view.connection(), term, |id, _| having.insert(id))?;
             allowed.keep(&having);
         }
         let sql =
             "SELECT d.title || char(10) || b.body FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
         let words = spaced(words);
         for id in allowed.ids().collect::<Vec<_>>() {
             let text: Option<String> =
@@ -82,7 +85,7 @@ impl Search<'_> {
             only(" AND coalesce(d.date, f.mtime) < ?", before.into());
         }
         let select = sql.replacen("d.id", "d.id, d.address, f.key, b.tags", 1);
-        let mut statement = self.state.connection().prepare(&select).map_err(meant)?;
+        let mut statement = self.view.connection().prepare(&select).map_err(meant)?;
         let mut rows = statement.query(params_from_iter(values)).map_err(meant)?;
         let mut found = Set::none(next);
         while let Some(row) = rows.next().map_err(meant)? {

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::database::meant;
 use super::rank::Parts;
-use super::{State, write};
+use super::{View, write};
 use crate::clock::Timestamp;
 use crate::error::Result;
 
@@ -40,12 +40,19 @@ pub struct Hit {
 const HIT: &str = "SELECT d.address, d.shape, d.kind, d.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop
                    FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id";
 
-impl State {
+impl View<'_> {
     /// A document by its number.
     pub(super) fn by_id(&self, id: usize) -> Result<Option<Hit>> {
         let mut statement =
             self.connection().prepare_cached(&format!("{HIT} WHERE d.id = ?1")).map_err(meant)?;
         statement.query_row([id as i64], hit).optional().map_err(meant)
+    }
+
+    /// How many files there are.
+    pub(super) fn files(&self) -> Result<usize> {
+        let sql = "SELECT count(*) FROM files";
+        let count: i64 = self.connection().query_row(sql, [], |row| row.get(0)).map_err(meant)?;
+        Ok(usize::try_from(count).unwrap_or(0))
     }
 
     /// A document by its address.
@@ -56,7 +63,7 @@ impl State {
     }
 }
 
-impl State {
+impl View<'_> {
     /// A document and its neighbours, in the order of their file.
     pub(super) fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
         let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.grp = d.grp

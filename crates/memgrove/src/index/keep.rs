@@ -2,12 +2,13 @@
 //! would be.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::database::{Database, meant};
-use super::embedding::DIMENSIONS;
+use super::known::Known;
 use super::postings;
-use super::sync::Synced;
-use super::{Index, Progress, State, write};
+use super::sync::{Files, Synced};
+use super::{Held, Index, Progress, View, write};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
@@ -48,15 +49,12 @@ impl Index {
     /// # Errors
     /// As [`Index::sync`].
     pub fn status(&self) -> Result<Status> {
-        self.with(&mut |_, _| (), |state, synced| {
+        self.with(&mut |_, _| (), |view, synced| {
             Ok(Status {
-                documents: usize::try_from(state.statistics.documents).unwrap_or(0),
-                files: state.seen.len(),
+                documents: usize::try_from(view.known.statistics.documents).unwrap_or(0),
+                files: view.files()?,
                 bytes: self.home.as_ref().map_or(0, |home| home.bytes()),
-                file: self
-                    .home
-                    .as_ref()
-                    .map_or_else(String::new, |home| home.file(state.database.generation)),
+                file: self.home.as_ref().map_or_else(String::new, |home| home.file(view.database.generation)),
                 language: self.analysis.language().to_owned(),
                 model: self.embedder.as_ref().map_or_else(String::new, |embedder| embedder.name().to_owned()),
                 synced,
@@ -70,15 +68,25 @@ impl Index {
     /// As [`Index::sync`]; the old index stays.
     pub fn rebuild(&self, progress: Progress<'_>) -> Result<Synced> {
         let Some(home) = &self.home else {
-            *self.lock() = None;
+            let mut turn = self.turns.turn();
+            turn.database = None;
+            *self.held() = Held::default();
+            drop(turn);
             return self.sync(progress);
         };
         let (mut database, name) = home.aside(&self.clock.now().as_nanosecond().to_string())?;
-        let synced = self.bring(&mut database, &mut HashMap::new(), None, progress)?;
-        let mut state = self.lock();
+        let synced = self.fill(&mut database, progress)?;
+        // Whoever looks next finds the old one gone.
+        let _held = self.held();
         home.take(database, &name)?;
-        *state = None;
         Ok(synced)
+    }
+
+    /// Fills an empty database.
+    fn fill(&self, database: &mut Database, progress: Progress<'_>) -> Result<Synced> {
+        let mut files = Files::default();
+        let work = self.listing_work(&mut files)?;
+        self.bring(database, &mut files, work, progress)
     }
 
     /// Takes out for good what the files do not hold any more, the spare room of the index and its
@@ -88,11 +96,13 @@ impl Index {
     /// As [`Index::sync`]; `Busy` while another process reads.
     pub fn scrub(&self) -> Result<()> {
         self.sync(&mut |_, _| ())?;
-        let state = self.lock();
-        let Some(state) = state.as_ref() else { return Ok(()) };
-        state.connection().execute_batch("VACUUM").map_err(meant)?;
+        let mut turn = self.turns.turn();
+        // Nobody begins to look now, and those who have begun will be done soon.
+        let held = &mut *self.held();
+        let database = self.current(&mut turn.database, held)?;
+        database.connection.execute_batch("VACUUM").map_err(meant)?;
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let busy: i64 = state.connection().query_row(sql, [], |row| row.get(0)).map_err(meant)?;
+        let busy: i64 = database.connection.query_row(sql, [], |row| row.get(0)).map_err(meant)?;
         match busy {
             0 => Ok(()),
             _ => Err(Error::new(Kind::Busy, "another process is reading the index")
@@ -105,23 +115,21 @@ impl Index {
     /// # Errors
     /// As [`Index::sync`].
     pub fn verify(&self, progress: Progress<'_>) -> Result<Vec<Difference>> {
-        let held = self.with(&mut |_, _| (), |state, _| state.dump())?;
+        let held = self.with(&mut |_, _| (), |view, _| view.dump())?;
         let mut database = Database::in_memory()?;
-        self.bring(&mut database, &mut HashMap::new(), None, progress)?;
-        let fresh = State::new(database)?.dump()?;
+        self.fill(&mut database, progress)?;
+        let mut known = Arc::default();
+        Known::follow(&mut known, &database.connection, false)?;
+        let fresh = View { database: &database, known: &known }.dump()?;
         let missing = fresh.iter().filter(|(key, value)| held.get(*key) != Some(*value));
         let surplus = held.keys().filter(|key| !fresh.contains_key(*key));
         let missing = missing.map(|(key, _)| format!("{key} is missing or differs"));
         let what = missing.chain(surplus.map(|key| format!("{key} should not be there")));
         Ok(what.map(|what| Difference { what }).collect())
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 }
 
-impl State {
+impl View<'_> {
     /// Everything that decides what a search finds, by address.
     fn dump(&self) -> Result<Dump> {
         let mut dump = Dump::new();
@@ -134,8 +142,8 @@ impl State {
                 (row.get(0).map_err(meant)?, row.get(1).map_err(meant)?, row.get(2).map_err(meant)?);
             let (ord, whole, version): (i64, String, String) =
                 (row.get(3).map_err(meant)?, row.get(4).map_err(meant)?, row.get(5).map_err(meant)?);
-            let at = usize::try_from(id).unwrap_or(0) * DIMENSIONS;
-            let vector = self.vectors.get(at..at + DIMENSIONS).map(blake3::hash).map(|hash| hash.to_hex());
+            let vector = self.known.vector(usize::try_from(id).unwrap_or(0));
+            let vector = vector.map(blake3::hash).map(|hash| hash.to_hex());
             dump.insert(
                 format!("document {address} in {key}"),
                 format!("{ord} {whole} {version} {vector:?}"),
@@ -174,9 +182,9 @@ impl DerivedMaintenance for Index {
     }
 
     fn changed_since(&self, mtime: Timestamp) -> Result<Vec<Locator>> {
-        self.with(&mut |_, _| (), |state, _| {
+        self.with(&mut |_, _| (), |view, _| {
             let sql = "SELECT key FROM files WHERE mtime > ?1 ORDER BY key";
-            let mut statement = state.connection().prepare_cached(sql).map_err(meant)?;
+            let mut statement = view.connection().prepare_cached(sql).map_err(meant)?;
             let rows = statement
                 .query_map([mtime.as_millisecond()], |row| row.get::<_, String>(0))
                 .map_err(meant)?;

@@ -70,7 +70,7 @@ pub(crate) struct Lexical {
 }
 
 /// The statistics that scores rest on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Statistics {
     pub(crate) documents: i64,
     pub(crate) length: i64,

@@ -60,17 +60,32 @@ pub(crate) fn each(block: i64, bytes: &[u8], mut found: impl FnMut(i64, Entry)) 
     Ok(())
 }
 
-/// The bytes of a block of these entries.
-pub(crate) fn encoded(block: i64, entries: &BTreeMap<i64, Entry>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * 3);
+/// The bytes of a block after some of its entries have changed; `None` for one that is gone.
+///
+/// # Errors
+/// `Corrupt` for bytes that are no block.
+pub(crate) fn changed(block: i64, old: &[u8], changes: &BTreeMap<i64, Option<Entry>>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(old.len() + changes.len() * 4);
     let mut last = block * BLOCK - 1;
-    for (id, entry) in entries {
+    let mut add = |id: i64, entry: Entry| {
         put(&mut bytes, u32::try_from(id - last - 1).unwrap_or(u32::MAX));
         bytes.push(entry.packed());
         put(&mut bytes, entry.length);
-        last = *id;
-    }
-    bytes
+        last = id;
+    };
+    let mut left = changes.iter().peekable();
+    each(block, old, |id, entry| {
+        let mut kept = Some(entry);
+        while let Some((at, change)) = left.next_if(|(at, _)| **at <= id) {
+            match *at == id {
+                true => kept = *change,
+                false => change.iter().for_each(|entry| add(*at, *entry)),
+            }
+        }
+        kept.into_iter().for_each(|entry| add(id, entry));
+    })?;
+    left.for_each(|(at, change)| change.iter().for_each(|entry| add(*at, *entry)));
+    Ok(bytes)
 }
 
 fn put(bytes: &mut Vec<u8>, mut number: u32) {
@@ -102,17 +117,45 @@ pub(crate) fn broken() -> Error {
 mod tests {
     use super::*;
 
+    fn entry(text: u8, length: u32) -> Entry {
+        Entry { text, title: 2, tag: text == 1, subject: text == 2, length }
+    }
+
+    fn entries(bytes: &[u8]) -> Vec<(i64, Entry)> {
+        let mut found = Vec::new();
+        each(1, bytes, |id, entry| found.push((id, entry))).expect("our own block");
+        found
+    }
+
     #[test]
     fn blocks_come_back_as_they_were() {
-        let entry = |text, length| Entry { text, title: 2, tag: text == 1, subject: text == 2, length };
-        let entries = BTreeMap::from([(4096, entry(1, 7)), (4097, entry(2, 300)), (8191, entry(15, 0))]);
-        let bytes = encoded(1, &entries);
-        let mut back = BTreeMap::new();
-        each(1, &bytes, |id, entry| {
-            back.insert(id, entry);
-        })
-        .expect("our own block");
-        assert_eq!(back, entries);
+        let first = BTreeMap::from([(4096, entry(1, 7)), (4097, entry(2, 300)), (8191, entry(15, 0))]);
+        let all = first.iter().map(|(id, entry)| (*id, Some(*entry))).collect();
+        let bytes = changed(1, &[], &all).expect("our own block");
+        assert_eq!(entries(&bytes), first.into_iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn blocks_change_in_their_places() {
+        let all = [4097, 4100, 4200].map(|id| (id, Some(entry(3, 5))));
+        let bytes = changed(1, &[], &BTreeMap::from(all)).expect("our own block");
+        let changes = [
+            (4096, Some(entry(1, 1))),
+            (4100, None),
+            (4150, Some(entry(4, 4))),
+            (4160, None),
+            (4200, Some(entry(5, 5))),
+            (8000, Some(entry(6, 6))),
+        ];
+        let bytes = changed(1, &bytes, &BTreeMap::from(changes)).expect("our own block");
+        let left = [
+            (4096, entry(1, 1)),
+            (4097, entry(3, 5)),
+            (4150, entry(4, 4)),
+            (4200, entry(5, 5)),
+            (8000, entry(6, 6)),
+        ];
+        assert_eq!(entries(&bytes), left);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::dates::Asked;
+use super::wordpiece::Quickly;
 
 /// How many of the best by words, and by meaning, are weighed against each other.
 pub(crate) const WEIGHED: usize = 100;
@@ -156,8 +157,9 @@ pub(crate) fn fuse(candidates: &mut [Candidate], fusion: Fusion) {
 /// Fills in the other parts and brings the best to the front. Equals are in no order yet.
 pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i64) {
     let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
-    let mut places = HashMap::with_capacity(candidates.len());
-    let mut groups: HashMap<u64, f32> = HashMap::new();
+    let mut places: HashMap<_, _, Quickly> =
+        HashMap::with_capacity_and_hasher(candidates.len(), Quickly::new());
+    let mut groups: HashMap<u64, f32, Quickly> = HashMap::default();
     for candidate in candidates.iter() {
         places.insert((candidate.file, candidate.ord), (own(candidate), candidate.group));
         let best = groups.entry(candidate.group).or_default();

@@ -9,7 +9,7 @@ use super::hit::Hit;
 use super::lookup::{self, Lexical, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
-use super::{Index, State, write};
+use super::{Index, View, write};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::shapes::entities;
@@ -54,8 +54,8 @@ impl Index {
     ) -> Result<T> {
         let now = self.clock.now();
         let query = Query::parse(text, &self.analysis, now)?;
-        self.with(&mut |_, _| (), |state, synced| {
-            let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
+        self.with(&mut |_, _| (), |view, synced| {
+            let search = Search { view, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
             with(&mut |limit, take| {
                 let unreadable = synced.unreadable.clone();
                 Ok(Found { unreadable, ..search.run(&query, limit, take)? })
@@ -69,12 +69,12 @@ impl Index {
     /// `NotFound` for an address without a document; else as [`Index::sync`].
     pub fn similar(&self, address: &str, limit: usize) -> Result<Found> {
         let now = self.clock.now();
-        self.with(&mut |_, _| (), |state, synced| {
-            let Some(hit) = state.by_address(address)? else { return Err(super::keep::no_document(address)) };
+        self.with(&mut |_, _| (), |view, synced| {
+            let Some(hit) = view.by_address(address)? else { return Err(super::keep::no_document(address)) };
             let terms = self.analysis.terms(&format!("{} {}", hit.title, hit.text));
             let mut query = Query { plain: String::new(), ..Query::default() };
             query.words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
-            let search = Search { state, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
+            let search = Search { view, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
             let mut found = search.run(&query, limit + 1, &mut |_, _| true)?;
             found.hits.retain(|hit| hit.address != address);
             found.hits.truncate(limit);
@@ -87,7 +87,7 @@ impl Index {
 pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &HashSet<String>) -> bool;
 
 pub(super) struct Search<'a> {
-    pub(super) state: &'a State,
+    pub(super) view: &'a View<'a>,
     pub(super) analysis: &'a Analysis,
     embedder: Option<&'a dyn Embedder>,
     now: Timestamp,
@@ -120,16 +120,16 @@ impl Search<'_> {
         let mut groups: Vec<Vec<String>> =
             query.terms().into_iter().map(|term| vec![term.to_owned()]).collect();
         for prefix in &query.prefixes {
-            let mut terms = lookup::beginning(self.state.connection(), prefix)?;
+            let mut terms = lookup::beginning(self.view.connection(), prefix)?;
             terms.extend(self.analysis.term(prefix).filter(|term| !terms.contains(term)));
             groups.push(terms);
         }
-        let mut lexical = lookup::lexical(self.state.connection(), &groups, self.state.statistics)?;
+        let mut lexical = lookup::lexical(self.view.connection(), &groups, self.view.known.statistics)?;
         let mut corrected = Vec::new();
         if lexical.touched.is_empty() && !groups.is_empty() {
             corrected = self.corrected(query)?;
             let terms: Vec<Vec<String>> = corrected.iter().map(|(_, to)| vec![to.clone()]).collect();
-            lexical = lookup::lexical(self.state.connection(), &terms, self.state.statistics)?;
+            lexical = lookup::lexical(self.view.connection(), &terms, self.view.known.statistics)?;
         }
         let allowed = self.allowed(query)?;
         let asked_anything = !groups.is_empty();
@@ -167,7 +167,7 @@ impl Search<'_> {
         let mut found = Vec::new();
         for (word, terms) in &query.words {
             for term in terms {
-                if let Some(near) = lookup::nearest(self.state.connection(), term)? {
+                if let Some(near) = lookup::nearest(self.view.connection(), term)? {
                     found.push((word.clone(), near));
                 }
             }
@@ -196,14 +196,16 @@ impl Search<'_> {
         );
         let embedder = self.embedder.filter(|_| !exact);
         let vector = embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
-        let meaning = vector.map_or_else(Vec::new, |vector| likenesses(&vector, &self.state.vectors));
+        let meaning = vector.map_or_else(Vec::new, |vector| {
+            likenesses(&vector, &self.view.known.vectors, write::VECTORS as usize)
+        });
         let by_meaning = rank::best(
             meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
             WEIGHED,
         );
         let mut weighed = by_words;
-        let known: HashSet<usize> = weighed.iter().copied().collect();
-        weighed.extend(by_meaning.into_iter().filter(|id| !known.contains(id)));
+        let known = self.set(weighed.iter().copied());
+        weighed.extend(by_meaning.into_iter().filter(|id| !known.has(*id)));
         let words = Scale::of(weighed.iter().map(|id| lexical.scores.get(*id).copied().unwrap_or(0.0)));
         let likeness = weighed.iter().map(|id| meaning.get(*id).copied().unwrap_or(0.0));
         let meaning_scale = (!meaning.is_empty()).then(|| Scale::of(likeness));
@@ -220,7 +222,7 @@ impl Search<'_> {
         lexical: &Lexical,
         corrected: &[(String, String)],
     ) -> Option<Vector> {
-        let rarest = self.state.statistics.weight(0);
+        let rarest = self.view.known.statistics.weight(0);
         let weight = |terms: &[String]| {
             let known = terms.iter().filter_map(|term| lexical.weights.get(term));
             known
@@ -248,11 +250,11 @@ impl Search<'_> {
         };
         let centre = rank::best(weighed.iter().map(|id| (*id, fused(*id))), NEIGHBOURED);
         let mut ids = weighed.to_vec();
-        let mut known: HashSet<usize> = ids.iter().copied().collect();
+        let mut known = self.set(ids.iter().copied());
         for id in centre {
-            for near in self.state.beside(id)?.into_iter().flatten() {
-                let near = near as usize;
-                if scores.allows(near) && known.insert(near) {
+            for near in self.view.beside(id)? {
+                if scores.allows(near) && !known.has(near) {
+                    known.insert(near);
                     ids.push(near);
                 }
             }
@@ -260,10 +262,16 @@ impl Search<'_> {
         Ok(ids)
     }
 
+    fn set(&self, ids: impl Iterator<Item = usize>) -> Set {
+        let mut set = Set::none(usize::try_from(self.view.known.statistics.next).unwrap_or(0));
+        ids.for_each(|id| set.insert(id));
+        set
+    }
+
     /// The newest that may be found, for a query that names no words.
     fn newest(&self, scores: &Scores, limit: usize) -> Result<Vec<usize>> {
         let sql = "SELECT d.id FROM docs d JOIN files f ON f.id = d.file ORDER BY coalesce(d.date, f.mtime) DESC, d.address";
-        let mut statement = self.state.connection().prepare_cached(sql).map_err(meant)?;
+        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
         let rows = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
         let ids = rows.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)).map_err(meant));
         ids.filter(|id| id.as_ref().map_or(true, |id| scores.allows(*id))).take(limit.max(WEIGHED)).collect()
@@ -271,26 +279,24 @@ impl Search<'_> {
 
     /// What is known of these documents.
     fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
+        let named = entities::Named::by(&query.plain);
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            let described = self.state.fact(*id, |fact| Candidate {
+            let Some(fact) = self.view.fact(*id)? else { continue };
+            found.push(Candidate {
                 id: *id,
                 file: fact.file,
-                ord: fact.ord,
+                ord: fact.ord.into(),
                 group: fact.group,
                 date: fact.date,
-                importance: fact.importance,
-                uses: fact.uses,
+                importance: fact.importance.into(),
+                uses: fact.uses.into(),
                 words: scores.words(*id),
                 meaning: scores.means(*id),
                 subject: scores.lexical.subjects.has(*id),
-                named: match query.plain.as_str() {
-                    "" => 0,
-                    plain => entities::score(&fact.title, &fact.kind, plain),
-                },
+                named: if named.is_empty() { 0 } else { named.score(&fact.title, &fact.kind) },
                 ..Candidate::default()
             });
-            found.extend(described?);
         }
         Ok(found)
     }
@@ -301,13 +307,10 @@ impl Search<'_> {
         let order =
             rank::best(candidates.iter().enumerate().map(|(at, candidate)| (at, own(candidate))), LINKED);
         let mut gifts: HashMap<usize, f32> = HashMap::new();
-        let mut links = self
-            .state
-            .connection()
-            .prepare_cached("SELECT links FROM bodies WHERE id = ?1")
-            .map_err(meant)?;
+        let mut links =
+            self.view.connection().prepare_cached("SELECT links FROM bodies WHERE id = ?1").map_err(meant)?;
         let mut named = self
-            .state
+            .view
             .connection()
             .prepare_cached("SELECT id FROM docs WHERE name = ?1 AND name <> '' LIMIT 4")
             .map_err(meant)?;
@@ -326,8 +329,11 @@ impl Search<'_> {
                 }
             }
         }
-        let known: HashSet<usize> = candidates.iter().map(|candidate| candidate.id).collect();
-        let mut new: Vec<usize> = gifts.keys().copied().filter(|id| !known.contains(id)).collect();
+        if gifts.is_empty() {
+            return Ok(());
+        }
+        let known = self.set(candidates.iter().map(|candidate| candidate.id));
+        let mut new: Vec<usize> = gifts.keys().copied().filter(|id| !known.has(*id)).collect();
         new.sort_unstable();
         let mut more = self.described(&new, scores, query)?;
         rank::fuse(&mut more, scores.fusion);

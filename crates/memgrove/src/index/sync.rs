@@ -1,16 +1,17 @@
-//! Keeping the index true to the files: what is listed is compared with what was seen, through the
-//! seam alone. Nothing is trusted that a listing does not show.
+//! Keeping the index true to the files: what is listed is compared with what was seen (see `look`),
+//! through the seam alone. Nothing is trusted that a listing does not show.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::database::{BUSY_WAIT, Database, meant};
+use super::look::{Listed, Work};
 use super::watch::Look;
-use super::write::{FileRow, Writer};
+use super::write::{FileRow, Writer, changes};
 use super::{Index, Progress, extract};
-use crate::backend::{Depth, FileKind, Info, Version};
+use crate::backend::{Info, Version};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
@@ -46,42 +47,48 @@ pub struct Synced {
 /// What was seen of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
-    stamp: u64,
-    version: String,
-    settled: bool,
+    pub(super) stamp: u64,
+    pub(super) version: String,
+    pub(super) settled: bool,
 }
 
-/// A file that a listing shows.
-struct Listed<'a> {
-    store: &'a Store,
-    key: String,
-    info: Info,
-}
-
-/// What there is to do.
+/// What a process has seen of the files.
 #[derive(Default)]
-struct Work<'a> {
-    stale: Vec<Listed<'a>>,
-    gone: Vec<String>,
-    unreadable: Vec<String>,
+pub(crate) struct Files {
+    pub(super) seen: HashMap<String, Seen>,
+    /// After how many changes of the index `seen` is what all processes have seen.
+    change: i64,
+    pub(super) look: Look,
+    /// Files that a listing showed otherwise than they were seen; each is still to be looked at.
+    pub(super) doubts: Vec<(usize, Locator)>,
+}
+
+impl Files {
+    /// Takes over what other processes have seen. Then everything is listed: what they believed of
+    /// the files may be older than what we do.
+    pub(super) fn follow(&mut self, connection: &Connection) -> Result<()> {
+        let change = changes(connection)?;
+        if change != self.change {
+            *self = Files { seen: known(connection)?, change, ..Files::default() };
+        }
+        Ok(())
+    }
+
+    /// Whether a file that a listing shows is not what was seen.
+    pub(super) fn doubts(&self, key: &str, info: &Info) -> bool {
+        self.seen.get(key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled)
+    }
 }
 
 impl Index {
     /// Brings a database up to date with the files.
-    pub(crate) fn bring(
+    pub(super) fn bring(
         &self,
         database: &mut Database,
-        seen: &mut HashMap<String, Seen>,
-        mut look: Option<&mut Look>,
+        files: &mut Files,
+        work: Work<'_>,
         progress: Progress<'_>,
     ) -> Result<Synced> {
-        let mut next = Look::default();
-        let mut work = match &mut look {
-            // What was noticed must not be lost if the work fails: then everything is listed again.
-            Some(look) => self.noted(seen, std::mem::take(look), &mut next)?,
-            None => self.work(seen, &mut next)?,
-        };
-        let sound = self.sift(&mut work.stale, seen);
         let mut synced = Synced { unreadable: work.unreadable, ..Synced::default() };
         let total = work.stale.len();
         let mut left = work.stale.into_iter().peekable();
@@ -113,102 +120,23 @@ impl Index {
                     Err(error) => return Err(error),
                 }
             }
-            writer.finish()?;
+            let change = writer.finish()?;
             transaction.commit().map_err(meant)?;
+            // Where others have written in between, `seen` is not up to date, and stays behind.
+            files.change += i64::from(files.change + 1 == change);
             for (key, now) in learnt {
                 match now {
-                    Some(now) => seen.insert(key, now),
-                    None => seen.remove(&key),
+                    Some(now) => files.seen.insert(key, now),
+                    None => files.seen.remove(&key),
                 };
             }
             progress(total - left.len(), total);
         }
-        note_settled(database, seen, &sound)?;
-        if let Some(look) = look.filter(|_| synced.unreadable.is_empty()) {
-            *look = next;
+        note_settled(database, &mut files.seen, &work.sound)?;
+        if synced.unreadable.is_empty() {
+            files.look = work.look;
         }
         Ok(synced)
-    }
-
-    /// Takes out the files that hold what they held, though they were modified too shortly before
-    /// they were read to be sure of it. Noting that they are settled now can wait: a search that
-    /// has nothing to write waits for nobody.
-    fn sift(&self, stale: &mut Vec<Listed<'_>>, seen: &HashMap<String, Seen>) -> Vec<(String, u64)> {
-        let now = self.clock.now().as_millisecond();
-        let mut sound = Vec::new();
-        stale.retain(|file| {
-            let Some(before) = seen.get(&file.key).filter(|before| before.stamp == file.info.stamp) else {
-                return true;
-            };
-            let same = file.store.read_bytes(&file.info.locator);
-            let same = same.is_ok_and(|content| content.version.as_str() == before.version);
-            if same && is_settled(&file.info, now) {
-                sound.push((file.key.clone(), file.info.stamp));
-            }
-            !same
-        });
-        sound
-    }
-
-    /// What there is to do, where watchers have noticed what has changed: as [`Index::work`], if
-    /// they cannot tell.
-    fn noted<'a>(&'a self, seen: &HashMap<String, Seen>, look: Look, next: &mut Look) -> Result<Work<'a>> {
-        let Some(files) = self.noticed(look, self.clock.now().as_millisecond()) else {
-            return self.work(seen, next);
-        };
-        *next = look;
-        let mut work = Work::default();
-        for (source, at) in files {
-            let source = &self.sources[source];
-            let key = joined(&source.under, &at);
-            if !self.indexes(source, &key) {
-                continue;
-            }
-            match source.store.info(&at) {
-                // The version was read after the stamp, so it does not vouch for it.
-                Ok(info) if info.kind == FileKind::File => {
-                    work.consider(source, key, Info { version: None, ..info }, seen);
-                }
-                Err(error) if error.kind() != Kind::NotFound => return self.work(seen, next),
-                _ => work.gone.extend(seen.contains_key(&key).then_some(key)),
-            }
-        }
-        Ok(work)
-    }
-
-    /// Whether a file of a storage has documents, and no other storage stands in its place.
-    fn indexes(&self, source: &Source, key: &str) -> bool {
-        let elsewhere = |other: &Source| other.under != source.under && within(key, &other.under);
-        extract::wants(key) && !self.sources.iter().any(elsewhere)
-    }
-
-    /// What there is to do, by a listing of everything.
-    fn work<'a>(&'a self, seen: &HashMap<String, Seen>, next: &mut Look) -> Result<Work<'a>> {
-        let mut work = Work::default();
-        let mut there = HashSet::with_capacity(seen.len());
-        let mut folders = Vec::new();
-        let began = self.clock.now().as_millisecond();
-        for source in &self.sources {
-            let mut inside = vec![Locator::root()];
-            for info in listing(source, &mut work.unreadable)? {
-                let key = joined(&source.under, &info.locator);
-                if info.is_dir() {
-                    inside.push(info.locator);
-                } else if info.kind == FileKind::File && self.indexes(source, &key) {
-                    there.insert(key.clone());
-                    work.consider(source, key, info, seen);
-                }
-            }
-            folders.push(inside);
-        }
-        let covered = work.unreadable.is_empty() && self.attend(&folders);
-        *next = Look::listed(began, self.clock.now().as_millisecond(), covered);
-        let lost = |key: &&String| {
-            !there.contains(*key) && !work.unreadable.iter().any(|folder| within(key, folder))
-        };
-        work.gone = seen.keys().filter(lost).cloned().collect();
-        work.gone.sort();
-        Ok(work)
     }
 
     /// Reads a file if need be, and says what is seen of it now.
@@ -245,17 +173,8 @@ enum Did {
     Read,
 }
 
-impl<'a> Work<'a> {
-    /// Takes a file that is there, if it is not what was seen.
-    fn consider(&mut self, source: &'a Source, key: String, info: Info, seen: &HashMap<String, Seen>) {
-        if seen.get(&key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled) {
-            self.stale.push(Listed { store: &source.store, key, info });
-        }
-    }
-}
-
 /// Whether a file that is read now cannot change any more without a new stamp.
-fn is_settled(info: &Info, now: i64) -> bool {
+pub(super) fn is_settled(info: &Info, now: i64) -> bool {
     let tick = if info.mtime.subsec_nanosecond() == 0 { COARSE_TICK_MS } else { TICK_MS };
     info.mtime.as_millisecond() + tick < now || info.version.is_some()
 }
@@ -291,7 +210,7 @@ fn note_settled(
 }
 
 /// What was seen of one file, by any process.
-fn seen_by(connection: &rusqlite::Connection, key: &str) -> Result<Option<Seen>> {
+fn seen_by(connection: &Connection, key: &str) -> Result<Option<Seen>> {
     let sql = "SELECT stamp, version, settled FROM files WHERE key = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(meant)?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -302,7 +221,7 @@ fn seen_by(connection: &rusqlite::Connection, key: &str) -> Result<Option<Seen>>
 }
 
 /// What was seen of every file.
-pub(crate) fn known(connection: &rusqlite::Connection) -> Result<HashMap<String, Seen>> {
+fn known(connection: &Connection) -> Result<HashMap<String, Seen>> {
     let mut statement =
         connection.prepare_cached("SELECT key, stamp, version, settled FROM files").map_err(meant)?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -313,38 +232,6 @@ pub(crate) fn known(connection: &rusqlite::Connection) -> Result<HashMap<String,
     rows.collect::<Result<_, _>>().map_err(meant)
 }
 
-/// Everything in a storage. Where a folder cannot be read, the others still are: what was known of
-/// it is kept, because nobody has said that it is gone.
-fn listing(source: &Source, unreadable: &mut Vec<String>) -> Result<Vec<Info>> {
-    match source.store.list_all(&Locator::root()) {
-        Err(error) if is_unreadable(&error) => {}
-        listed => return listed,
-    }
-    let (mut found, mut folders) = (Vec::new(), vec![Locator::root()]);
-    while let Some(folder) = folders.pop() {
-        match source.store.backend().list(&folder, Depth::Children) {
-            Ok(children) => {
-                folders.extend(children.iter().filter(|info| info.is_dir()).map(|info| info.locator.clone()));
-                found.extend(children);
-            }
-            Err(error) if is_unreadable(&error) && !folder.is_root() => {
-                unreadable.push(joined(&source.under, &folder));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(found)
-}
-
-fn is_unreadable(error: &Error) -> bool {
+pub(super) fn is_unreadable(error: &Error) -> bool {
     matches!(error.kind(), Kind::Denied | Kind::Io | Kind::Invalid)
-}
-
-fn joined(under: &str, at: &Locator) -> String {
-    if under.is_empty() { at.key().to_owned() } else { format!("{under}/{at}") }
-}
-
-fn within(key: &str, folder: &str) -> bool {
-    !folder.is_empty()
-        && key.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

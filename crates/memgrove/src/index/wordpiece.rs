@@ -14,25 +14,43 @@ const VOCABULARY: &str = include_str!("../../assets/potion-base-4M-int8/vocab.tx
 /// A word that is longer has no pieces.
 const WORD_CHARS_MAX: usize = 100;
 
-/// A quick hash for short keys that nobody hostile can choose: the vocabulary is ours.
+/// A quick hash for short keys that nobody hostile can choose: the vocabulary, and our own numbers.
 #[derive(Default)]
 pub(crate) struct Quick(u64);
 
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
+impl Quick {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 }
 
-type Pieces = HashMap<&'static str, u32, BuildHasherDefault<Quick>>;
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        // A product mixes upwards, and tables look at the lowest bits.
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            self.add(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.add(byte.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.add(number);
+    }
+}
+
+/// Hashes quickly.
+pub(crate) type Quickly = BuildHasherDefault<Quick>;
+
+type Pieces = HashMap<&'static str, u32, Quickly>;
 
 fn pieces() -> &'static (Pieces, Pieces) {
     static PIECES: OnceLock<(Pieces, Pieces)> = OnceLock::new();

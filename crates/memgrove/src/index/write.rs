@@ -141,8 +141,8 @@ impl<'a> Writer<'a> {
         self.vectors.len()
     }
 
-    /// Writes everything, ready to be committed.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Writes everything, ready to be committed. Returns how often the index has changed then.
+    pub(crate) fn finish(mut self) -> Result<i64> {
         self.flush()?;
         let counted = [
             ("documents", self.documents),
@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
         for (name, value) in counted {
             self.run("INSERT OR REPLACE INTO counts (name, value) VALUES (?1, ?2)", &[&name, &value])?;
         }
-        Ok(())
+        Ok(self.change)
     }
 
     fn run(&self, sql: &str, row: &[&dyn rusqlite::ToSql]) -> Result<()> {
@@ -294,7 +294,6 @@ impl<'a> Writer<'a> {
         let mut changed: Vec<_> = std::mem::take(&mut self.postings).into_iter().collect();
         changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for ((term, block), changes) in changed {
-            let mut entries = BTreeMap::new();
             let old: Option<Vec<u8>> = self
                 .connection
                 .prepare_cached("SELECT data FROM postings WHERE term = ?1 AND block = ?2")
@@ -302,21 +301,10 @@ impl<'a> Writer<'a> {
                     statement.query_row(params![term, block], |row| row.get(0)).optional()
                 })
                 .map_err(meant)?;
-            if let Some(old) = old {
-                postings::each(block, &old, |id, entry| {
-                    entries.insert(id, entry);
-                })?;
-            }
-            for (id, entry) in changes {
-                match entry {
-                    Some(entry) => entries.insert(id, entry),
-                    None => entries.remove(&id),
-                };
-            }
-            if entries.is_empty() {
+            let data = postings::changed(block, old.as_deref().unwrap_or_default(), &changes)?;
+            if data.is_empty() {
                 self.run("DELETE FROM postings WHERE term = ?1 AND block = ?2", &[&term, &block])?;
             } else {
-                let data = postings::encoded(block, &entries);
                 self.run(
                     "INSERT OR REPLACE INTO postings (term, block, data) VALUES (?1, ?2, ?3)",
                     &[&term, &block, &data],
@@ -370,13 +358,22 @@ pub(crate) fn listed(text: &str) -> Vec<String> {
 /// How many documents there are, how many terms they have, the number of the next, and how often
 /// all this has changed.
 pub(crate) fn counts(connection: &Connection) -> Result<[i64; 4]> {
-    let mut found = [0, 0, 1, 0];
-    for (name, value) in ["documents", "length", "next", "change"].into_iter().zip(&mut found) {
-        let mut statement =
-            connection.prepare_cached("SELECT value FROM counts WHERE name = ?1").map_err(meant)?;
-        if let Some(there) = statement.query_row([name], |row| row.get(0)).optional().map_err(meant)? {
-            *value = there;
-        }
-    }
-    Ok(found)
+    let [documents, length, change] = ["documents", "length", "change"].map(|name| count(connection, name));
+    Ok([
+        documents?.unwrap_or(0),
+        length?.unwrap_or(0),
+        count(connection, "next")?.unwrap_or(1),
+        change?.unwrap_or(0),
+    ])
+}
+
+/// How often an index has changed.
+pub(crate) fn changes(connection: &Connection) -> Result<i64> {
+    Ok(count(connection, "change")?.unwrap_or(0))
+}
+
+fn count(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    let sql = "SELECT value FROM counts WHERE name = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+    statement.query_row([name], |row| row.get(0)).optional().map_err(meant)
 }

@@ -33,7 +33,7 @@ pub use indexes::Indexes;
 pub use knowledge::{Found, Imported, Knowledge, Loaded, Revision};
 pub use names::{file_name, folder_name};
 pub use patterns::{Learning, Pattern, RoleState};
-pub use search::{Hit, Match, SEARCH_HITS_MAX, score};
+pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, score};
 pub use walk::{Direction, Step, Walk};
 
 /// Something that is known about: a person, a project, a lesson.

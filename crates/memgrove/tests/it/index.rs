@@ -2,6 +2,7 @@
 
 mod finding;
 mod keeping;
+mod together;
 mod truth;
 
 use std::path::Path;

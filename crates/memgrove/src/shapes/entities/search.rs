@@ -49,9 +49,35 @@ pub struct Match {
     pub as_of: Option<String>,
 }
 
+/// A query, ready to be compared with many names.
+pub struct Named<'a> {
+    query: &'a str,
+    lower: String,
+}
+
+impl<'a> Named<'a> {
+    /// A query as it was typed.
+    pub fn by(query: &'a str) -> Self {
+        Named { query, lower: query.to_lowercase() }
+    }
+
+    /// Whether nothing was typed.
+    pub fn is_empty(&self) -> bool {
+        self.query.is_empty()
+    }
+
+    /// The plain score of a thing with this name and of this kind.
+    pub fn score(&self, name: &str, kind: &str) -> u32 {
+        // A question is longer than most names, which then need no other look.
+        let fits = name.len() >= self.lower.len() || !name.is_ascii();
+        let by_name = if fits { named(&name.to_lowercase(), &self.lower) } else { 0 };
+        by_name + typed(kind, self.query)
+    }
+}
+
 /// The plain score of an entity for a query.
 pub fn score(name: &str, kind: &str, query: &str) -> u32 {
-    named(&name.to_lowercase(), &query.to_lowercase()) + typed(kind, query)
+    Named::by(query).score(name, kind)
 }
 
 /// The part of the plain score that is for the name; both in lower case.

@@ -1,0 +1,85 @@
+//! What a process keeps in memory of the index as it was at one moment: what every search needs.
+//!
+//! It is shared by all who search at once. What changes is put into a copy, which shares all that
+//! has not changed, while those who still use the old one finish.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::database::meant;
+use super::embedding::DIMENSIONS;
+use super::facts::Facts;
+use super::lookup::Statistics;
+use super::{postings, write};
+use crate::error::Result;
+
+/// What is known of the index after so many changes.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    pub(super) change: i64,
+    pub(super) statistics: Statistics,
+    /// The vectors of all documents, by their numbers.
+    pub(super) vectors: Vec<Arc<[u8]>>,
+    pub(super) hidden: Arc<[usize]>,
+    pub(super) facts: Facts,
+}
+
+impl Known {
+    /// The vector of a document.
+    pub(super) fn vector(&self, id: usize) -> Option<&[u8]> {
+        let (block, row) = (id / write::VECTORS as usize, id % write::VECTORS as usize);
+        self.vectors.get(block)?.get(row * DIMENSIONS..(row + 1) * DIMENSIONS)
+    }
+
+    /// Reads what has changed, from a connection that sees one moment; at first all facts, for a
+    /// process that stays.
+    pub(super) fn follow(known: &mut Arc<Known>, connection: &Connection, stays: bool) -> Result<()> {
+        let change = write::changes(connection)?;
+        if change < known.change {
+            // Someone has put another file in its place.
+            *known = Arc::default();
+        }
+        if change != known.change {
+            let known = Arc::make_mut(known);
+            // What fails halfway is read again, all of it.
+            let before = std::mem::take(known);
+            let is_first = before.change == 0;
+            *known = before.read(connection, change)?;
+            if is_first && stays {
+                known.facts.read_all(connection)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(mut self, connection: &Connection, change: i64) -> Result<Self> {
+        let [documents, length, next, _] = write::counts(connection)?;
+        self.statistics = Statistics { documents, length, next };
+        let room = usize::try_from(next).map_err(|_| postings::broken())?.div_ceil(write::VECTORS as usize);
+        self.facts.make_room(room);
+        let sql = "SELECT block, data FROM vectors WHERE change > ?1";
+        let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+        let mut rows = statement.query([self.change]).map_err(meant)?;
+        while let Some(row) = rows.next().map_err(meant)? {
+            let block: i64 = row.get(0).map_err(meant)?;
+            let data = row.get_ref(1).map_err(meant)?;
+            let data = data.as_blob().map_err(|_| postings::broken())?;
+            let block = usize::try_from(block).ok().filter(|block| *block < room);
+            let block = block.filter(|_| data.len() <= write::VECTORS as usize * DIMENSIONS);
+            let block = block.ok_or_else(postings::broken)?;
+            if self.vectors.len() <= block {
+                self.vectors.resize_with(block + 1, Arc::default);
+            }
+            self.vectors[block] = data.into();
+            self.facts.forget(block);
+        }
+        let mut statement =
+            connection.prepare_cached("SELECT id FROM docs WHERE hidden = 1").map_err(meant)?;
+        let ids = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
+        let ids = ids.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)));
+        self.hidden = ids.collect::<Result<_, _>>().map_err(meant)?;
+        self.change = change;
+        Ok(self)
+    }
+}

@@ -1,0 +1,216 @@
+//! A look at the files: what is there, and what of it is not what was seen.
+//!
+//! Everything is listed, unless watchers tell what has changed. What they tell is checked by a
+//! listing now and then, which one of those who search makes while the others go on.
+
+use std::collections::{HashMap, HashSet};
+
+use super::sync::{Files, Seen, Source, is_settled, is_unreadable};
+use super::watch::{Look, SINGLE_FILES_MAX};
+use super::{Index, extract};
+use crate::backend::{Depth, FileKind, Info};
+use crate::error::{Kind, Result};
+use crate::locator::Locator;
+use crate::store::Store;
+
+/// A file that a listing shows.
+pub(super) struct Listed<'a> {
+    pub(super) store: &'a Store,
+    pub(super) key: String,
+    pub(super) info: Info,
+}
+
+/// What there is to do.
+#[derive(Default)]
+pub(super) struct Work<'a> {
+    pub(super) stale: Vec<Listed<'a>>,
+    pub(super) gone: Vec<String>,
+    /// Files that hold what they held, and cannot change any more without a new stamp.
+    pub(super) sound: Vec<(String, u64)>,
+    pub(super) unreadable: Vec<String>,
+    /// What is known of this look at the files, once the work is done.
+    pub(super) look: Look,
+}
+
+/// Everything that is there.
+#[derive(Default)]
+struct Listing {
+    /// The files that have documents: the number of their storage, their key, what is seen of them.
+    files: Vec<(usize, String, Info)>,
+    unreadable: Vec<String>,
+    look: Look,
+}
+
+impl Index {
+    /// What there is to do: as watchers tell, or, if they cannot, by a listing of everything.
+    pub(super) fn work(&self, files: &mut Files) -> Result<Work<'_>> {
+        let now = self.clock.now().as_millisecond();
+        // What was noticed must not be lost if the work fails: then everything is listed again.
+        let look = std::mem::take(&mut files.look);
+        let Some(noticed) = self.noticed(look, now, files.seen.len()) else {
+            return self.listing_work(files);
+        };
+        let later = files.doubts.len().saturating_sub(SINGLE_FILES_MAX);
+        let doubts = files.doubts.split_off(later);
+        let mut work = Work { look, ..Work::default() };
+        for (source, at) in noticed.into_iter().chain(doubts) {
+            let source = &self.sources[source];
+            let key = joined(&source.under, &at);
+            if !self.indexes(source, &key) {
+                continue;
+            }
+            match source.store.info(&at) {
+                // The version was read after the stamp, so it does not vouch for it.
+                Ok(info) if info.kind == FileKind::File => {
+                    work.consider(source, key, Info { version: None, ..info }, files);
+                }
+                Err(error) if error.kind() != Kind::NotFound => return self.listing_work(files),
+                _ => work.gone.extend(files.seen.contains_key(&key).then_some(key)),
+            }
+        }
+        Ok(work.sift(&files.seen, now))
+    }
+
+    /// What there is to do, by a listing of everything.
+    pub(super) fn listing_work(&self, files: &mut Files) -> Result<Work<'_>> {
+        let listing = self.listed()?;
+        files.doubts.clear();
+        let mut work = Work { unreadable: listing.unreadable, look: listing.look, ..Work::default() };
+        let mut there = HashSet::with_capacity(listing.files.len());
+        for (source, key, info) in listing.files {
+            there.insert(key.clone());
+            work.consider(&self.sources[source], key, info, files);
+        }
+        let lost = |key: &&String| {
+            !there.contains(*key) && !work.unreadable.iter().any(|folder| within(key, folder))
+        };
+        work.gone = files.seen.keys().filter(lost).cloned().collect();
+        work.gone.sort();
+        Ok(work.sift(&files.seen, self.clock.now().as_millisecond()))
+    }
+
+    /// Lists everything if it is time to check what watchers tell, and notes what is in doubt. The
+    /// index is not held meanwhile: others go on, and may learn of files that this listing shows
+    /// otherwise, so that each doubt is looked at again.
+    pub(super) fn list_again(&self) -> Result<()> {
+        let Some(due) = self.held().files.look.taken_if_due(self.clock.now().as_millisecond()) else {
+            return Ok(());
+        };
+        let listing = self.listed()?;
+        let there: HashSet<&str> = listing.files.iter().map(|(_, key, _)| key.as_str()).collect();
+        let files = &mut self.held().files;
+        // Whoever had to list everything meanwhile knows better.
+        if files.look != due {
+            return Ok(());
+        }
+        let shown = listing.files.iter().filter(|(_, key, info)| files.doubts(key, info));
+        let mut doubts: Vec<(usize, Locator)> =
+            shown.map(|(source, _, info)| (*source, info.locator.clone())).collect();
+        let lost = files.seen.keys().filter(|key| !there.contains(key.as_str()));
+        doubts.extend(lost.filter_map(|key| self.placed(key)));
+        files.doubts = doubts;
+        files.look = if listing.unreadable.is_empty() { listing.look } else { Look::default() };
+        Ok(())
+    }
+
+    /// Everything that is there, and whether watchers would have noticed if it changed meanwhile.
+    fn listed(&self) -> Result<Listing> {
+        let began = self.clock.now().as_millisecond();
+        let (mut listing, mut folders) = (Listing::default(), Vec::new());
+        for (number, source) in self.sources.iter().enumerate() {
+            let mut inside = vec![Locator::root()];
+            for info in listing_of(source, &mut listing.unreadable)? {
+                let key = joined(&source.under, &info.locator);
+                if info.is_dir() {
+                    inside.push(info.locator);
+                } else if info.kind == FileKind::File && self.indexes(source, &key) {
+                    listing.files.push((number, key, info));
+                }
+            }
+            folders.push(inside);
+        }
+        let covered = listing.unreadable.is_empty() && self.attend(&folders);
+        listing.look = Look::listed(began, self.clock.now().as_millisecond(), covered);
+        Ok(listing)
+    }
+
+    /// The storage of a key, and where it lies in it.
+    fn placed(&self, key: &str) -> Option<(usize, Locator)> {
+        let inside = |source: &Source| match source.under.is_empty() {
+            true => Locator::new(key).ok().filter(|_| self.indexes(source, key)),
+            false => Locator::new(key.strip_prefix(&source.under)?.strip_prefix('/')?).ok(),
+        };
+        self.sources.iter().enumerate().find_map(|(number, source)| Some((number, inside(source)?)))
+    }
+
+    /// Whether a file of a storage has documents, and no other storage stands in its place.
+    pub(super) fn indexes(&self, source: &Source, key: &str) -> bool {
+        let elsewhere = |other: &Source| other.under != source.under && within(key, &other.under);
+        extract::wants(key) && !self.sources.iter().any(elsewhere)
+    }
+}
+
+impl<'a> Work<'a> {
+    /// Takes a file that is there, if it is not what was seen.
+    pub(super) fn consider(&mut self, source: &'a Source, key: String, info: Info, files: &Files) {
+        if files.doubts(&key, &info) {
+            self.stale.push(Listed { store: &source.store, key, info });
+        }
+    }
+
+    /// Whether something is to be written into the index.
+    pub(super) fn writes(&self) -> bool {
+        !(self.stale.is_empty() && self.gone.is_empty() && self.sound.is_empty())
+    }
+
+    /// Takes out the files that hold what they held, though they were modified too shortly before
+    /// they were read to be sure of it. Noting that they are settled now can wait: a search that
+    /// has nothing to write waits for nobody.
+    pub(super) fn sift(mut self, seen: &HashMap<String, Seen>, now: i64) -> Self {
+        let sound = &mut self.sound;
+        self.stale.retain(|file| {
+            let Some(before) = seen.get(&file.key).filter(|before| before.stamp == file.info.stamp) else {
+                return true;
+            };
+            let same = file.store.read_bytes(&file.info.locator);
+            let same = same.is_ok_and(|content| content.version.as_str() == before.version);
+            if same && is_settled(&file.info, now) {
+                sound.push((file.key.clone(), file.info.stamp));
+            }
+            !same
+        });
+        self
+    }
+}
+
+/// Everything in a storage. Where a folder cannot be read, the others still are: what was known of
+/// it is kept, because nobody has said that it is gone.
+fn listing_of(source: &Source, unreadable: &mut Vec<String>) -> Result<Vec<Info>> {
+    match source.store.list_all(&Locator::root()) {
+        Err(error) if is_unreadable(&error) => {}
+        listed => return listed,
+    }
+    let (mut found, mut folders) = (Vec::new(), vec![Locator::root()]);
+    while let Some(folder) = folders.pop() {
+        match source.store.backend().list(&folder, Depth::Children) {
+            Ok(children) => {
+                folders.extend(children.iter().filter(|info| info.is_dir()).map(|info| info.locator.clone()));
+                found.extend(children);
+            }
+            Err(error) if is_unreadable(&error) && !folder.is_root() => {
+                unreadable.push(joined(&source.under, &folder));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn joined(under: &str, at: &Locator) -> String {
+    if under.is_empty() { at.key().to_owned() } else { format!("{under}/{at}") }
+}
+
+fn within(key: &str, folder: &str) -> bool {
+    !folder.is_empty()
+        && key.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
