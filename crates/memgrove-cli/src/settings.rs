@@ -14,8 +14,20 @@ use serde::Deserialize;
 pub(crate) const FILE: &str = "memgrove.toml";
 /// The newest format of a store that this program knows.
 pub(crate) const FORMAT: u32 = 1;
-/// What a store in a git repository keeps out of it.
-const GITIGNORE: &str = "# What memgrove keeps for this machine alone.\n.journal/\n.lock\n";
+/// What a store in a git repository keeps out of it: two branches would never agree on what is derived.
+const GITIGNORE: &str = "\
+# What memgrove keeps for this machine alone.
+.journal/
+.lock
+/records/.access.jsonl
+/records/.backup/
+# What is made of the memories, and comes back if it is deleted.
+/records/index.json
+/knowledge/indexes/
+/knowledge/relations/
+/notes/.metadata/graph.json
+/notes/.metadata/index.json
+";
 const SETTINGS_BYTES_MAX: u64 = 64 * 1024;
 
 /// The settings of one store.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{Edit, Expect, FileKind, Info, Note, Version};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Memory, Plan};
 use crate::store::Store;
@@ -167,7 +167,7 @@ impl Copying<'_> {
         let places: Vec<(Locator, Expect)> =
             batch.iter().map(|item| (item.at.clone(), item.expect.clone())).collect();
         match self.write(batch) {
-            // One name that cannot be held must not keep the others from being copied.
+            // One file that cannot be held must not keep the others from being copied.
             Err(error) if is_refusal(&error) && places.len() > 1 => {
                 for (at, expect) in places {
                     let Some(content) = self.from.read_optional(&at)? else { continue };
@@ -225,7 +225,11 @@ impl Copying<'_> {
     }
 }
 
-/// Whether the far end cannot hold a file, for its name.
+/// Whether the far end cannot hold a file, for its name, its size or what it is.
 fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Invalid | Kind::Exists)
+    match error.kind() {
+        Kind::Invalid | Kind::Exists => true,
+        Kind::Unsupported => matches!(error.code_name(), Some(code::NOT_TEXT | code::TOO_LARGE)),
+        _ => false,
+    }
 }

@@ -65,7 +65,7 @@ impl Verb for Conflicts {
 /// Merge conflict copies into their files
 ///
 /// Records are merged by id, entities by observation, notes by block, other files line by line from
-/// the last version that both come from. The history keeps every version.
+/// a version that both come from. What cannot be merged stays, and is told. The history keeps every version.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConflictsMerge {
     /// The copies [default: all]
@@ -97,6 +97,23 @@ struct MergedCopy {
     problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    #[serde(skip)]
+    kind: Option<Kind>,
+}
+
+impl MergedCopy {
+    fn new(at: String, done: Result<String>) -> Self {
+        match done {
+            Ok(by) => MergedCopy { at, by: Some(by), problem: None, hint: None, kind: None },
+            Err(error) => MergedCopy {
+                at,
+                by: None,
+                problem: Some(error.message().to_owned()),
+                hint: error.hint_text().map(str::to_owned),
+                kind: Some(error.kind()),
+            },
+        }
+    }
 }
 
 impl Verb for ConflictsMerge {
@@ -119,19 +136,12 @@ impl Verb for ConflictsMerge {
                 merging::find(memory.store())?.into_iter().filter_map(copy).collect()
             }
         };
-        let mut copies = Vec::new();
-        for at in named {
+        // One copy that cannot be merged keeps no other from being merged.
+        let merge = |at: &str| {
             let note = cx.note(Self::NAME, &self.guard);
-            let done = merging::merge_copy(&memory, note, &Locator::new(&at)?, take);
-            let (by, problem, hint) = match done {
-                Ok(done) => (Some(done.outcome.by), None, None),
-                Err(error) if error.kind() == Kind::Conflict => {
-                    (None, Some(error.message().to_owned()), error.hint_text().map(str::to_owned))
-                }
-                Err(error) => return Err(error),
-            };
-            copies.push(MergedCopy { at, by, problem, hint });
-        }
+            Ok(merging::merge_copy(&memory, note, &Locator::new(at)?, take)?.outcome.by)
+        };
+        let copies = named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();
         Ok(MergeAnswer { copies })
     }
 
@@ -148,14 +158,14 @@ impl Verb for ConflictsMerge {
     }
 
     fn failed(answer: &MergeAnswer) -> Option<Kind> {
-        answer.copies.iter().any(|copy| copy.problem.is_some()).then_some(Kind::Conflict)
+        answer.copies.iter().find_map(|copy| copy.kind)
     }
 }
 
 /// Merge two branches' versions of a file, for git
 ///
-/// In .gitattributes: `*.jsonl merge=memgrove` and `knowledge/entities/** merge=memgrove`; then
-/// `git config merge.memgrove.driver "memgrove merge-driver %O %A %B %P"`.
+/// In .gitattributes of the store: `*.jsonl merge=memgrove`, `knowledge/entities/** merge=memgrove` and
+/// `notes/** merge=memgrove`; then `git config merge.memgrove.driver "memgrove merge-driver %O %A %B %P"`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct MergeDriver {
     /// The common version (%O)

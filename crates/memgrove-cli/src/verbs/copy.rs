@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::backends::ram;
+use memgrove::backends::{object, ram};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::registry::OpenRequest;
@@ -60,14 +60,15 @@ impl Verb for Copy {
 
     fn run(self, cx: &Context) -> Result<CopyAnswer> {
         let from = match &self.from {
-            Some(given) => opened(cx, given, Made::Before)?,
-            None => cx.reading()?,
+            Some(given) => End::named(cx, given)?,
+            None => End::this(cx)?,
         };
-        let to = opened(cx, &self.to, Made::Now)?;
-        if Arc::ptr_eq(from.store().backend(), to.store().backend()) || self.from.as_ref() == Some(&self.to) {
+        let to = End::named(cx, &self.to)?;
+        if from.is(&to) {
             return Err(Error::new(Kind::Invalid, "a store cannot be copied into itself")
                 .hint("name another with --to"));
         }
+        let (from, to) = (from.open()?, to.make()?);
         let skip = OWN.map(|name| Locator::new(name).expect("a plain name is a locator"));
         let differing = if self.replace { Differing::Replace } else { Differing::Keep };
         let note = cx.note(
@@ -108,47 +109,92 @@ impl Verb for Copy {
     }
 }
 
-/// When a store that is a folder must have been made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
-    Before,
-    Now,
+/// One end of a copy, not opened yet.
+enum End {
+    /// A store in a place.
+    Placed {
+        cx: Context,
+        /// Where its memories are in the end.
+        location: String,
+        /// The folder that is to be made if it is missing, and the protocol that was named with it.
+        folder: Option<(PathBuf, Option<String>)>,
+    },
+    /// One that is gone when the program ends.
+    Passing(Memory),
 }
 
-/// The memory of a store that is named by its folder, or by a protocol and a location.
-fn opened(cx: &Context, given: &str, made: Made) -> Result<Memory> {
-    let (environment, registry) = (cx.environment().clone(), Registry::standard());
-    let over = |place: &Path, backend: Option<&str>| {
-        let there = Context::new(
-            environment.clone(),
-            Some(place),
-            backend.map(str::to_owned),
-            cx.actor.clone(),
-            Input::None,
-        )?;
-        match made {
-            Made::Before => there.reading(),
-            Made::Now => there.writing(),
+impl End {
+    /// The store that all verbs use.
+    fn this(cx: &Context) -> Result<Self> {
+        End::placed(cx.clone(), None)
+    }
+
+    /// A store that is named by its folder, its address, or a protocol and a folder. What the environment says
+    /// of a store is about another one.
+    fn named(cx: &Context, given: &str) -> Result<Self> {
+        let (mut environment, registry) = (cx.environment().clone(), Registry::standard());
+        let named = given.split_once(':').filter(|(protocol, _)| registry.contains(protocol));
+        let named = named.filter(|_| !given.contains("://"));
+        if let Some((protocol @ ram::PROTOCOL, location)) = named
+            && let Some(registration) = registry.get(protocol)
+        {
+            let clock = Arc::new(SystemClock);
+            let (location, settings) = (location.to_owned(), BTreeMap::new());
+            let request = OpenRequest { location, state: None, settings, clock: clock.clone() };
+            return Ok(End::Passing(Memory::new(Store::shared((registration.open)(&request)?), clock)));
         }
-    };
-    if given.contains("://") {
-        return over(Path::new(given), None);
+        let (protocol, place) = match named {
+            Some((protocol, folder)) => (Some(protocol.to_owned()), Path::new(folder)),
+            None => (None, Path::new(given)),
+        };
+        environment.backend = None;
+        if protocol.as_deref() != Some(object::PROTOCOL) {
+            (environment.bucket.bucket, environment.bucket.prefix) = (None, None);
+        }
+        let there = Context::new(environment, Some(place), protocol.clone(), cx.actor.clone(), Input::None)?;
+        let folder = there.place().filter(|place| !place.is_url()).map(|place| place.root.clone());
+        End::placed(there, folder.map(|folder| (folder, protocol)))
     }
-    let named = given.split_once(':').filter(|(protocol, _)| registry.contains(protocol));
-    if let Some((protocol @ ram::PROTOCOL, location)) = named
-        && let Some(registration) = registry.get(protocol)
-    {
-        let clock = Arc::new(SystemClock);
-        let (location, settings) = (location.to_owned(), BTreeMap::new());
-        let request = OpenRequest { location, state: None, settings, clock: clock.clone() };
-        return Ok(Memory::new(Store::shared((registration.open)(&request)?), clock));
+
+    fn placed(cx: Context, folder: Option<(PathBuf, Option<String>)>) -> Result<Self> {
+        let location = match cx.place() {
+            Some(place) => cx.selected(place, &[])?.location,
+            None => String::new(),
+        };
+        Ok(End::Placed { cx, location, folder })
     }
-    let (protocol, folder) = named.map_or((None, given), |(protocol, folder)| (Some(protocol), folder));
-    let root = environment.absolute(Path::new(folder))?;
-    if made == Made::Now {
-        settings::make_store(&root, &random_id(), protocol)?;
+
+    /// Whether both are one store.
+    fn is(&self, other: &End) -> bool {
+        let (End::Placed { location: one, .. }, End::Placed { location: other, .. }) = (self, other) else {
+            return false;
+        };
+        let settled = |location: &str| match location.contains("://") {
+            true => PathBuf::from(location.trim_end_matches('/')),
+            false => Path::new(location).canonicalize().unwrap_or_else(|_| location.into()),
+        };
+        settled(one) == settled(other)
     }
-    over(&root, protocol)
+
+    /// Opens a store that must be there.
+    fn open(self) -> Result<Memory> {
+        match self {
+            End::Placed { cx, .. } => cx.reading(),
+            End::Passing(memory) => Ok(memory),
+        }
+    }
+
+    /// Opens a store to write into; one in a folder is made if it is missing.
+    fn make(self) -> Result<Memory> {
+        let (cx, folder) = match self {
+            End::Placed { cx, folder, .. } => (cx, folder),
+            End::Passing(memory) => return Ok(memory),
+        };
+        if let Some((folder, protocol)) = folder {
+            settings::make_store(&folder, &random_id(), protocol.as_deref())?;
+        }
+        cx.writing()
+    }
 }
 
 /// How far it has come, on a terminal alone.

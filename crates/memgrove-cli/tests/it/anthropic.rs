@@ -180,3 +180,30 @@ fn what_a_memory_store_cannot_hold_is_refused_and_said() {
         Memories::new("memstore_1", "", Some("http://example.com"), "key").err().expect("it is refused");
     assert!(unsafe_to_ask.message().contains("not safe to send a key to"), "{unsafe_to_ask}");
 }
+
+#[test]
+fn what_a_memory_store_cannot_hold_stays_behind_when_a_store_is_copied() {
+    let (service, sandbox) = (Service::start(), Sandbox::new());
+    let to = format!("anthropic://{}", service.memory_store());
+    for n in 0..5 {
+        sandbox.run(&["file", "create", &format!("{n}.md"), "--text", "text"]).ok();
+    }
+    std::fs::write(sandbox.store().join("files/image.png"), b"\x89PNG\xff").expect("a file");
+    std::fs::write(sandbox.store().join("files/large.md"), "x".repeat(102_401)).expect("a file");
+    let copy = || {
+        let mut command = sandbox.memgrove(&["--json", "copy", "--to", &to]);
+        command.env("ANTHROPIC_BASE_URL", service.base()).env("ANTHROPIC_API_KEY", &service.server.token);
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    for (files, same) in [(5, 0), (0, 5)] {
+        let copied = copy();
+        assert_eq!((&copied["files"], &copied["same"]), (&json!(files), &json!(same)), "{copied}");
+        let refused = copied["refused"].to_string();
+        assert!(
+            refused.contains("image.png` is none") && refused.contains("would have 102401 bytes"),
+            "{refused}"
+        );
+    }
+}

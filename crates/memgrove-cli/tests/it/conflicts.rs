@@ -53,6 +53,164 @@ fn two_branches_of_records_and_entities_unite() {
     assert_eq!(read(ada), entity("1. likes tea\n2. lives in Bern\n3. plays chess\n"));
 }
 
+/// The lines for .gitattributes, as the documentation has them.
+fn recipe() -> String {
+    let page = include_str!("../../../../docs/backends.md");
+    let lines: String = page
+        .lines()
+        .filter(|line| line.ends_with(" merge=memgrove"))
+        .fold(String::new(), |lines, line| lines + line + "\n");
+    assert!(lines.lines().count() >= 3, "{lines}");
+    lines
+}
+
+/// One change of each kind of memory that many can make.
+fn remember(sandbox: &Sandbox, word: &str) {
+    sandbox.run(&["record", "add", &format!("record {word}")]).ok();
+    sandbox.run(&["entity", "store", "Ada", "--type", "person", "-o", &format!("fact {word}")]).ok();
+    sandbox.feed(&["note", "write", "--mode", "append"], format!("- note {word}\n")).ok();
+}
+
+const LEARNINGS: &str = "records/learnings.jsonl";
+const ADA: &str = "knowledge/entities/person/Ada.md";
+const NOTE: &str = "notes/memory.md";
+
+/// Checks that what was remembered is there, once.
+#[track_caller]
+fn remembers(store: &Path, words: &[String]) {
+    for (name, kind) in [(LEARNINGS, "record"), (ADA, "fact"), (NOTE, "note")] {
+        let text = std::fs::read_to_string(store.join(name)).expect("a file");
+        for word in words {
+            let wanted = format!("{kind} {word}");
+            let times = text.lines().filter(|line| {
+                line.match_indices(&wanted)
+                    .any(|(at, _)| !line[at + wanted.len()..].starts_with(char::is_alphanumeric))
+            });
+            assert_eq!(times.count(), 1, "{wanted} in {text}");
+        }
+    }
+}
+
+#[test]
+fn two_branches_of_a_store_unite_by_the_recipe() {
+    let sandbox = Sandbox::new();
+    let root = sandbox.project();
+    git(&sandbox, &["init", "."]);
+    git(&sandbox, &["config", "merge.memgrove.driver", "memgrove merge-driver %O %A %B %P"]);
+    put(&root, ".gitattributes", &recipe());
+    let commit = |words: &[&str]| {
+        for word in words {
+            remember(&sandbox, word);
+            sandbox.run(&["entity", "store", &format!("New {word}"), "--type", "thing", "-o", word]).ok();
+            sandbox.run(&["note", "write", "--path", &format!("of/{word}"), word]).ok();
+        }
+        git(&sandbox, &["add", "."]);
+        git(&sandbox, &["commit", "-m", "a state"]);
+    };
+    commit(&["base"]);
+    git(&sandbox, &["checkout", "-b", "topic"]);
+    commit(&["lake", "moor"]);
+    git(&sandbox, &["checkout", "main"]);
+    commit(&["hill"]);
+    git(&sandbox, &["merge", "topic"]);
+    let words = ["base", "lake", "moor", "hill"].map(str::to_owned);
+    remembers(&sandbox.store(), &words);
+    for word in &words {
+        assert!(sandbox.run(&["read", &format!("entity:thing/New {word}")]).ok().contains(word.as_str()));
+        assert!(sandbox.run(&["note", "read", &format!("of/{word}")]).ok().contains(word.as_str()));
+    }
+    assert_eq!(sandbox.run(&["--json", "record", "list"]).json()["total"], 4);
+    let tracked = git(&sandbox, &["ls-files"]);
+    for derived in ["index.json", "indexes/", "relations/", ".backup/", ".access", "graph.json"] {
+        assert!(!tracked.contains(derived), "{derived} is in\n{tracked}");
+    }
+}
+
+/// Our store with many changes since a copy was made on another machine, which changed something too.
+fn apart(ours: &[String], theirs: impl Fn(&Sandbox)) -> (Sandbox, Sandbox) {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
+    remember(&here, "base");
+    for name in [LEARNINGS, ADA, NOTE] {
+        put(&there.store(), name, &std::fs::read_to_string(here.store().join(name)).expect("a file"));
+    }
+    theirs(&there);
+    ours.iter().for_each(|word| remember(&here, word));
+    for name in [LEARNINGS, ADA, NOTE] {
+        let (stem, extension) = name.split_once('.').expect("an extension");
+        let copy = format!("{stem}.sync-conflict-20260131-120000-ABCDEFG.{extension}");
+        put(&here.store(), &copy, &std::fs::read_to_string(there.store().join(name)).expect("a file"));
+    }
+    (here, there)
+}
+
+#[test]
+fn a_merge_loses_nothing_that_the_copy_never_saw() {
+    let mut words: Vec<String> = (0..24).map(|n| format!("n{n}")).collect();
+    let (here, _) = apart(&words, |there| remember(there, "theirs"));
+    let merged = here.run(&["conflicts", "merge"]).ok();
+    for by in ["records", "entities", "notes"] {
+        assert!(merged.contains(&format!("merged by {by}\n")), "{merged}");
+    }
+    words.extend(["base", "theirs"].map(str::to_owned));
+    remembers(&here.store(), &words);
+}
+
+#[test]
+fn what_the_copy_changed_is_taken_and_the_rest_stays() {
+    let words = ["beta", "gamma"].map(str::to_owned);
+    let (here, _) = apart(&words, |there| {
+        let id = there.run(&["--json", "record", "list"]).json()["records"][0]["id"].clone();
+        let id = id.as_str().expect("an id");
+        there.run(&["record", "update", id, "--content", "record edited"]).ok();
+    });
+    here.run(&["conflicts", "merge", "records/learnings.sync-conflict-20260131-120000-ABCDEFG.jsonl"]).ok();
+    let text = std::fs::read_to_string(here.store().join(LEARNINGS)).expect("a file");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    for content in ["record edited", "record beta", "record gamma"] {
+        assert!(text.contains(content), "{content} in {text}");
+    }
+}
+
+#[test]
+fn one_copy_that_cannot_be_merged_keeps_no_other_from_it() {
+    let sandbox = Sandbox::empty();
+    sandbox.run(&["--backend", "vault", "init"]).ok();
+    let store = sandbox.store();
+    let (ours, theirs) = (b"\x89PNG\xff1", b"\x89PNG\xff2");
+    std::fs::create_dir_all(store.join("files")).expect("a folder");
+    std::fs::write(store.join("files/pic.png"), ours).expect("a file");
+    std::fs::write(store.join("files/pic (Ada's conflicted copy 2026-01-31).png"), theirs).expect("a file");
+    let clash = "files/ReadMe (case clash from 2026-01-31 120000).md";
+    put(&store, "files/readme.md", "small\n");
+    put(&store, clash, "large\n");
+    put(&store, "files/zoo.md", "one\n");
+    put(&store, "files/zoo.sync-conflict-20260131-120000-ABCDEFG.md", "one\ntwo\n");
+    let ran = sandbox.run(&["conflicts", "merge"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(
+        ran.out.contains(
+            "pic.png` or its copy is no text, and cannot be merged\n  hint: look at both, then take"
+        )
+    );
+    assert!(ran.out.contains("differed from a neighbour's in case alone"), "{}", ran.out);
+    assert!(ran.out.contains("ABCDEFG.md: merged by sameness"), "{}", ran.out);
+    let read = |name: &str| std::fs::read(store.join(name)).expect("a file");
+    assert_eq!((read("files/zoo.md"), read(clash)), (b"one\ntwo\n".to_vec(), b"large\n".to_vec()));
+    assert_eq!(read("files/pic.png"), ours);
+    // A name that people choose too is no copy.
+    for beside in [false, true] {
+        put(&store, "files/Report-FINAL.md", "final\n");
+        if beside {
+            put(&store, "files/Report.md", "draft\n");
+        }
+        let ran = sandbox.run(&["conflicts", "merge", "files/Report-FINAL.md", "--take", "theirs"]);
+        assert!(ran.code == 2 && ran.out.contains("may be a file of its own"), "{ran:?}");
+        assert_eq!(read("files/Report-FINAL.md"), b"final\n");
+    }
+    let doctor = sandbox.run(&["doctor"]);
+    assert!(doctor.out.contains("perhaps a conflict copy of `Report.md` by OneDrive"), "{}", doctor.out);
+}
+
 #[test]
 fn a_clash_of_lines_is_left_to_git() {
     let sandbox = Sandbox::empty();

@@ -203,3 +203,34 @@ fn a_store_is_copied_verified_and_resumed() {
     assert!(sandbox.run(&["copy", "--from", &root, "--to", &root]).fails(2).contains("into itself"));
     assert!(sandbox.run(&["copy", "--from", "/nowhere", "--to", far]).fails(3).contains("no store"));
 }
+
+#[test]
+fn a_store_that_is_named_is_not_the_one_of_the_environment() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "a"]).ok();
+    let root = sandbox.store().display().to_string();
+    let run = |arguments: &[&str]| {
+        let mut command = sandbox.memgrove(arguments);
+        command
+            .env("MEMGROVE_BACKEND", "object")
+            .env("MEMGROVE_S3_BUCKET", "b")
+            .env("MEMGROVE_S3_PREFIX", "cp/");
+        let output = command.output().expect("it runs");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).expect("text"))
+    };
+    let (code, said) = run(&["copy", "--from", &root, "--to", "backup"]);
+    assert!(code == Some(0) && said.starts_with("copied 1 files"), "{said}");
+    assert_eq!(std::fs::read(sandbox.project().join("backup/files/a.md")).expect("a file"), b"a");
+    // However it is named, a store is not copied into itself.
+    for (from, to) in
+        [(None, "s3://b/cp"), (Some("s3://b/cp"), "s3://b/cp/"), (Some(&*root), ".memgrove/../.memgrove")]
+    {
+        let from: Vec<&str> = from.into_iter().flat_map(|from| ["--from", from]).collect();
+        let (code, said) = run(&[&["copy", "--to", to], &from[..]].concat());
+        assert!(code == Some(2) && said.contains("into itself"), "{from:?} {to}: {said}");
+    }
+    // A place that cannot be used is not made.
+    assert!(sandbox.run(&["copy", "--to", "object:foo"]).fails(2).contains("has no bucket to use"));
+    assert!(!sandbox.project().join("foo").exists());
+}

@@ -6,6 +6,7 @@
 //! way, and is waited for. Conflict copies are no memories: they are not listed, they are never
 //! deleted, and `memgrove conflicts` shows and merges them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::backend::{
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::locator::copies::{self, copy_of};
+use crate::locator::copies::{self, Copy, copy_of};
 use crate::registry::{OpenRequest, Registration};
 use crate::vfs::{RealFs, Vfs};
 
@@ -231,6 +232,11 @@ impl Backend for Vault {
     fn check(&self) -> Result<Vec<Finding>> {
         let mut findings = self.local.check()?;
         let all = self.local.list(&Locator::root(), Depth::All)?;
+        let there: HashSet<&Locator> = all.iter().map(|info| &info.locator).collect();
+        let is_beside = |info: &Info, copy: &Copy| {
+            let base = info.locator.parent().unwrap_or_default().child(&copy.base);
+            base.is_ok_and(|base| there.contains(&base))
+        };
         for info in all.iter().filter(|info| !info.is_dir()) {
             let finding = |level, what: String, hint: &str| Finding {
                 level,
@@ -241,6 +247,10 @@ impl Backend for Vault {
             if let Some(copy) = copy_of(info.locator.name()).filter(|copy| copy.family.is_certain()) {
                 let what = format!("a conflict copy of `{}` by {}", copy.base, copy.family.name());
                 findings.push(finding(Level::Warning, what, "`memgrove conflicts` shows and merges it"));
+            } else if let Some(copy) = copy_of(info.locator.name()).filter(|copy| is_beside(info, copy)) {
+                let what = format!("perhaps a conflict copy of `{}` by {}", copy.base, copy.family.name());
+                let hint = "`memgrove conflicts` lists it if it is one for certain; else look at both";
+                findings.push(finding(Level::Info, what, hint));
             } else if let Some(name) = copies::placeholder(info.locator.name()) {
                 let what = format!("`{name}` is not on this machine: iCloud keeps it elsewhere");
                 findings.push(finding(Level::Warning, what, "open its folder in Finder and download it"));

@@ -4,6 +4,7 @@
 //! line by line.
 //! With a common ancestor, what one side removed stays removed; without one, nothing is removed.
 
+mod ancestry;
 mod entities;
 mod finding;
 mod notes;
@@ -34,6 +35,10 @@ pub const MERGERS: &[Merger] = &[
     Merger { name: "notes", fits: notes::fits, merge: notes::merge },
 ];
 
+/// What is left to a person.
+const TAKE_ONE: &str =
+    "look at both, then take one of them with --take ours or --take theirs; the history keeps the other";
+
 /// The three texts of a merge.
 pub struct Texts<'a> {
     /// What both come from, if it is known.
@@ -60,22 +65,30 @@ pub struct Merged {
 /// # Errors
 /// `Conflict` where lines differ and no common version is known.
 pub fn merge(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
+    by_meaning(at, texts).map_or_else(|| by_lines(at, texts), Ok)
+}
+
+/// Merges by what the file means; `None` where that is no more than its lines.
+fn by_meaning(at: &Locator, texts: &Texts<'_>) -> Option<Merged> {
     let merged = |text: String, by: &str| Merged { text, clashes: 0, by: by.to_owned() };
     if texts.ours == texts.theirs || texts.base == Some(texts.theirs) {
-        return Ok(merged(texts.ours.to_owned(), "sameness"));
+        return Some(merged(texts.ours.to_owned(), "sameness"));
     }
     if texts.base == Some(texts.ours) {
-        return Ok(merged(texts.theirs.to_owned(), "sameness"));
+        return Some(merged(texts.theirs.to_owned(), "sameness"));
     }
-    for merger in MERGERS.iter().filter(|merger| (merger.fits)(at)) {
-        if let Some(text) = (merger.merge)(texts) {
-            return Ok(merged(text, merger.name));
-        }
-    }
+    let mut fitting = MERGERS.iter().filter(|merger| (merger.fits)(at));
+    fitting.find_map(|merger| Some(merged((merger.merge)(texts)?, merger.name)))
+}
+
+fn by_lines(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
     let Some(base) = texts.base else {
-        return Err(Error::new(Kind::Conflict, format!("`{at}` and its copy have no common version in the history"))
-            .hint("look at both, then take one of them with --take ours or --take theirs; the history keeps the other"));
+        let why = format!("`{at}` and its copy have no common version in the history");
+        return Err(Error::new(Kind::Conflict, why).hint(TAKE_ONE));
     };
+    if base == texts.ours {
+        return Ok(Merged { text: texts.theirs.to_owned(), clashes: 0, by: "sameness".to_owned() });
+    }
     let three = three_way(base, texts.ours, texts.theirs);
     Ok(Merged { text: three.text, clashes: three.clashes, by: "lines".to_owned() })
 }

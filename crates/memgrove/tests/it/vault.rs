@@ -208,6 +208,31 @@ fn copies_are_merged_at_the_level_of_what_they_mean() {
 }
 
 #[test]
+fn lines_that_the_copy_never_had_are_not_taken_for_deleted() {
+    let folders = Folders::new();
+    let store = folders.vault();
+    let mut text = "a\nb\nc\nd\n".to_owned();
+    for line in ["", "e\n", "f\n", "g\n"] {
+        text.push_str(line);
+        store.write(&at("files/plan.md"), &text).unwrap();
+        store.write(&at("files/other.md"), &text).unwrap();
+    }
+    drop(store);
+    // Made of the first version, and of none.
+    folders.place("files/plan.sync-conflict-20260131-120000-ABCDEFG.md", "A\nb\nc\nd\n");
+    folders.place("files/other.sync-conflict-20260131-120000-ABCDEFG.md", "b\nc\nd\nf\nz\ng\n");
+    let memory = folders.bare();
+    let merge = |name: &str| {
+        let copy = at(&format!("files/{name}.sync-conflict-20260131-120000-ABCDEFG.md"));
+        merging::merge_copy(&memory, Note::default(), &copy, None).map(|done| done.outcome.by)
+    };
+    assert_eq!(merge("plan").unwrap(), "lines");
+    assert_eq!(memory.store().read(&at("files/plan.md")).unwrap(), "A\nb\nc\nd\ne\nf\ng\n");
+    assert_eq!(merge("other").unwrap_err().kind(), Kind::Conflict, "`e` is in doubt");
+    assert_eq!(memory.store().read(&at("files/other.md")).unwrap(), text);
+}
+
+#[test]
 fn what_cannot_be_merged_is_left_for_a_person() {
     let folders = Folders::new();
     folders.place("a.md", "ours\n");

@@ -3,17 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Merged, Texts, merge};
-use crate::backend::{Edit, Expect, HistoryQuery, Moment, Note, Version};
+use super::ancestry::merge_with_history;
+use super::{Merged, TAKE_ONE};
+use crate::backend::{Edit, Expect, Note};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::locator::copies::{copy_of, placeholder};
+use crate::locator::copies::{Copy, Family, copy_of, placeholder};
 use crate::memory::{Done, Memory, Plan};
 use crate::store::Store;
 use crate::text::merge::markers;
 
-/// How many past versions are looked at for the one that both sides come from.
-const ANCESTORS_MAX: usize = 20;
 /// The largest file that is searched for markers.
 const MARKED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -73,7 +72,7 @@ pub fn find(store: &Store) -> Result<Vec<Conflict>> {
         if let Some(copy) = copy_of(name) {
             let of = beside(&info.locator, &copy.base)?;
             let base_exists = all.iter().any(|other| other.locator == of);
-            if copy.family.is_certain() || (base_exists && same_thing(store, &info.locator, &of)?) {
+            if is_copy(store, &info.locator, &copy, &of)? {
                 found.push(Conflict::Copy {
                     at,
                     of: of.key().to_owned(),
@@ -97,6 +96,11 @@ pub fn find(store: &Store) -> Result<Vec<Conflict>> {
 
 fn beside(at: &Locator, name: &str) -> Result<Locator> {
     at.parent().unwrap_or_default().child(name)
+}
+
+/// Whether a file is a copy: its name leaves no doubt, or it says so itself.
+fn is_copy(store: &Store, at: &Locator, named: &Copy, of: &Locator) -> Result<bool> {
+    Ok(named.family.is_certain() || same_thing(store, at, of)?)
 }
 
 /// Whether two files say that they are the same thing: the same id in the front matter, the same
@@ -128,8 +132,8 @@ fn ids_of(text: &str) -> Vec<String> {
 /// were.
 ///
 /// # Errors
-/// `NotFound` for a copy that is not there; `Conflict` where both sides changed the same lines and
-/// no side is taken.
+/// `NotFound` for a copy that is not there; `Invalid` for a file that is not certainly a copy; `Conflict` where
+/// both sides changed the same lines and no side is taken, and for names that differ in case.
 pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side>) -> Result<Done<Merged>> {
     let Some(named) = copy_of(copy.name()) else {
         return Err(Error::new(Kind::Invalid, format!("`{copy}` is not named like a conflict copy"))
@@ -138,69 +142,68 @@ pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side
     let at = beside(copy, &named.base)?;
     memory.apply(note, |store| {
         let theirs = store.read_bytes(copy)?;
-        let gone = Edit::Delete { at: copy.clone(), expect: Expect::At(theirs.version.clone()) };
+        check_copy(store, copy, &named, &at)?;
         let Some(ours) = store.read_optional(&at)? else {
             // The file itself is gone: the copy takes its place.
-            let edits = vec![Edit::Rename { from: copy.clone(), to: at.clone(), expect: Expect::At(theirs.version) }];
-            let text = String::from_utf8_lossy(&theirs.bytes).into_owned();
-            return Ok(Plan { edits, outcome: Merged { text, clashes: 0, by: "place".to_owned() } });
+            let edits =
+                vec![Edit::Rename { from: copy.clone(), to: at.clone(), expect: Expect::At(theirs.version) }];
+            return Ok(Plan { edits, outcome: taken(&theirs.bytes, "place") });
         };
-        let merged = match take {
-            Some(Side::Ours) => taken(&ours.bytes, "ours"),
-            Some(Side::Theirs) => taken(&theirs.bytes, "theirs"),
+        let (merged, bytes) = match take {
+            Some(Side::Ours) => (taken(&ours.bytes, "ours"), ours.bytes.clone()),
+            Some(Side::Theirs) => (taken(&theirs.bytes, "theirs"), theirs.bytes),
+            None if ours.bytes == theirs.bytes => (taken(&ours.bytes, "sameness"), theirs.bytes),
             None => {
-                let text = |bytes: &[u8]| crate::store::text(&at, bytes.to_vec());
-                let base = ancestor(store, &at, &ours.version, &theirs.bytes)?;
-                let (ours, theirs) = (text(&ours.bytes)?, text(&theirs.bytes)?);
-                merge(&at, &Texts { base: base.as_deref(), ours: &ours, theirs: &theirs })?
+                let merged = merged(store, &at, &ours.bytes, &theirs.bytes)?;
+                let bytes = merged.text.clone().into_bytes();
+                (merged, bytes)
             }
         };
-        if merged.clashes > 0 {
-            return Err(Error::new(
-                Kind::Conflict,
-                format!("`{at}` and its copy changed the same lines in {} places", merged.clashes),
-            )
-            .hint("look at both, then take one of them with --take ours or --take theirs; the history keeps the other"));
-        }
-        let bytes = match take {
-            Some(Side::Theirs) => theirs.bytes,
-            Some(Side::Ours) => ours.bytes.clone(),
-            None => merged.text.clone().into_bytes(),
-        };
-        let mut edits = vec![gone];
+        let mut edits = vec![Edit::Delete { at: copy.clone(), expect: Expect::At(theirs.version) }];
         if bytes != ours.bytes {
-            edits.insert(0, Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::At(ours.version) });
+            edits.insert(
+                0,
+                Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::At(ours.version) },
+            );
         }
         Ok(Plan { edits, outcome: merged })
     })
 }
 
-fn taken(bytes: &[u8], by: &str) -> Merged {
-    Merged { text: String::from_utf8_lossy(bytes).into_owned(), clashes: 0, by: by.to_owned() }
+/// Refuses what is not certainly a copy.
+fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator) -> Result<()> {
+    if named.family == Family::CaseClash {
+        let why = format!(
+            "`{copy}` is no copy, but another file whose name differed from a neighbour's in case alone"
+        );
+        return Err(Error::new(Kind::Conflict, why).hint("give it a name of its own, or delete it"));
+    }
+    if is_copy(store, copy, named, at)? {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Invalid,
+        format!("`{copy}` may be a file of its own: nothing says that it is `{at}`"),
+    )
+    .hint("`memgrove conflicts` lists what is certainly a copy; merge this one by hand"))
 }
 
-/// The past version that is nearest to the copy: most likely what both sides come from.
-fn ancestor(store: &Store, at: &Locator, now: &Version, theirs: &[u8]) -> Result<Option<String>> {
-    let query = HistoryQuery { at: Some(at.clone()), before: None, limit: ANCESTORS_MAX };
-    let past = match store.backend().history(&query) {
-        Ok(past) => past,
-        Err(error) if error.kind() == Kind::Unsupported => return Ok(None),
-        Err(error) => return Err(error),
+/// One text of both.
+fn merged(store: &Store, at: &Locator, ours: &[u8], theirs: &[u8]) -> Result<Merged> {
+    let (Ok(ours), Ok(theirs)) = (str::from_utf8(ours), str::from_utf8(theirs)) else {
+        let why = format!("`{at}` or its copy is no text, and cannot be merged");
+        return Err(Error::new(Kind::Conflict, why).hint(TAKE_ONE));
     };
-    let theirs = String::from_utf8_lossy(theirs);
-    let mut best: Option<(f32, String)> = None;
-    for change in past {
-        for moment in [Moment::After(change.change.clone()), Moment::Before(change.change)] {
-            let Ok(Some(bytes)) = store.backend().read_past(at, &moment) else { continue };
-            let Ok(text) = String::from_utf8(bytes) else { continue };
-            if Version::of(text.as_bytes()) == *now {
-                continue;
-            }
-            let near = similar::TextDiff::from_lines(&*text, &*theirs).ratio();
-            if best.as_ref().is_none_or(|(nearest, _)| near > *nearest) {
-                best = Some((near, text));
-            }
+    let merged = merge_with_history(store, at, ours, theirs)?;
+    match merged.clashes {
+        0 => Ok(merged),
+        clashes => {
+            let why = format!("`{at}` and its copy changed the same lines in {clashes} places");
+            Err(Error::new(Kind::Conflict, why).hint(TAKE_ONE))
         }
     }
-    Ok(best.map(|(_, text)| text))
+}
+
+fn taken(bytes: &[u8], by: &str) -> Merged {
+    Merged { text: String::from_utf8_lossy(bytes).into_owned(), clashes: 0, by: by.to_owned() }
 }

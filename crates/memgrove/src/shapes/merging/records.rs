@@ -1,5 +1,6 @@
 //! Records: the union of both files, line by line and id by id.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -31,7 +32,8 @@ fn by_id<'a>(entries: &'a [Entry<'a>]) -> BTreeMap<&'a str, &'a Entry<'a>> {
     entries.iter().filter_map(|entry| Some((entry.id.as_deref()?, entry))).collect()
 }
 
-/// Ours in our order, then what only they have. Lines that are no records are all kept.
+/// Ours in our order, then what only they have. Lines that are no records are all kept. `None` if a record
+/// was changed on both sides and nothing says where later.
 pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     let (base, ours, theirs) =
         (entries(texts.base.unwrap_or("")), entries(texts.ours), entries(texts.theirs));
@@ -43,7 +45,7 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
             continue;
         };
         match (in_base.get(id), in_theirs.get(id)) {
-            (_, Some(other)) => lines.push(newer(in_base.get(id).copied(), entry, other)),
+            (_, Some(other)) => lines.push(newer(in_base.get(id).copied(), entry, other)?),
             // They removed it; it goes if we have not changed it since.
             (Some(before), None) if before.value == entry.value => {}
             _ => lines.push(entry.line),
@@ -65,19 +67,35 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     Some(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Of two lines with one id: the one that was changed, else the one that was changed last.
-fn newer<'a>(base: Option<&Entry<'_>>, ours: &Entry<'a>, theirs: &Entry<'a>) -> &'a str {
+/// Of two lines with one id: the one that was changed, else the one that was changed last. `None` if they differ
+/// in more than in how often they were read and whether they are put away, and neither is later.
+fn newer<'a>(base: Option<&Entry<'_>>, ours: &Entry<'a>, theirs: &Entry<'a>) -> Option<&'a str> {
     if base.is_some_and(|base| base.value == ours.value) {
-        return theirs.line;
+        return Some(theirs.line);
     }
     if ours.value == theirs.value || base.is_some_and(|base| base.value == theirs.value) {
-        return ours.line;
+        return Some(ours.line);
     }
-    let when = |entry: &Entry<'_>| {
-        let text = entry.value.get("updated_at").and_then(Value::as_str)?;
+    let time = |entry: &Entry<'_>, name: &str| {
+        let text = entry.value.get(name).and_then(Value::as_str)?;
         text.parse::<crate::clock::Timestamp>().ok()
     };
-    if when(theirs) > when(ours) { theirs.line } else { ours.line }
+    let later = |name| time(theirs, name).cmp(&time(ours, name));
+    let order = match later("updated_at") {
+        Ordering::Equal if said(ours) == said(theirs) => later("accessed_at"),
+        Ordering::Equal => return None,
+        order => order,
+    };
+    Some(if order == Ordering::Greater { theirs.line } else { ours.line })
+}
+
+/// What a record says, without what reading it and putting it away change.
+fn said(entry: &Entry<'_>) -> Value {
+    let mut value = entry.value.clone();
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|name, _| !["access_count", "accessed_at", "archived"].contains(&name.as_str()));
+    }
+    value
 }
 
 #[cfg(test)]
@@ -111,6 +129,18 @@ mod tests {
         check(Some("a=1 b=1"), "a=2@2 b=1", "b=1", "a=2@2 b=1");
         check(Some("a=1 b=1"), "b=1", "a=1 b=1 c=1", "b=1 c=1");
         check(Some("a=1"), "", "a=2@2", "a=2@2");
+    }
+
+    #[test]
+    fn a_record_that_both_changed_at_one_time_is_left_to_a_person() {
+        let line = |content: &str, accessed: u8| {
+            format!(
+                "{{\"id\":\"a\",\"content\":\"{content}\",\"updated_at\":\"2026-01-01T00:00:00Z\",\"accessed_at\":\"2026-01-0{accessed}T00:00:00Z\"}}\n"
+            )
+        };
+        let merged = |ours: &str, theirs: &str| merge(&Texts { base: None, ours, theirs });
+        assert_eq!(merged(&line("x", 1), &line("y", 1)), None);
+        assert_eq!(merged(&line("x", 1), &line("x", 2)), Some(line("x", 2)), "it was only read");
     }
 
     #[test]

@@ -114,8 +114,13 @@ fn unite_links(page: &mut Page, base: &Page, theirs: &Page) {
             None if before.is_none() => {
                 page.add_link(Piece { gap: None, ..theirs.pieces[at].clone() });
             }
-            Some(ours) if before.as_ref() == Some(&ours) && ours != told => page.list_link(&path, &told),
-            _ => {}
+            Some(ours) if before.as_ref() == Some(&ours) || told.contains(&ours) => {
+                page.list_link(&path, &told)
+            }
+            Some(ours) if before.as_ref() == Some(&told) || ours.contains(&told) => {}
+            // Both describe it, each in its own words.
+            Some(ours) => page.list_link(&path, &format!("{ours}, {told}")),
+            None => {}
         }
     }
     page.drop_empty_links();

@@ -1,0 +1,121 @@
+//! What a copy comes from, as far as the history can prove it.
+//!
+//! A copy does not say which version it was made of, and the version that is most like it proves nothing: what the
+//! copy lacks may have been removed there, or may never have been there. So a version is the base of a merge
+//! only if the copy holds all of it; then nothing of ours can be taken for something that they removed, and what
+//! that version has and we have not, we removed ourselves. Of several it is the latest: rather does something come
+//! back that was deleted than that something is lost. Without a base nothing is removed.
+
+use std::collections::HashMap;
+
+use super::{Merged, Texts, by_lines, by_meaning};
+use crate::backend::{HistoryQuery, Moment};
+use crate::error::{Kind, Result};
+use crate::locator::Locator;
+use crate::store::Store;
+
+/// How many past changes are looked at, and how many bytes. More would only take longer: without a base
+/// nothing is lost.
+const CHANGES_MAX: usize = 200;
+const BYTES_MAX: usize = 64 << 20;
+
+/// Merges a copy into its file.
+///
+/// # Errors
+/// As the storage says; `Conflict` where lines differ and no version is proven to be common.
+pub(super) fn merge_with_history(store: &Store, at: &Locator, ours: &str, theirs: &str) -> Result<Merged> {
+    let past = Versions::of(store, at, ours)?;
+    let texts = |base| Texts { base, ours, theirs };
+    let adds_nothing = |version: &str| {
+        let united = by_meaning(at, &Texts { base: None, ours: theirs, theirs: version });
+        united.is_some_and(|united| united.text == theirs)
+    };
+    let base = past.latest(adds_nothing);
+    if let Some(merged) = by_meaning(at, &texts(base)) {
+        return Ok(merged);
+    }
+    let base = past.latest(|version| !version.is_empty() && holds_lines(theirs, version));
+    by_lines(at, &texts(base.or_else(|| past.safe_for_lines(ours, theirs))))
+}
+
+/// Whether a text has every line of another, in the same order.
+fn holds_lines(text: &str, other: &str) -> bool {
+    let mut lines = text.split_inclusive('\n');
+    other.split_inclusive('\n').all(|wanted| lines.any(|line| line == wanted))
+}
+
+/// What a file was, newest first, and at last what it is.
+struct Versions {
+    texts: Vec<String>,
+    /// Whether the history goes back to the making of the file.
+    whole: bool,
+}
+
+impl Versions {
+    fn of(store: &Store, at: &Locator, now: &str) -> Result<Self> {
+        let query = HistoryQuery { at: Some(at.clone()), before: None, limit: CHANGES_MAX };
+        let past = match store.backend().history(&query) {
+            Ok(past) => past,
+            Err(error) if error.kind() == Kind::Unsupported => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let moments = past
+            .iter()
+            .flat_map(|past| [Moment::After(past.change.clone()), Moment::Before(past.change.clone())]);
+        let (mut texts, mut bytes_read, mut known, mut absent) = (Vec::<String>::new(), 0, 0, Vec::new());
+        for moment in moments {
+            match store.backend().read_past(at, &moment) {
+                Ok(None) => absent.push(known),
+                Ok(Some(bytes)) => {
+                    bytes_read += bytes.len();
+                    let Ok(text) = String::from_utf8(bytes) else { break };
+                    if text != now && texts.last() != Some(&text) {
+                        texts.push(text);
+                    }
+                }
+                Err(_) => break,
+            }
+            known += 1;
+            if bytes_read > BYTES_MAX {
+                break;
+            }
+        }
+        // The file was made at the very beginning, and not a second time.
+        let whole =
+            past.len() < CHANGES_MAX && known == 2 * past.len() && absent == [known.saturating_sub(1)];
+        texts.push(now.to_owned());
+        Ok(Versions { texts, whole })
+    }
+
+    fn latest(&self, fits: impl Fn(&str) -> bool) -> Option<&str> {
+        self.texts.iter().map(String::as_str).find(|version| fits(version))
+    }
+
+    /// The version most like the copy, if a merge by lines from there takes nothing away from us but lines
+    /// that the file has had ever since it was made: whichever version they had, they had those.
+    fn safe_for_lines(&self, ours: &str, theirs: &str) -> Option<&str> {
+        let [past @ .., _] = &self.texts[..] else { return None };
+        let first = past.last().filter(|_| self.whole)?;
+        let like = |version: &str| similar::TextDiff::from_lines(version, theirs).ratio();
+        // Two machines that each made a file of that name have little in common.
+        if like(first) < 0.5 {
+            return None;
+        }
+        let base = past.iter().max_by(|one, other| like(one).total_cmp(&like(other)))?;
+        let merged = crate::text::merge::three_way(base, ours, theirs).text;
+        let (had, has) = (counted(ours), counted(&merged));
+        let versions: Vec<_> = past.iter().map(|version| counted(version)).collect();
+        let times = |lines: &HashMap<&str, usize>, line: &str| lines.get(line).copied().unwrap_or(0);
+        let safe = |(line, count): (&&str, &usize)| {
+            times(&has, line) >= *count || versions.iter().all(|version| times(version, line) >= *count)
+        };
+        had.iter().all(safe).then_some(base)
+    }
+}
+
+/// How often each line is there.
+fn counted(text: &str) -> HashMap<&str, usize> {
+    let mut lines = HashMap::new();
+    text.lines().for_each(|line| *lines.entry(line).or_default() += 1);
+    lines
+}
