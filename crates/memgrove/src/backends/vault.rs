@@ -19,7 +19,7 @@ use crate::backend::{
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::locator::copies::{self, Copy, copy_of};
+use crate::locator::copies::{self, Copy, Family, copy_of};
 use crate::registry::{OpenRequest, Registration};
 use crate::vfs::{RealFs, Vfs};
 
@@ -246,7 +246,11 @@ impl Backend for Vault {
             };
             if let Some(copy) = copy_of(info.locator.name()).filter(|copy| copy.family.is_certain()) {
                 let what = format!("a conflict copy of `{}` by {}", copy.base, copy.family.name());
-                findings.push(finding(Level::Warning, what, "`memgrove conflicts` shows and merges it"));
+                let hint = match copy.family {
+                    Family::CaseClash => "it is another file: give it a name of its own",
+                    _ => "`memgrove conflicts` shows and merges it",
+                };
+                findings.push(finding(Level::Warning, what, hint));
             } else if let Some(copy) = copy_of(info.locator.name()).filter(|copy| is_beside(info, copy)) {
                 let what = format!("perhaps a conflict copy of `{}` by {}", copy.base, copy.family.name());
                 let hint = "`memgrove conflicts` lists it if it is one for certain; else look at both";
