@@ -75,7 +75,7 @@ impl Outside {
         let mut by_hand = BTreeSet::new();
         let differs = |at: &&Locator| self.seen.get(*at) != now.get(*at);
         for at in self.seen.keys().chain(now.keys()).filter(differs) {
-            if !all_told && !told(&memory, at, [&touched, &self.before])? {
+            if !all_told && !told(&memory, at, now.contains_key(at), [&touched, &self.before])? {
                 by_hand.insert(at.clone());
             }
         }
@@ -117,10 +117,12 @@ fn changes(memory: &Memory, limit: usize) -> Result<Vec<(String, Edits)>> {
     Ok(told.collect())
 }
 
-/// Whether changes explain that a file is another.
-fn told(memory: &Memory, at: &Locator, changes: [&Touched; 2]) -> Result<bool> {
+/// Whether changes explain that a file is another, or gone.
+fn told(memory: &Memory, at: &Locator, is_there: bool, changes: [&Touched; 2]) -> Result<bool> {
     for touched in changes {
         match touched.get(at) {
+            // The last change left something there.
+            Some(Some(_)) if !is_there => return Ok(false),
             Some(Some(left)) => {
                 let there = memory.store().info_optional(at)?.and_then(|info| info.version);
                 return Ok(there.is_none_or(|there| there == *left));

@@ -59,11 +59,11 @@ impl ObjectStore {
             if !beside.is_empty() {
                 answered = beside;
             }
-            let mut answers = answers.into_iter();
-            while let Some(answer) = answers.next() {
+            let mut answers = (from + 1..).zip(answers);
+            while let Some((number, answer)) = answers.next() {
                 let Some(object) = answer?.object() else {
-                    if answers.any(|later| later.is_ok_and(|later| later.object().is_some())) {
-                        self.check_no_gap()?;
+                    if answers.any(|(_, later)| later.is_ok_and(|later| later.object().is_some())) {
+                        self.check_is_there(number)?;
                     }
                     return Ok(answered);
                 };
@@ -73,12 +73,11 @@ impl ObjectStore {
         }
     }
 
-    /// A later record was there and the next one was not: it has come meanwhile, or it is lost.
-    fn check_no_gap(&self) -> Result<()> {
-        let next = self.state().seq + 1;
-        match self.bucket.get(&self.log_key(next))? {
+    /// A later record was there and this one was not: it has come meanwhile, or it is lost.
+    fn check_is_there(&self, number: u64) -> Result<()> {
+        match self.bucket.get(&self.log_key(number))? {
             Some(_) => Ok(()),
-            None => Err(damaged(&format!("number {next} is missing, and later ones are there"))),
+            None => Err(damaged(&format!("number {number} is missing, and later ones are there"))),
         }
     }
 
