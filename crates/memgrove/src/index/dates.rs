@@ -4,21 +4,8 @@ use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
 use crate::clock::Timestamp;
+use crate::text::dates::MONTHS;
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// What happened is told afterwards: so much longer, at least and at most, a time is looked for.
 const TOLD_MS: (i64, i64) = (7 * DAY_MS, 31 * DAY_MS);

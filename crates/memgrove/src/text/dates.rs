@@ -5,7 +5,8 @@ use jiff::civil::Date;
 
 use super::blocks::bullet;
 
-const MONTHS: [&str; 12] = [
+/// The English names of the months, in lower case.
+pub(crate) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",
