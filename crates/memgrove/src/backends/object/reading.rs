@@ -37,6 +37,12 @@ pub(super) fn is_ours(at: &Locator, mark: Option<&str>) -> bool {
     mark.and_then(|mark| mark.rsplit_once('.')).is_some_and(|(_, hash)| hash == place_hash(at))
 }
 
+/// The state of a file that a mark names, if it is one of this chain at this place.
+fn state_named<'a>(at: &Locator, leaf: &'a Leaf, mark: Option<&str>) -> Option<&'a Leaf> {
+    let (name, _) = mark.filter(|mark| is_ours(at, Some(mark)))?.rsplit_once('.')?;
+    leaf.chain().find(|state| state.mark() == name)
+}
+
 /// The number of the record that a mark names.
 pub(super) fn number_of(mark: &str) -> u64 {
     mark.split('.').next().and_then(|number| number.parse().ok()).unwrap_or_default()
@@ -45,13 +51,13 @@ pub(super) fn number_of(mark: &str) -> u64 {
 /// Says what a plain object is.
 pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a> {
     if seen.adopted {
-        let is_it = |state: &&Leaf| state.tag.get() == Some(&seen.tag) && state.len == seen.size;
-        return leaf.chain().find(is_it).map_or(Found::Other, Found::State);
+        let is_it = leaf.chain().find(|state| is_tagged(state, &seen.tag, seen.size));
+        return is_it.map_or(Found::Other, Found::State);
     }
     if !is_ours(at, seen.mark.as_deref()) {
         return Found::Foreign;
     }
-    match leaf.chain().find(|state| Some(mark_of(at, state)) == seen.mark) {
+    match state_named(at, leaf, seen.mark.as_deref()) {
         Some(state) if state.len == seen.size => Found::State(state),
         Some(_) => Found::Foreign,
         None => Found::Other,
@@ -161,10 +167,9 @@ impl ObjectStore {
         let state = self.state();
         let leaf = state.ledger.tree.get(at).and_then(|node| node.into_file());
         if let Some(leaf) = &leaf {
-            let placed = |state: &&Leaf| object.mark.as_deref() == Some(&mark_of(at, state));
-            let taken_in = |state: &&Leaf| state.tag.get() == Some(&object.tag) && state.len == object.size;
-            let state = leaf.chain().find(placed).or_else(|| since_placed(leaf).find(taken_in));
-            if let Some(state) = state {
+            let placed = state_named(at, leaf, object.mark.as_deref());
+            let taken_in = |state: &&Leaf| is_tagged(state, &object.tag, object.size);
+            if let Some(state) = placed.or_else(|| since_placed(leaf).find(taken_in)) {
                 return Some(mark_of(at, state));
             }
         }
@@ -355,6 +360,11 @@ impl ObjectStore {
 fn since_placed(leaf: &Leaf) -> impl Iterator<Item = &Leaf> {
     let first = last_placed(leaf).links;
     leaf.chain().take_while(move |state| state.links >= first)
+}
+
+/// Whether an object is a state that was taken in as it lay there.
+fn is_tagged(state: &Leaf, tag: &str, size: u64) -> bool {
+    state.tag.get().is_some_and(|known| known == tag) && state.len == size
 }
 
 /// Whether these are the bytes of a state, as far as its version is known.
