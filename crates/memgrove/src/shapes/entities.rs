@@ -17,6 +17,7 @@ mod names;
 mod patterns;
 mod phrase;
 mod prose;
+mod roll;
 mod search;
 mod walk;
 mod words;
@@ -33,7 +34,7 @@ pub use indexes::Indexes;
 pub use knowledge::{Found, Imported, Knowledge, Loaded, Revision};
 pub use names::{file_name, folder_name};
 pub use patterns::{Learning, Pattern, RoleState};
-pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, score};
+pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, Strong, score};
 pub use walk::{Direction, Step, Walk};
 
 /// Something that is known about: a person, a project, a lesson.

@@ -23,8 +23,6 @@ const WALK_TOKENS_MAX: usize = 600;
 const SHOWN_MAX: usize = 3;
 /// How many more are named where none matches as a whole.
 const NAMED_MAX: usize = 8;
-/// What part of the best hit's rank another must have to be worth its tokens.
-const RANK_MIN: f32 = 0.5;
 /// How much of an observation a hit shows, in characters.
 const SNIPPET_CHARS_MAX: usize = 70;
 
@@ -78,17 +76,14 @@ impl Verb for EntitySearch {
 
     fn run(self, cx: &Context) -> Result<SearchAnswer> {
         let wanted = Match { query: self.query, kind: self.kind, as_of: self.as_of };
-        let mut found = cx.reading_knowledge()?.search(&wanted)?;
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
-        let total = found.len();
-        let whole = found.iter().any(|hit| hit.whole);
-        let best = found.first().map_or(0.0, |hit| hit.rank);
-        // Where the whole query stands in some, those that share a word with it are noise.
-        found.retain(|hit| if whole { hit.whole } else { hit.rank >= best * RANK_MIN });
-        let weaker = total - found.len();
+        // A name costs a token at least, so that no more than the budget can be named.
+        let found = cx.reading_knowledge()?.strongest(&wanted, budget.max(1))?;
+        let weaker = found.matching - found.worth;
+        let whole = found.hits.iter().any(|hit| hit.whole);
         let most = if whole { usize::MAX } else { SHOWN_MAX + NAMED_MAX };
         let (mut spent, mut hits, mut more) = (0, Vec::new(), Vec::new());
-        for (index, hit) in found.iter().take(most).enumerate() {
+        for (index, hit) in found.hits.iter().take(most).enumerate() {
             if index < SHOWN_MAX {
                 let shown = shown(hit, &wanted.query);
                 let cost = portion::tokens(&shown.address) + portion::tokens(&shown.text) + 8;
@@ -105,7 +100,7 @@ impl Verb for EntitySearch {
             }
             more.push(named);
         }
-        Ok(SearchAnswer { hits, more, total, weaker })
+        Ok(SearchAnswer { hits, more, total: found.matching, weaker })
     }
 
     fn show(answer: &SearchAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -135,7 +130,7 @@ impl Verb for EntitySearch {
 
 fn shown(hit: &Hit, query: &str) -> SearchHit {
     let entity = &hit.entity;
-    let best = hit.best.and_then(|best| entity.observations.get(best));
+    let best = hit.best(query);
     let date = best.and_then(|best| best.facts.date.as_deref()).or(entity.updated.as_deref());
     let date = date.or(entity.created.as_deref()).unwrap_or("undated");
     SearchHit {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Entity;
 use super::draft::{Desk, entity_at};
 use super::format::Document;
-use super::phrase::Sieve;
+use super::phrase::Phrase;
+use super::roll::Roll;
 use super::words::Index;
 use crate::backend::{ChangeId, HistoryQuery, Op, Past, Version};
 use crate::clock::{Clock, Timestamp};
@@ -50,6 +51,7 @@ pub(super) struct Shelf {
     /// Who has a relation to a name.
     pub(super) incoming: HashMap<String, HashSet<Locator>>,
     pub(super) index: Index,
+    pub(super) roll: Roll,
     /// Files that are no text.
     pub(super) unread: BTreeSet<Locator>,
     next_id: u32,
@@ -64,8 +66,6 @@ pub(super) struct Card {
     pub(super) present: Arc<Entity>,
     /// Name, type and observations in lower case, for substring search.
     pub(super) lower: Box<str>,
-    /// What of it substring search need not look into.
-    pub(super) sieve: Sieve,
     /// Whether it only holds relations of an entity that does not exist.
     pub(super) loose: bool,
     pub(super) version: Version,
@@ -237,12 +237,12 @@ impl Shelf {
         for relation in &entity.relations {
             self.incoming.entry(relation.to.clone()).or_default().insert(at.clone());
         }
+        let lower: Box<str> = lowered(&entity).into();
         if !loose {
             self.index.add(id, &present);
+            self.roll.enter(id, at, &entity.kind, &lower);
         }
-        let lower: Box<str> = lowered(&entity).into();
-        let sieve = Sieve::of(&lower);
-        self.cards.insert(at.clone(), Card { entity, present, lower, sieve, loose, version, id, stamp });
+        self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp });
     }
 
     fn forget(&mut self, at: &Locator) {
@@ -261,8 +261,15 @@ impl Shelf {
         }
         if !card.loose {
             self.index.remove(card.id, &card.present);
+            self.roll.leave(card.id);
         }
         self.free_ids.push(card.id);
+    }
+
+    /// The files of the entities in which a phrase stands.
+    pub(super) fn holding(&self, phrase: &Phrase<'_>) -> impl Iterator<Item = &Locator> {
+        let may = self.roll.look_for(phrase).filter(|(_, _, may)| *may);
+        may.filter(|(_, entry, _)| phrase.stands_in(&self.cards[&entry.at])).map(|(_, entry, _)| &entry.at)
     }
 
     /// The entities of a name, in the order of their creation.

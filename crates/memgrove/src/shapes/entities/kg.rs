@@ -352,9 +352,7 @@ fn remove_relations(
 
 fn search(shelf: &Shelf, query: &str) -> Graph {
     let lower = query.to_lowercase();
-    let phrase = Phrase::new(&lower);
-    let found = shelf.cards.iter().filter(|(_, card)| !card.loose && phrase.stands_in(card));
-    let places = found.map(|(at, _)| at.clone()).collect();
+    let places = shelf.holding(&Phrase::new(&lower)).cloned().collect();
     graph(shelf, Some(&places))
 }
 

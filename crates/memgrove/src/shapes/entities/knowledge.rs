@@ -17,7 +17,7 @@ use super::cache::SessionCache;
 use super::catalog::Catalog;
 use super::draft::{Desk, Draft, How, Stored, entity_at};
 use super::format::Document;
-use super::search::{self, Hit, Match, SEARCH_HITS_MAX, holds_phrase};
+use super::search::{self, Hit, Match, SEARCH_HITS_MAX, Strong, holds_phrase};
 use super::walk::{self, Direction, Step, Walk};
 use super::{Entity, Learning, Pattern, RoleState, kg};
 use crate::backend::{Note, Version};
@@ -254,7 +254,17 @@ impl Knowledge {
     pub fn search(&self, wanted: &Match) -> Result<Vec<Hit>> {
         let desk = self.desk();
         let today = format!("{:.6}", desk.now);
-        self.look(&desk, |shelf| search::ranked(shelf, wanted, &today))
+        self.look(&desk, |shelf| search::all(shelf, wanted, &today))
+    }
+
+    /// Searches by words for what is worth showing: at most so many, best first.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn strongest(&self, wanted: &Match, most: usize) -> Result<Strong> {
+        let desk = self.desk();
+        let today = format!("{:.6}", desk.now);
+        self.look(&desk, |shelf| search::strong(shelf, wanted, &today, most))
     }
 
     /// Searches for the whole query as it stands, ignoring case, and orders what is found by the

@@ -12,7 +12,7 @@ const SIEVE_BITS: u32 = 512;
 
 /// Which three bytes stand in a row somewhere in a text. Several may share a bit: what is missing
 /// here is missing in the text, and what is not must be looked for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Sieve([u64; SIEVE_BITS as usize / 64]);
 
 impl Sieve {
@@ -52,10 +52,14 @@ impl<'a> Phrase<'a> {
         Phrase { lower, bits: bits(lower).collect(), finder: Finder::new(lower), crosses }
     }
 
+    /// Whether it may stand in a text with this sieve.
+    pub(super) fn may_stand_in(&self, sieve: &Sieve) -> bool {
+        sieve.may_hold(&self.bits)
+    }
+
     /// Whether it stands in the name, the type or an observation of what holds at present.
     pub(super) fn stands_in(&self, card: &Card) -> bool {
-        card.sieve.may_hold(&self.bits)
-            && self.finder.find(card.lower.as_bytes()).is_some()
+        self.finder.find(card.lower.as_bytes()).is_some()
             && ((Arc::ptr_eq(&card.entity, &card.present) && !self.crosses)
                 || holds_phrase(&card.present, self.lower))
     }

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use super::Entity;
 use super::catalog::{Card, Shelf};
 use super::phrase::Phrase;
 use super::words::Index;
+use super::{Entity, Observation};
 use crate::locator::Locator;
 use crate::text::words::{asked, overlap};
 
 /// How many entities a plain search gives.
 pub const SEARCH_HITS_MAX: usize = 30;
-/// For how many hits the best observation is looked for.
-const EXPLAINED_MAX: usize = 50;
+/// What part of the best hit's rank another must have to be worth showing.
+const RANK_MIN: f32 = 0.5;
 /// What the whole query is worth where it stands in an entity.
 const PHRASE: f32 = 4.0;
 /// What one point of the plain score is worth.
@@ -34,8 +34,30 @@ pub struct Hit {
     pub rank: f32,
     /// Whether the whole query stands in its name, its type or an observation.
     pub whole: bool,
-    /// The observation that answers best, by its number from 0.
-    pub best: Option<usize>,
+}
+
+impl Hit {
+    /// The observation that answers best: of several, the last, because it is the freshest.
+    pub fn best(&self, query: &str) -> Option<&Observation> {
+        let (words, lower) = (asked(query), query.trim().to_lowercase());
+        let fit = |text: &str| {
+            let whole = !lower.is_empty() && text.to_lowercase().contains(&lower);
+            overlap(&words, text) + if whole { 1_000 } else { 0 }
+        };
+        self.entity.observations.iter().max_by_key(|observation| fit(&observation.text))
+    }
+}
+
+/// The answers that are worth showing: those in which the whole query stands, or else those that
+/// are not much worse than the best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strong {
+    /// The best of them, best first.
+    pub hits: Vec<Hit>,
+    /// How many are worth it.
+    pub worth: usize,
+    /// How many match at all.
+    pub matching: usize,
 }
 
 /// What to look for.
@@ -95,64 +117,103 @@ fn typed(kind: &str, query: &str) -> u32 {
 }
 
 /// The entities that match, best first.
-pub(super) fn ranked(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
-    let fits = |entity: &Entity| {
-        wanted.kind.as_ref().is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase())
-    };
-    let query = wanted.query.trim();
-    if query.is_empty() {
-        let mut all: Vec<_> =
-            shelf.cards.iter().filter(|(_, card)| !card.loose && fits(&card.entity)).collect();
-        all.sort_by(|a, b| (&b.1.entity.updated, a.0).cmp(&(&a.1.entity.updated, b.0)));
-        let hit = |at: &Locator, entity: Arc<Entity>| {
-            let best = entity.observations.len().checked_sub(1);
-            Hit { path: at.clone(), entity, score: 0, rank: 0.0, whole: false, best }
-        };
-        return all.into_iter().map(|(at, card)| hit(at, seen(card, wanted, today))).collect();
-    }
-    let mut found = match &wanted.as_of {
-        None => present(shelf, query),
-        Some(_) => past(shelf, wanted, query, today),
-    };
-    found.retain(|scored| fits(&scored.entity));
-    found.sort_by(|a, b| b.rank.total_cmp(&a.rank).then_with(|| a.at.cmp(b.at)));
-    let words = asked(query);
-    let hits = found.into_iter().enumerate().map(|(index, Scored { at, entity, points, rank, whole })| {
-        let best = if index < EXPLAINED_MAX { best(&entity, query, &words) } else { None };
-        Hit { path: at.clone(), entity, score: points, rank, whole, best }
-    });
-    hits.collect()
+pub(super) fn all(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
+    let mut found = scored(shelf, wanted, today);
+    let len = found.len();
+    opened(shelf, best_first(&mut found, len), wanted, today)
 }
 
-/// A file, what is seen of its entity, its plain score, its rank, and whether the whole query stands in it.
+/// The best of those that are worth showing.
+pub(super) fn strong(shelf: &Shelf, wanted: &Match, today: &str, most: usize) -> Strong {
+    let mut found = scored(shelf, wanted, today);
+    let matching = found.len();
+    if found.iter().any(|scored| scored.whole) {
+        found.retain(|scored| scored.whole);
+    } else {
+        let least = found.iter().map(|scored| scored.rank).fold(0.0, f32::max) * RANK_MIN;
+        found.retain(|scored| scored.rank >= least);
+    }
+    let worth = found.len();
+    Strong { hits: opened(shelf, best_first(&mut found, most), wanted, today), worth, matching }
+}
+
+/// Everything that matches, in no order; without a query, everything.
+fn scored<'a>(shelf: &'a Shelf, wanted: &Match, today: &str) -> Vec<Scored<'a>> {
+    let kind = wanted.kind.as_ref().map(|kind| kind.to_lowercase());
+    let fits = |other: &str| kind.as_ref().is_none_or(|kind| other.to_lowercase() == *kind);
+    let query = wanted.query.trim();
+    if query.is_empty() {
+        let all = shelf.cards.iter().filter(|(_, card)| !card.loose && fits(&card.entity.kind));
+        let newest = |card: &'a Card| card.entity.updated.as_deref();
+        let scored =
+            all.map(|(at, card)| Scored { at, newest: newest(card), points: 0, rank: 0.0, whole: false });
+        return scored.collect();
+    }
+    match &wanted.as_of {
+        None => present(shelf, query, fits),
+        Some(_) => past(shelf, wanted, query, today, fits),
+    }
+}
+
+/// An entity that matches: its file, its plain score, its rank, and whether the whole query stands in it.
 struct Scored<'a> {
     at: &'a Locator,
-    entity: Arc<Entity>,
+    /// When it was changed, where nothing else ranks it.
+    newest: Option<&'a str>,
     points: u32,
     rank: f32,
     whole: bool,
 }
 
-fn present<'a>(shelf: &'a Shelf, query: &str) -> Vec<Scored<'a>> {
+/// The first of them, in order.
+fn best_first<'a, 'b>(found: &'b mut [Scored<'a>], most: usize) -> &'b [Scored<'a>] {
+    let order = |a: &Scored<'_>, b: &Scored<'_>| {
+        b.rank.total_cmp(&a.rank).then_with(|| (b.newest, a.at).cmp(&(a.newest, b.at)))
+    };
+    let most = most.min(found.len());
+    if most < found.len() {
+        found.select_nth_unstable_by(most, order);
+    }
+    found[..most].sort_unstable_by(order);
+    &found[..most]
+}
+
+fn opened(shelf: &Shelf, found: &[Scored<'_>], wanted: &Match, today: &str) -> Vec<Hit> {
+    let hit = |scored: &Scored<'_>| {
+        let entity = seen(&shelf.cards[scored.at], wanted, today);
+        Hit { path: scored.at.clone(), entity, score: scored.points, rank: scored.rank, whole: scored.whole }
+    };
+    found.iter().map(hit).collect()
+}
+
+fn present<'a>(shelf: &'a Shelf, query: &str, fits: impl Fn(&str) -> bool) -> Vec<Scored<'a>> {
     let scores = shelf.index.scores(query);
     let lower = query.to_lowercase();
     let phrase = Phrase::new(&lower);
+    let kinds = shelf.roll.by_kind(|kind| fits(kind).then(|| typed(kind, query)));
     let mut found = Vec::new();
-    for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
-        let (words, whole) = (scores.of(card.id), phrase.stands_in(card));
-        if words.is_some() || whole {
-            let entity = Arc::clone(&card.present);
+    for (id, entry, may) in shelf.roll.look_for(&phrase) {
+        let words = scores.of(id);
+        let Some(typed) = *entry.of_kind(&kinds) else { continue };
+        let card = may.then(|| &shelf.cards[&entry.at]).filter(|card| phrase.stands_in(card));
+        if words.is_some() || card.is_some() {
             // What does not stand in the entity does not stand in its name.
-            let named = if whole { named(card.lower_name(), &lower) } else { 0 };
-            let points = named + typed(&entity.kind, query);
-            found.push(Scored { at, entity, points, rank: rank(points, words, whole), whole });
+            let points = typed + card.map_or(0, |card| named(card.lower_name(), &lower));
+            let rank = rank(points, words, card.is_some());
+            found.push(Scored { at: &entry.at, newest: None, points, rank, whole: card.is_some() });
         }
     }
     found
 }
 
 /// As [`present`], over what held on a date. Slower: nothing is prepared for it.
-fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Vec<Scored<'a>> {
+fn past<'a>(
+    shelf: &'a Shelf,
+    wanted: &Match,
+    query: &str,
+    today: &str,
+    fits: impl Fn(&str) -> bool,
+) -> Vec<Scored<'a>> {
     let (mut index, mut all) = (Index::default(), Vec::new());
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
         let entity = seen(card, wanted, today);
@@ -165,7 +226,8 @@ fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, today: &str) -> Vec<S
         let (words, whole) = (scores.of(id), holds_phrase(&entity, &lower));
         let points = score(&entity.name, &entity.kind, query);
         let rank = rank(points, words, whole);
-        (words.is_some() || whole).then_some(Scored { at, entity, points, rank, whole })
+        let found = (words.is_some() || whole) && fits(&entity.kind);
+        found.then_some(Scored { at, newest: None, points, rank, whole })
     });
     scored.collect()
 }
@@ -191,12 +253,4 @@ pub(super) fn holds_phrase(entity: &Entity, lower: &str) -> bool {
     fields
         .chain(entity.observations.iter().map(|o| &o.text))
         .any(|field| field.to_lowercase().contains(lower))
-}
-
-/// The observation that answers best: of several, the last, because it is the freshest.
-fn best(entity: &Entity, query: &str, words: &[String]) -> Option<usize> {
-    let lower = query.to_lowercase();
-    let fit =
-        |text: &str| overlap(words, text) + if text.to_lowercase().contains(&lower) { 1_000 } else { 0 };
-    entity.observations.iter().enumerate().max_by_key(|(_, o)| fit(&o.text)).map(|(at, _)| at)
 }
