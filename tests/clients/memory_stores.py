@@ -181,6 +181,28 @@ def check_redaction(client, store, home):
     check("the memory is as it was", memories.retrieve(made.id, memory_store_id=store).content == "clean\n")
 
 
+def check_same_name(stores, home):
+    """A memory store that takes the name of a deleted one, and what is left of the deleted one."""
+    memories, versions = stores.memories, stores.memory_versions
+    old = stores.create(name="twice").id
+    made = memories.create(old, path="/old.md", content=f"old {SECRET}\n")
+    key = {"Idempotency-Key": "delete it once"}
+    gone = memories.delete(made.id, memory_store_id=old, extra_headers=key)
+    check("a deletion that is sent again is answered again", memories.delete(made.id, memory_store_id=old, extra_headers=key) == gone)
+    stores.delete(old)
+    new = stores.create(name="twice").id
+    memories.create(new, path="/new.md", content="new\n")
+    seen = [version.path for version in versions.list(new)]
+    check("a new memory store does not inherit the past of another", seen == ["/new.md"], seen)
+    left = [version.path for version in versions.list(old)]
+    check("a deleted one keeps its own", left == ["/old.md", "/old.md"], left)
+    change = made.memory_version_id.removeprefix("memver_").split("x")[0]
+    taken = {"Idempotency-Key": f"redaction of {change} files/twice/old.md"}
+    memories.create(new, path="/keyed.md", content="x", extra_headers=taken)
+    redacted = versions.redact(made.memory_version_id, memory_store_id=old)
+    check("its versions can be redacted, whatever keys are taken", redacted.redacted_at is not None and holders(home) == [], redacted)
+
+
 def check_backend(memgrove, served, stores):
     """A memory store as the storage of another memgrove, and what the SDK sees of it."""
     store = stores.create(name="as a backend").id
@@ -242,6 +264,7 @@ def main():
         memory = check_memories(stores.memories, store)
         check_versions(stores.memory_versions, store, memory)
         check_redaction(client, store, served.home)
+        check_same_name(client.beta.memory_stores, served.home)
         listed = stores.create(name="lists").id
         check_lists(stores.memories, listed)
         check_backend(memgrove, served, stores)

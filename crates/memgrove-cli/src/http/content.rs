@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use memgrove::backend::{Content, Expect, Version};
 use memgrove::shapes::files::{self, Limits};
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Kind, Locator, Result};
 use serde_json::json;
 
+use super::api::tags;
 use super::route::Call;
 use crate::address::{file_at, in_memories, memory_at};
 use crate::context::Guard;
@@ -43,7 +44,8 @@ pub(crate) async fn get(call: Call) -> Result<Response> {
         })
         .await?;
     let etag = format!("\"{version}\"");
-    if call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|known| known.contains(&etag)) {
+    let known = call.header(header::IF_NONE_MATCH.as_str());
+    if known.is_some_and(|known| tags(known).any(|known| known == version.as_str())) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
     }
     let kind = match SHOWN.iter().find(|(end, _)| kind_of.ends_with(end)) {
@@ -94,28 +96,36 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
 /// Makes a file hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
-    let bare = |text: &str| text.trim().trim_matches('"').to_owned();
-    let expect = match (call.header(header::IF_MATCH.as_str()), call.header(header::IF_NONE_MATCH.as_str())) {
-        (Some(version), _) => Expect::At(Version::new(bare(version))),
-        (None, Some("*")) => Expect::Absent,
-        _ => Expect::Any,
-    };
-    let key = call.header("idempotency-key").map(bare);
-    let bytes = call.large_body().await?.to_vec();
+    let versions = |header: &str| tags(header).map(str::to_owned).collect::<Vec<_>>();
+    let wanted = call.header(header::IF_MATCH.as_str()).map(versions);
+    let is_new = call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|header| header.trim() == "*");
+    let key = call.key();
+    let _turn = call.served.large_bodies.acquire().await;
+    let bytes = Vec::from(call.large_body().await?);
     let done = call
         .work(move |cx| {
             let path = address.strip_prefix("file:").unwrap_or(&address);
             let at = file_at(cx, path)?;
             let note = cx.note("file_create", &Guard { key, ..Guard::default() });
             let limits = Limits::default();
-            let plan = |store: &memgrove::Store| match &expect {
-                Expect::Absent => files::create(store, &at, bytes.clone(), &limits),
-                Expect::At(version) => files::write(store, &at, bytes.clone(), Some(version), &limits),
-                Expect::Any => files::write(store, &at, bytes.clone(), None, &limits),
+            let plan = |store: &memgrove::Store| match &wanted {
+                _ if is_new => files::create(store, &at, bytes.clone(), &limits),
+                Some(wanted) => {
+                    let there = wanted_version(store, &at, wanted)?;
+                    files::write(store, &at, bytes.clone(), Some(&there), &limits)
+                }
+                None => files::write(store, &at, bytes.clone(), None, &limits),
             };
             cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))
         })
-        .await?;
+        .await;
+    let done = match done {
+        // It is there, and the request was not to touch it then.
+        Err(error) if is_new && error.kind() == Kind::Exists => {
+            return Ok(super::problem::refusal(StatusCode::PRECONDITION_FAILED, &error));
+        }
+        done => done?,
+    };
     let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
     let change = done.change.map(|change| change.as_str().to_owned());
     let told = json!({"version": version, "change": change, "replayed": done.replayed}).to_string();
@@ -123,6 +133,20 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
     response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
     Ok(response)
+}
+
+/// The version that is there, if it is one of those that are wanted; `*` is any.
+fn wanted_version(store: &memgrove::Store, at: &Locator, wanted: &[String]) -> Result<Version> {
+    let there = store.info_optional(at)?.and_then(|info| info.version);
+    let one = there.as_ref().filter(|there| wanted.iter().any(|one| one == "*" || one == there.as_str()));
+    match (one, wanted.first()) {
+        (Some(one), _) => Ok(one.clone()),
+        (None, Some(first)) if first != "*" => {
+            let first = Version::new(first.as_str());
+            Expect::At(first.clone()).check(at, there.as_ref()).map(|()| first)
+        }
+        (None, _) => Err(Error::new(Kind::Conflict, format!("there is no `{at}`")).hint("create it")),
+    }
 }
 
 /// The error for a body that is too large.

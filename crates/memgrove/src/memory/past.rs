@@ -108,12 +108,12 @@ impl Memory {
     /// # Errors
     /// As [`Backend::redact`](crate::Backend::redact).
     pub fn redact(&self, note: Note, at: &Locator, change: &ChangeId) -> Result<()> {
+        self.redact_backups(&note, at, change)?;
+        self.redacted(at, change)?;
         let key = format!("{REDACTION} {change} {at}");
         if self.store().backend().applied(&key)?.is_some() {
             return Ok(());
         }
-        self.redact_backups(&note, at, change)?;
-        self.redacted(at, change)?;
         let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
     }

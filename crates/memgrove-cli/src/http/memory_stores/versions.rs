@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Lineage, Operation, VersionOf};
-use super::memories::{Desk, View, Viewed, at_desk, path_of, sha256};
+use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
 
@@ -48,7 +48,12 @@ impl Desk<'_> {
     fn versions<'a>(&self, catalog: &'a Catalog) -> Vec<(&'a Lineage, &'a VersionOf)> {
         let all = catalog.memories.iter();
         let all = all.flat_map(|lineage| lineage.versions.iter().map(move |version| (lineage, version)));
-        all.filter(|(_, version)| version.at.is_within(&self.root)).collect()
+        let own = |version: &VersionOf| {
+            version.at.is_within(&self.root)
+                && self.of.since().is_none_or(|since| version.time >= since)
+                && self.until.is_none_or(|until| version.time <= until)
+        };
+        all.filter(|(_, version)| own(version)).collect()
     }
 
     fn version<'a>(&self, catalog: &'a Catalog, id: &str) -> Result<(&'a Lineage, &'a VersionOf)> {
@@ -119,7 +124,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
     let asked: Listed = call.query()?;
     let view = asked.view.unwrap_or(View::Basic);
     let limit = limit(asked.limit, if view == View::Full { 20 } else { 100 })?;
-    let listed = at_desk(&call, move |desk| {
+    let listed = at_old_desk(&call, move |desk| {
         let catalog = desk.catalog();
         let all = desk.versions(&catalog).into_iter();
         let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
@@ -137,7 +142,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
 pub(super) async fn retrieve(call: Call) -> Result<Response> {
     let view = call.query::<Viewed>()?.view.unwrap_or(View::Full);
     let id = call.param("version").to_owned();
-    let found = at_desk(&call, move |desk| {
+    let found = at_old_desk(&call, move |desk| {
         let catalog = desk.catalog();
         desk.told_version(&catalog, desk.version(&catalog, &id)?, view)
     });
@@ -147,7 +152,7 @@ pub(super) async fn retrieve(call: Call) -> Result<Response> {
 /// Takes what a version held out of the journal for good.
 pub(super) async fn redact(call: Call) -> Result<Response> {
     let id = call.param("version").to_owned();
-    let redacted = at_desk(&call, move |desk| {
+    let redacted = at_old_desk(&call, move |desk| {
         let (at, change, operation) = {
             let catalog = desk.catalog();
             let (_, version) = desk.version(&catalog, &id)?;
