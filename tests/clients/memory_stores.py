@@ -181,6 +181,22 @@ def check_redaction(client, store, home):
     check("the memory is as it was", memories.retrieve(made.id, memory_store_id=store).content == "clean\n")
 
 
+def check_redaction_by_hand(stores, store, home):
+    """What somebody wrote into a file by hand is in the journal once the memory is changed: a version like the others."""
+    memories, versions = stores.memories, stores.memory_versions
+    made = memories.create(store, path="/hand.md", content="first\n")
+    [file] = [os.path.join(folder, "hand.md") for folder, _, names in os.walk(home) if "hand.md" in names]
+    with open(file, "w") as out:
+        out.write(f"by hand {SECRET}\n")
+    memories.update(made.id, memory_store_id=store, content="clean\n")
+    found = list(versions.list(store, memory_id=made.id, view="full"))
+    held = [version.content for version in found]
+    check("an edit by hand is a version", held == ["clean\n", f"by hand {SECRET}\n", "first\n"], held)
+    check("it is in the journal", holders(home) != [], "this test can fail")
+    redacted = versions.redact(found[1].id, memory_store_id=store)
+    check("it can be redacted", redacted.redacted_at is not None and holders(home) == [], holders(home))
+
+
 def check_same_name(stores, home):
     """A memory store that takes the name of a deleted one, and what is left of the deleted one."""
     memories, versions = stores.memories, stores.memory_versions
@@ -264,7 +280,8 @@ def main():
         memory = check_memories(stores.memories, store)
         check_versions(stores.memory_versions, store, memory)
         check_redaction(client, store, served.home)
-        check_same_name(client.beta.memory_stores, served.home)
+        check_redaction_by_hand(stores, store, served.home)
+        check_same_name(stores, served.home)
         listed = stores.create(name="lists").id
         check_lists(stores.memories, listed)
         check_backend(memgrove, served, stores)

@@ -2,7 +2,7 @@
 
 mod past;
 
-pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope};
+pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, redaction_of};
 
 use std::sync::Arc;
 

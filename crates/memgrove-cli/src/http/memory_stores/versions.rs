@@ -86,7 +86,7 @@ impl Desk<'_> {
             return Ok(told);
         }
         let store = self.cx.reading()?;
-        let held = store.store().backend().read_past(&version.at, &Moment::After(version.change.clone()));
+        let held = store.store().backend().read_past(&version.at, &version.moment);
         match held {
             Ok(bytes) => {
                 let bytes = bytes.unwrap_or_default();
@@ -129,7 +129,11 @@ pub(super) async fn list(call: Call) -> Result<Response> {
         let all = desk.versions(&catalog).into_iter();
         let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
         let key = |(_, version): &(&Lineage, &VersionOf)| {
-            format!("{} {:0>20} {}", moment(version.time), version.change.as_str(), version.id)
+            let (order, change) = match &version.moment {
+                Moment::Before(change) => (0, change),
+                Moment::After(change) => (1, change),
+            };
+            format!("{} {:0>20} {order} {}", moment(version.time), change.as_str(), version.id)
         };
         let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
         let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
@@ -153,14 +157,14 @@ pub(super) async fn retrieve(call: Call) -> Result<Response> {
 pub(super) async fn redact(call: Call) -> Result<Response> {
     let id = call.param("version").to_owned();
     let redacted = at_old_desk(&call, move |desk| {
-        let (at, change, operation) = {
+        let (at, moment, operation) = {
             let catalog = desk.catalog();
             let (_, version) = desk.version(&catalog, &id)?;
-            (version.at.clone(), version.change.clone(), version.operation)
+            (version.at.clone(), version.moment.clone(), version.operation)
         };
         if operation != Operation::Deleted {
             let note = note(desk.cx, "memory_version_redact", None);
-            desk.cx.writing()?.redact(note, &at, &change).map_err(still_there)?;
+            desk.cx.writing()?.redact(note, &at, &moment).map_err(still_there)?;
             // It is out of the store, whatever comes of the index.
             if let Err(error) = desk.cx.index().and_then(|index| index.scrub()) {
                 crate::notice(&format!("the index may still hold what was redacted: {error}"));
