@@ -5,10 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::backends::{object, ram};
+use memgrove::backends::{Scoped, object, ram};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::registry::OpenRequest;
+use memgrove::shapes::records::Records;
+use memgrove::shapes::records::folder_lock::LOCK;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ use serde_json::Value;
 
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard, Input, random_id};
+use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page};
 use crate::portion;
 use crate::settings;
@@ -68,6 +71,7 @@ impl Verb for Copy {
             return Err(Error::new(Kind::Invalid, "a store cannot be copied into itself")
                 .hint("name another with --to"));
         }
+        let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
         let (from, to) = (from.open()?, to.make()?);
         let skip = OWN.map(|name| Locator::new(name).expect("a plain name is a locator"));
         let differing = if self.replace { Differing::Replace } else { Differing::Keep };
@@ -78,7 +82,21 @@ impl Verb for Copy {
         let mut bar = Bar::new();
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();
-        Ok(CopyAnswer { copied: copied?, to: self.to })
+        let mut copied = copied?;
+        if let Some(records) = theirs {
+            let target = match shadowed {
+                Some(records) => records.memory().clone(),
+                None => inside(&to)?,
+            };
+            let skip = [Locator::new(LOCK)?];
+            let more = copy(records.memory().store(), &target, &note, differing, &skip, &mut |_| {})?;
+            add(&mut copied, more)?;
+        } else if shadowed.is_some() {
+            crate::notice(
+                "the store that was copied into mounts other records: those that were copied lie beneath",
+            );
+        }
+        Ok(CopyAnswer { copied, to: self.to })
     }
 
     fn show(answer: &CopyAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -107,6 +125,27 @@ impl Verb for Copy {
             (true, true) => None,
         }
     }
+}
+
+/// The folder of a store's own records.
+fn inside(memory: &Memory) -> Result<Memory> {
+    let scoped = Scoped::new(Arc::clone(memory.store().backend()), Locator::new(RECORDS)?);
+    Ok(Memory::new(Store::new(scoped), Arc::clone(memory.clock())))
+}
+
+/// Adds up what was copied of the store, and of the records that it mounts.
+fn add(all: &mut Copied, records: Copied) -> Result<()> {
+    let folder = Locator::new(RECORDS)?;
+    let placed =
+        |places: Vec<Locator>| places.iter().map(|at| folder.child(at.key())).collect::<Result<Vec<_>>>();
+    all.files += records.files;
+    all.bytes += records.bytes;
+    all.replaced += records.replaced;
+    all.same += records.same;
+    all.differing.extend(placed(records.differing)?);
+    all.refused.extend(records.refused);
+    all.passed_over.extend(placed(records.passed_over)?);
+    Ok(())
 }
 
 /// One end of a copy, not opened yet.
@@ -174,6 +213,14 @@ impl End {
             false => Path::new(location).canonicalize().unwrap_or_else(|_| location.into()),
         };
         settled(one) == settled(other)
+    }
+
+    /// The records of the store, if they are in a folder that it mounts.
+    fn mounted(&self) -> Result<Option<Arc<Records>>> {
+        match self {
+            End::Placed { cx, .. } => mounts::mounted(cx),
+            End::Passing(_) => Ok(None),
+        }
     }
 
     /// Opens a store that must be there.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use memgrove::backend::{Edit, Expect};
+use memgrove::backend::{ChangeId, Edit, Expect};
 use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
 use memgrove::shapes::entities::{Entity, How, Observation};
@@ -16,6 +16,7 @@ use super::record::{ImportanceName, settle};
 use super::{Effect, On, Verb};
 use crate::address::{in_memories, memory_at};
 use crate::context::{Context, Guard};
+use crate::journals::name_of;
 use crate::page::{Ink, Page};
 
 /// The type of an entity that is first heard of here.
@@ -168,7 +169,7 @@ impl Verb for Forget {
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
             let done = records.delete(note, &which)?;
             settle(&records);
-            done.change
+            done.change.map(|change| ChangeId::new(name_of(&records, &change)))
         } else if let Some(part) = part_of(cx, &address)? {
             match address.strip_prefix("entity:") {
                 Some(named) => {
