@@ -86,19 +86,29 @@ pub(crate) struct Cut<'a> {
     /// The lines of the whole text.
     pub(crate) lines: usize,
     wanted_to: usize,
+    /// How many bytes of its last line did not fit.
+    rest: usize,
 }
 
 impl Cut<'_> {
     /// What did not fit, and how to get it.
     pub(crate) fn left_out(&self) -> Option<String> {
         let wanted = self.wanted_to.min(self.lines);
-        (self.to < wanted).then(|| {
-            format!("lines {} to {wanted} left out: view with lines \"{}:\"", self.to + 1, self.to + 1)
-        })
+        let after = self.to + 1;
+        match (self.rest, self.to < wanted) {
+            (0, false) => None,
+            (0, true) => Some(format!("lines {after} to {wanted} left out: view with lines \"{after}:\"")),
+            (rest, false) => Some(format!("line {} goes on for {rest} bytes: raise the budget", self.to)),
+            (rest, true) => Some(format!(
+                "line {} goes on for {rest} bytes, and lines {after} to {wanted} are left out: raise the budget",
+                self.to
+            )),
+        }
     }
 }
 
-/// Cuts the lines of a range out of a text, as many as fit the budget but at least one.
+/// Cuts the lines of a range out of a text, as many as fit the budget; of the first, if even that
+/// does not fit, what does.
 pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let bytes_max = budget.saturating_mul(BYTES_PER_TOKEN);
@@ -116,7 +126,12 @@ pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
         at = end + 1;
     }
     let lines = body.split('\n').count();
-    Cut { text: &body[part], from: range.from, to, lines, wanted_to: range.to }
+    let mut end = part.end.min(part.start.saturating_add(bytes_max));
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    let rest = part.end - end;
+    Cut { text: &body[part.start..end], from: range.from, to, lines, wanted_to: range.to, rest }
 }
 
 /// As [`lines`], with a text that is given away: what is cut from its start is not copied. Also what
@@ -181,8 +196,15 @@ mod tests {
             "a very long first line\nb\n",
             "1:",
             1,
-            "a very long first line",
-            Some("lines 2 to 2 left out: view with lines \"2:\""),
+            "a ve",
+            Some("line 1 goes on for 18 bytes, and lines 2 to 2 are left out: raise the budget"),
+        );
+        check(
+            "\u{e9}\u{e9}\u{e9}",
+            "1:",
+            1,
+            "\u{e9}\u{e9}",
+            Some("line 1 goes on for 2 bytes: raise the budget"),
         );
     }
 

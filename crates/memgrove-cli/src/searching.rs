@@ -28,7 +28,10 @@ pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
             let location = located(&folder)?;
             let opener = move || -> Result<Arc<dyn Vfs>> {
                 let opened = RealFs::create_root(&folder);
-                Ok(Arc::new(opened.map_err(|error| Error::from_io(error, folder.display()))?))
+                Ok(Arc::new(opened.map_err(|error| {
+                    Error::from_io(error, folder.display())
+                        .hint("check the owner and the mode of the cache's folder; the memories are safe")
+                })?))
             };
             Place::Folder(Arc::new(opener), location)
         }

@@ -27,11 +27,14 @@ mod known;
 mod look;
 mod lookup;
 mod postings;
+mod prefix;
 mod query;
 mod rank;
 mod recall;
 mod search;
+mod spare;
 mod sync;
+mod timely;
 mod turns;
 mod watch;
 mod wordpiece;
@@ -48,6 +51,7 @@ use crate::error::{Error, Kind, Result};
 use analysis::Analysis;
 use database::{Database, Home};
 use known::Known;
+use spare::Spare;
 use sync::Files;
 use turns::Turns;
 
@@ -96,7 +100,7 @@ pub struct Index {
     home: Option<Home>,
     sources: Vec<Source>,
     clock: Arc<dyn Clock>,
-    analysis: Analysis,
+    analysis: Arc<Analysis>,
     embedder: Option<Arc<dyn Embedder>>,
     turns: Turns,
     /// Locked while the files are compared with the index, and never while something is looked for.
@@ -104,6 +108,8 @@ pub struct Index {
     /// Whether the process stays and asks again and again; then these watch the sources.
     stays: bool,
     watches: Vec<Arc<dyn Watch>>,
+    /// What is used while this one cannot be kept.
+    spare: Spare,
 }
 
 /// What this process remembers of an index.
@@ -115,6 +121,9 @@ struct Held {
     files: Files,
     known: Arc<Known>,
 }
+
+/// Does something with an index that is up to date.
+type Work<'a, T> = &'a mut dyn FnMut(&View<'_>, Synced) -> Result<T>;
 
 /// The index at one moment: a connection that sees nothing later, and what is known in memory.
 struct View<'a> {
@@ -151,11 +160,12 @@ impl Index {
             home,
             sources,
             clock,
-            analysis,
+            analysis: Arc::new(analysis),
             embedder: options.embedder,
             held: Mutex::default(),
             stays: false,
             watches: Vec::new(),
+            spare: Spare::default(),
         })
     }
 
@@ -190,6 +200,17 @@ impl Index {
         progress: Progress<'_>,
         mut work: impl FnMut(&View<'_>, Synced) -> Result<T>,
     ) -> Result<T> {
+        match self.tried(progress, &mut work) {
+            Err(error) if error.kind() == Kind::Denied => match self.in_memory() {
+                Some(spare) => self.noting(error, spare.tried(progress, &mut work)),
+                None => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// As [`Index::with`], with the one that is kept.
+    fn tried<T>(&self, progress: Progress<'_>, work: Work<'_, T>) -> Result<T> {
         let mut turn = self.turns.turn();
         let mut healed = 0;
         loop {
@@ -250,7 +271,8 @@ impl Index {
             }
         }
         if database.is_none() {
-            *database = Some(self.home.as_ref().map_or_else(Database::in_memory, Home::open)?);
+            let open = |home: &Home| home.open().map_err(spare::unusable);
+            *database = Some(self.home.as_ref().map_or_else(Database::in_memory, open)?);
         }
         let database = database.as_mut().expect("it was just opened");
         if held.of != Some(database.identity()) {

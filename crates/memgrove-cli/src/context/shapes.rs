@@ -140,6 +140,10 @@ impl Context {
 
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
     pub(crate) fn settle(&self) {
+        if let Some(trouble) = self.shared.index.get().and_then(|index| index.trouble()) {
+            let hint = trouble.hint_text().map_or(String::new(), |hint| format!(" ({hint})"));
+            crate::notice(&format!("the index is made in memory, every time anew: {trouble}{hint}"));
+        }
         if self.may_write().is_err() {
             return;
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use memgrove::backends::Ram;
 use memgrove::clock::SystemClock;
-use memgrove::index::{self, Options, Place, Source};
-use memgrove::{Error, Index, Locator, Result, Store};
+use memgrove::index::{self, Found, Options, Place, Source};
+use memgrove::{Error, Index, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,14 @@ impl Verb for Retrieval {
         for (name, docs) in &stores {
             let (index, ids) = built(docs, self.no_embeddings)?;
             for query in queries.iter().filter(|query| query.store == *name) {
-                let found = index.search(&query.text, self.limit)?;
+                // What cannot be understood as a query finds nothing; the others are still measured.
+                let found = match index.search(&query.text, self.limit) {
+                    Err(error) if error.kind() == Kind::Invalid => {
+                        crate::notice(&format!("query {}: {error}", query.id));
+                        Found::default()
+                    }
+                    found => found?,
+                };
                 let mut ranked: Vec<&str> = Vec::new();
                 for hit in found.hits.iter().flat_map(|hit| std::iter::once(&hit.address).chain(&hit.alike)) {
                     let id = ids.get(hit).map(String::as_str);
@@ -172,7 +179,7 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         }
         found.push(serde_json::from_str(&line).map_err(|error| {
             let what = format!("line {number} of `{}` does not fit: {error}", path.display());
-            Error::new(memgrove::Kind::Invalid, what)
+            Error::new(Kind::Invalid, what)
         })?);
     }
     Ok(found)

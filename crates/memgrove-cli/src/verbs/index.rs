@@ -63,7 +63,9 @@ impl Verb for Status {
         page.line(&format!("{documents} documents from {files} files, {} on disk", portion::size(*bytes)))?;
         let model = if model.is_empty() { "words alone" } else { model };
         page.line(&format!("words are stemmed as {language}; meaning comes from {model}"))?;
-        if !folder.is_empty() {
+        if file.is_empty() {
+            page.ink(Ink::Dim, "it is in memory, as long as this process runs\n")?;
+        } else {
             page.ink(Ink::Dim, &format!("{folder}/{file}\n"))?;
         }
         for place in &answer.unreadable {

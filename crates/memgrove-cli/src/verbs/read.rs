@@ -87,13 +87,13 @@ impl Verb for Read {
             Input::None => READ_TOKENS_MAX,
             Input::Terminal => usize::MAX,
         });
-        if let Some(id) = self.address.strip_prefix("record:") {
-            return read_record(cx, id, self.at.as_deref(), budget);
-        }
         if self.at.is_none()
             && let Some(part) = read_part(cx, &self.address, self.around.unwrap_or(0), budget)?
         {
             return Ok(part);
+        }
+        if let Some(id) = self.address.strip_prefix("record:") {
+            return read_record(cx, id, self.at.as_deref(), budget);
         }
         let at = memory_at(cx, &self.address)?;
         let address = address_of(cx, &at);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use memgrove::index::{Brief, Recalled, Snippet};
+use memgrove::index::{self, Brief, Recalled, Snippet};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,16 @@ use crate::page::{Ink, Page};
 
 /// What an answer costs, in tokens, unless it is asked for more.
 const TOKENS_MAX: usize = 1_000;
+/// What the line at the end of an answer may cost: whoever gives less than this gets that line.
+const RECEIPT_TOKENS: usize = 40;
+/// How many places that cannot be read are named.
+const UNREADABLE_MAX: usize = 3;
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
 
 /// Find memories by a question or words, best first, within a token budget
 ///
-/// Signs: "exact words", word*, -word, shape:records, type:task, tag:x, importance:high,
+/// Signs: "exact words", word*, -word, -tag:x, shape:records, type:task, tag:x, importance:high,
 /// since:7d, before:2024-05-01, in:FOLDER, is:hidden; or plain words such as last week.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Recall {
@@ -83,8 +87,17 @@ pub(crate) struct HitAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Receipt {
     shown: usize,
+    /// Others that say the same as one that is shown.
+    #[serde(skip_serializing_if = "is_zero")]
+    alike: usize,
     left_out: usize,
     matching: usize,
+    /// Even more match.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    at_least: bool,
+    /// No memory has any of the words.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    no_word: bool,
     tokens: usize,
     budget: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,42 +108,72 @@ struct Receipt {
     next: String,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde asks.
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What of a budget is left for the memories themselves.
+fn for_memories(budget: usize) -> usize {
+    budget.saturating_sub(RECEIPT_TOKENS)
+}
+
 impl RecallAnswer {
-    fn new(recalled: Recalled, budget: usize, explain: bool) -> Self {
-        let shown = recalled.snippets.len();
-        let next = match (shown, recalled.left_out) {
+    fn new(recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Self {
+        let (shown, left_out) = (recalled.snippets.len(), recalled.left_out);
+        let bound = if shown == limit { "limit" } else { "budget" };
+        let next = match (shown, left_out) {
             (0, 0) => "other words may find more".to_owned(),
             (_, 0) => "`read ADDRESS` gives the whole".to_owned(),
-            (_, left) => format!("{left} more fit a larger budget; `read ADDRESS` gives the whole"),
+            (0, left) => format!("{left} fit a larger {bound}"),
+            (_, left) => format!("{left} more fit a larger {bound}; `read ADDRESS` gives the whole"),
         };
-        let receipt = Receipt {
+        let mut receipt = Receipt {
             shown,
-            left_out: recalled.left_out,
+            alike: recalled.snippets.iter().map(|snippet| snippet.hit.alike.len()).sum(),
+            left_out,
             matching: recalled.total,
-            tokens: recalled.tokens,
+            at_least: recalled.at_least,
+            no_word: recalled.wordless,
+            tokens: budget,
             budget,
             corrected: recalled.corrected,
             unreadable: recalled.unreadable,
             next,
         };
+        receipt.tokens = recalled.tokens + index::tokens(&receipt.line());
         let hits = recalled.snippets.into_iter().map(|snippet| HitAnswer::new(snippet, explain)).collect();
         RecallAnswer { hits, receipt }
     }
 
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.hits.iter().try_for_each(|hit| hit.show(page))?;
-        let Receipt { shown, left_out, tokens, budget, next, corrected, unreadable, .. } = &self.receipt;
+        let Receipt { corrected, unreadable, .. } = &self.receipt;
         for (word, instead) in corrected {
             page.ink(Ink::Warning, &format!("[nothing has `{word}`: looked for `{instead}`]\n"))?;
         }
-        for place in unreadable {
+        for place in unreadable.iter().take(UNREADABLE_MAX) {
             page.ink(Ink::Warning, &format!("[`{place}` cannot be read: what is known of it may be old]\n"))?;
         }
-        if *shown == 0 && *left_out == 0 {
-            return page.ink(Ink::Dim, &format!("nothing found; {next}\n"));
+        if let Some(more) = unreadable.len().checked_sub(UNREADABLE_MAX).filter(|more| *more > 0) {
+            page.ink(Ink::Warning, &format!("[{more} more cannot be read]\n"))?;
         }
-        let all = shown + left_out;
-        page.ink(Ink::Dim, &format!("[{shown} of {all} shown, {tokens} of {budget} tokens; {next}]\n"))
+        page.ink(Ink::Dim, &self.receipt.line())
+    }
+}
+
+impl Receipt {
+    /// What was shown, what it cost, and how to get the rest.
+    fn line(&self) -> String {
+        let Receipt { shown, alike, left_out, tokens, budget, next, .. } = self;
+        if *shown == 0 && *left_out == 0 {
+            return format!("nothing found; {next}\n");
+        }
+        let at_least = if self.at_least { "at least " } else { "" };
+        let all = shown + alike + left_out;
+        let alike = if *alike == 0 { String::new() } else { format!(" and {alike} alike") };
+        let no_word = if self.no_word { "no memory has these words, some mean alike; " } else { "" };
+        format!("[{no_word}{shown} of {at_least}{all} shown{alike}, {tokens} of {budget} tokens; {next}]\n")
     }
 }
 
@@ -188,8 +231,8 @@ impl Verb for Recall {
             return Err(Error::new(Kind::Invalid, "there is nothing to look for")
                 .hint("ask a question, or name a word or two"));
         }
-        let recalled = cx.index()?.recall(&self.query, self.budget, self.limit)?;
-        Ok(RecallAnswer::new(recalled, self.budget, self.explain))
+        let recalled = cx.index()?.recall(&self.query, for_memories(self.budget), self.limit)?;
+        Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -230,8 +273,9 @@ impl Verb for Similar {
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
-        let recalled = cx.index()?.recall_similar(&self.address, self.budget, self.limit)?;
-        Ok(RecallAnswer::new(recalled, self.budget, self.explain))
+        let spend = for_memories(self.budget);
+        let recalled = cx.index()?.recall_similar(&self.address, spend, self.limit)?;
+        Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {

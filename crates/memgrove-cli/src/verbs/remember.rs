@@ -5,10 +5,10 @@ use std::io;
 use memgrove::backend::{ChangeId, Edit, Expect};
 use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
-use memgrove::shapes::entities::{Entity, How, Observation};
-use memgrove::shapes::records::{Guarded, Importance, NewRecord, RecordType};
+use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
+use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
 use memgrove::shapes::{entities::kg, files};
-use memgrove::{Error, Index, Kind, Locator, Result};
+use memgrove::{Error, Kind, Locator, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ use crate::page::{Ink, Page};
 
 /// The type of an entity that is first heard of here.
 const NEW_TYPE: &str = "general";
+
+/// How many memories are compared with a fact.
+const HITS_MAX: usize = 5;
 
 /// Remember a fact: one sentence that will make sense on its own later
 ///
@@ -38,10 +41,10 @@ pub(crate) struct Remember {
     #[serde(default)]
     tags: Vec<String>,
     /// high, medium or low
-    #[arg(long, default_value = "medium")]
+    #[arg(long)]
     #[serde(default)]
-    #[schemars(with = "ImportanceName")]
-    importance: Importance,
+    #[schemars(with = "Option<ImportanceName>")]
+    importance: Option<Importance>,
     /// Idempotency key
     #[arg(long)]
     #[schemars(skip)]
@@ -53,9 +56,12 @@ pub(crate) struct Remember {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RememberAnswer {
     address: String,
-    /// It was known already; nothing was done.
+    /// It was known already, and is not kept twice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     known: bool,
+    /// What else was done, or could not be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 impl Verb for Remember {
@@ -68,11 +74,6 @@ impl Verb for Remember {
 
     fn run(self, cx: &Context) -> Result<RememberAnswer> {
         cx.writing()?;
-        if self.key.is_none()
-            && let Some(address) = known(&*cx.index()?, &self.text)?
-        {
-            return Ok(RememberAnswer { address, known: true });
-        }
         let guard = Guard { key: self.key.clone(), ..Guard::default() };
         match &self.about {
             Some(name) => self.observe(cx, name, &guard),
@@ -83,55 +84,137 @@ impl Verb for Remember {
     fn show(answer: &RememberAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
-        page.put("\n")
+        page.put("\n")?;
+        answer.note.map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
 }
 
 impl Remember {
     fn record(self, cx: &Context, guard: &Guard) -> Result<RememberAnswer> {
+        let known = if self.key.is_none() { self.known(cx) } else { Ok(None) };
+        // Where that cannot be looked up, the fact is kept all the same.
+        let known = known.unwrap_or_else(|error| {
+            crate::notice(&format!("it cannot be told whether this is known already: {error}"));
+            None
+        });
+        if let Some(address) = known {
+            match address.strip_prefix("record:") {
+                Some(id) => return self.add_to(cx, id, guard),
+                None if self.tags.is_empty() && self.importance.is_none() => {
+                    return Ok(RememberAnswer { address, known: true, note: None });
+                }
+                None => {}
+            }
+        }
         let records = cx.records_writing()?;
         let new = NewRecord {
             tags: self.tags,
-            importance: self.importance,
+            importance: self.importance.unwrap_or_default(),
             ..NewRecord::new(RecordType::Learning, self.text)
         };
         let done = records.add(cx.note(Self::NAME, guard), &[new])?;
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
-        Ok(RememberAnswer { address: format!("record:{id}"), known: false })
+        Ok(RememberAnswer { address: format!("record:{id}"), known: false, note: None })
+    }
+
+    /// The address of a memory that says exactly this, of nobody in particular: of a record, if
+    /// there is one, because it can take what else is said of it.
+    fn known(&self, cx: &Context) -> Result<Option<String>> {
+        // Signs of the query language are plain characters in a fact.
+        let words: String = self.text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+        if words.trim().is_empty() {
+            return Ok(None);
+        }
+        let (index, wanted) = (cx.index()?, bare(&self.text));
+        let mut same = Vec::new();
+        for hit in index.search(&words, HITS_MAX)?.hits {
+            for address in hit.alike {
+                let says = index.document(&address)?.is_some_and(|other| bare(&other.text) == wanted);
+                same.extend(says.then_some(address));
+            }
+            same.extend((bare(&hit.text) == wanted).then_some(hit.address));
+        }
+        same.retain(|address| !address.starts_with("entity:"));
+        same.sort_by_key(|address| !address.starts_with("record:"));
+        Ok(same.into_iter().next())
+    }
+
+    /// Adds what is said of a fact to the record that is there.
+    fn add_to(&self, cx: &Context, id: &str, guard: &Guard) -> Result<RememberAnswer> {
+        let records = cx.records_writing()?;
+        let there = records.view(id)?.record;
+        let new = self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned();
+        let tags: Vec<String> = there.tags.iter().cloned().chain(new).collect();
+        let patch = Patch {
+            tags: (tags.len() > there.tags.len()).then_some(tags),
+            importance: self.importance.filter(|importance| *importance != there.importance),
+            ..Patch::default()
+        };
+        let note = (patch.tags.is_some() || patch.importance.is_some())
+            .then_some("tags and importance are as said now");
+        if note.is_some() {
+            records.update(
+                cx.note(Self::NAME, guard),
+                &Guarded { id: id.to_owned(), expect: None },
+                &patch,
+            )?;
+            settle(&records);
+        }
+        Ok(RememberAnswer { address: format!("record:{id}"), known: true, note })
     }
 
     fn observe(&self, cx: &Context, name: &str, guard: &Guard) -> Result<RememberAnswer> {
         let knowledge = cx.knowledge()?;
         let there = knowledge.load(name, None)?;
+        let note = self.importance.map(|_| "an observation has no importance: it was not kept");
+        let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
+        if let Some((loaded, number)) = same
+            && self.key.is_none()
+            && self.tags.iter().all(|tag| loaded.entity.tags.contains(tag))
+        {
+            return Ok(RememberAnswer { address: address_in(loaded, number), known: true, note });
+        }
         let (name, kind) = match &there {
             Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
             None => (name.to_owned(), NEW_TYPE.to_owned()),
         };
+        // As it stands there already, so that it is not kept twice.
+        let said =
+            same.map_or(self.text.as_str(), |(loaded, number)| &loaded.entity.observations[number - 1].text);
         let entity = Entity {
             name: name.clone(),
             kind: kind.clone(),
             tags: self.tags.clone(),
-            observations: vec![Observation::from(self.text.as_str())],
+            observations: vec![Observation::from(said)],
             ..Entity::default()
         };
         knowledge.store(cx.note(Self::NAME, guard), &[entity], How::Merge)?;
-        let address = known(&*cx.index()?, &self.text)?;
+        let stored = knowledge.load(&name, Some(&kind))?;
+        let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
         let folder = memgrove::shapes::entities::folder_name(&kind);
-        Ok(RememberAnswer { address: address.unwrap_or(format!("entity:{folder}/{name}")), known: false })
+        let address = address.unwrap_or(format!("entity:{folder}/{name}"));
+        Ok(RememberAnswer { address, known: same.is_some(), note })
     }
 }
 
-/// The address of a memory that says exactly this.
-fn known(index: &Index, text: &str) -> Result<Option<String>> {
-    // Signs of the query language are plain characters in a fact.
-    let words: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    if words.trim().is_empty() {
-        return Ok(None);
-    }
-    let wanted = folded(text.trim());
-    let found = index.search(&words, 5)?;
-    Ok(found.hits.into_iter().find(|hit| folded(hit.text.trim()) == wanted).map(|hit| hit.address))
+/// Which observation of an entity says exactly this, counted from 1.
+fn said_in(loaded: &Loaded, text: &str) -> Option<usize> {
+    let says = |observation: &Observation| {
+        observation.facts.superseded_by.is_none() && bare(&observation.text) == bare(text)
+    };
+    Some(loaded.entity.observations.iter().position(says)? + 1)
+}
+
+/// The address of an observation of an entity.
+fn address_in(loaded: &Loaded, number: usize) -> String {
+    let folder = loaded.path.parent().map(|folder| folder.name().to_owned()).unwrap_or_default();
+    format!("entity:{folder}/{}#{number}", loaded.entity.name)
+}
+
+/// A text as far as it matters whether two are the same.
+fn bare(text: &str) -> String {
+    folded(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Forget a memory: a record, a file, an entity, or one section or observation (undo brings it back)

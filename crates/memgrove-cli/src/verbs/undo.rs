@@ -82,8 +82,8 @@ impl Verb for Diff {
             1,
         );
         let cut = portion::lines(&diff, LineRange::default(), self.budget);
-        let left_out =
-            (cut.to < cut.lines).then(|| format!("{} more lines: raise the budget", cut.lines - cut.to));
+        let more = |_| format!("{} more lines: raise the budget", cut.lines - cut.to);
+        let left_out = cut.left_out().map(|told| if cut.to < cut.lines { more(told) } else { told });
         let diff = if left_out.is_some() { format!("{}\n", cut.text) } else { diff };
         Ok(DiffAnswer { address, diff, left_out })
     }

@@ -54,7 +54,7 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
         Err(error) if error.kind() == Kind::Invalid => return Ok(Found::default()),
         other => other?,
     };
-    if found.total == 0 && query.ends_with(char::is_alphanumeric) {
+    if (found.total == 0 || found.wordless) && query.ends_with(char::is_alphanumeric) {
         found = index.recall(&format!("{query}*"), TOKENS_MAX, HITS_MAX)?;
     }
     let Recalled { snippets, total, .. } = found;

@@ -78,3 +78,90 @@ fn a_server_sees_every_edit_by_its_next_search() {
         assert!(recall(&format!("osprey{round}")).contains(&format!("osprey{round} dives")));
     }
 }
+
+#[test]
+fn answers_cost_what_they_may() {
+    let sandbox = Sandbox::new();
+    let words = ["amber", "birch", "cedar", "dahlia", "elder", "fern", "ginkgo", "hazel", "iris", "juniper"];
+    for (word, number) in words.iter().zip(1..) {
+        let text = format!("The {word} quokka ate {number} leaves. ").repeat(8);
+        let path = format!("{word}.md");
+        sandbox
+            .feed(&["file", "create", &path], format!("---\ntags: [{word}-tag, leaf]\n---\n{text}\n"))
+            .ok();
+    }
+    sandbox.feed(&["file", "create", "line.txt"], "leaf and branch ".repeat(20_000)).ok();
+    let record = "A rather long record of leaves. ".repeat(60);
+    sandbox.run(&["remember", record.trim()]).ok();
+    let found = sandbox.run(&["--json", "recall", "\"long record\"", "--budget", "2000"]).json();
+    let record = found["hits"][0]["address"].as_str().expect("an address").to_owned();
+    // One line is said in any case.
+    for budget in [60, 100, 200, 500, 1_000] {
+        for words in [
+            &["recall", "quokka"][..],
+            &["recall", "quokka leaves in the forest"],
+            &["similar", "file:/memories/iris.md"],
+            &["brief"],
+            &["read", &record],
+            &["read", "file:/memories/line.txt"],
+            &["read", "file:/memories/iris.md"],
+        ] {
+            let said = sandbox.run(&[words, &["--budget", &budget.to_string()]].concat()).ok();
+            let tokens = memgrove::index::tokens(&said);
+            // What is read is counted by its bytes, and cut where a line says so.
+            let most = if words[0] == "read" { budget * 5 / 4 + 40 } else { budget };
+            assert!(tokens <= most, "{words:?} {budget}: {tokens} tokens\n{said}");
+        }
+    }
+    let said = sandbox.run(&["recall", "tag:leaf", "--limit", "3"]).ok();
+    assert!(said.contains("[3 of 10 shown") && said.contains("7 more fit a larger limit"), "{said}");
+    let said = sandbox.run(&["recall", "tag:leaf", "--limit", "0"]).ok();
+    assert!(said.contains("[0 of 10 shown") && said.contains("10 fit a larger limit"), "{said}");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_stops_nobody() {
+    let sandbox = Sandbox::new();
+    sandbox.feed(&["file", "create", "tea.md"], "Green tea at eighty degrees.\n").ok();
+    let nowhere = sandbox.path().join("a-file");
+    fs::write(&nowhere, "").expect("written");
+    for words in [
+        &["recall", "tea"][..],
+        &["brief"],
+        &["similar", "file:/memories/tea.md"],
+        &["index", "status"],
+        &["remember", "The kettle is blue"],
+        &["remember", "The kettle is blue"],
+    ] {
+        let ran = sandbox.memgrove(words).env("XDG_CACHE_HOME", &nowhere).output().expect("it runs");
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{words:?}: {told}");
+        assert_eq!(told.matches("the index is made in memory").count(), 1, "{words:?}: {told}");
+    }
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = fs::read_to_string(&settings).expect("read");
+    fs::write(&settings, format!("{text}\n[search]\nlanguage = \"klingon\"\n")).expect("written");
+    let ran = sandbox.run(&["remember", "The kettle is red"]);
+    assert!(ran.code == 0 && ran.err.contains("klingon"), "{ran:?}");
+}
+
+#[test]
+fn every_part_is_forgotten_by_its_own_address() {
+    let sandbox = Sandbox::new();
+    let long = "word ".repeat(150);
+    let text = format!("The intro.\n\n# Log\n{long}\n\n# Log\nshort\n\n# Empty\n\n# Last\nend\n");
+    sandbox.feed(&["file", "create", "a.md"], &text).ok();
+    let mut left = text;
+    for (address, gone) in [
+        ("#log-2", "# Log\nshort\n\n".to_owned()),
+        ("#empty", "# Empty\n\n".to_owned()),
+        ("#~1", "The intro.\n\n".to_owned()),
+    ] {
+        sandbox.run(&["forget", &format!("file:/memories/a.md{address}")]).ok();
+        left = left.replacen(&gone, "", 1);
+        assert_eq!(sandbox.run(&["read", "file:/memories/a.md"]).ok(), left, "{address}");
+    }
+    sandbox.run(&["forget", "file:/memories/a.md#log~2"]).ok();
+    let read = sandbox.run(&["read", "file:/memories/a.md"]).ok();
+    assert!(read.starts_with("# Log\nword") && read.contains("# Last\nend"), "{read}");
+}

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::analysis::negations;
 use super::database::meant;
 use super::hit::Hit;
 use super::rank::Candidate;
@@ -15,32 +16,26 @@ const ALIKE: f32 = 0.9;
 
 impl Search<'_> {
     /// The best hits, several that say the same as one.
-    /// `true` beside them if there were enough.
     pub(super) fn distinct(
         &self,
         mut candidates: Vec<Candidate>,
         limit: usize,
         asked: &HashSet<String>,
         take: Take<'_>,
-    ) -> Result<(Vec<Hit>, bool)> {
-        let mut enough = false;
+    ) -> Result<Vec<Hit>> {
         self.order_equals(&mut candidates)?;
-        let mut hits: Vec<(Hit, Vec<u64>)> = Vec::new();
+        let mut hits: Vec<(Hit, Signature)> = Vec::new();
         for candidate in candidates {
             let Some(mut hit) = self.view.by_id(candidate.id)? else { continue };
             hit.parts = candidate.parts;
-            let terms = self.signature(&hit.text);
-            match hits.iter().position(|(_, known)| is_alike(known, &terms)) {
+            let signed = self.signature(&hit);
+            match hits.iter().position(|(_, known)| known.is_alike(&signed)) {
                 Some(twin) => hits[twin].0.alike.push(hit.address),
-                None if hits.len() == limit => break,
-                None if !take(&hit, asked) => {
-                    enough = true;
-                    break;
-                }
-                None => hits.push((hit, terms)),
+                None if hits.len() == limit || !take(&hit, asked) => break,
+                None => hits.push((hit, signed)),
             }
         }
-        Ok((hits.into_iter().map(|(hit, _)| hit).collect(), enough))
+        Ok(hits.into_iter().map(|(hit, _)| hit).collect())
     }
 
     /// Puts those that are equally good in the order of their addresses: which numbers documents
@@ -61,28 +56,62 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The terms of a text, each once, as numbers that are quickly compared.
-    fn signature(&self, text: &str) -> Vec<u64> {
-        let mut numbers = Vec::with_capacity(text.len() / 6);
-        self.analysis.each_term(text, &mut |term| {
-            let mut hasher = DefaultHasher::new();
-            term.hash(&mut hasher);
-            numbers.push(hasher.finish());
+    /// What a document says, as numbers that are quickly compared.
+    fn signature(&self, hit: &Hit) -> Signature {
+        let mut terms = Vec::with_capacity(hit.text.len() / 6);
+        let mut decides = negations(&hit.text) as u64;
+        self.analysis.each_term(&hit.text, &mut |term| {
+            let number = hashed(term);
+            if term.bytes().any(|byte| byte.is_ascii_digit()) {
+                decides = decides.wrapping_add(number);
+            }
+            terms.push(number);
         });
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+        terms.sort_unstable();
+        terms.dedup();
+        // Two files may say the same; what stands beneath two headings is two facts.
+        let file = hit.file.rsplit('/').next().and_then(|name| name.strip_prefix(&hit.title));
+        let is_file = file.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let title = if is_file { "" } else { hit.title.as_str() };
+        for (part, weight) in [(&*hit.subject, 3), (title, 5)] {
+            self.analysis.each_term(part, &mut |term| {
+                decides = decides.wrapping_add(hashed(term).wrapping_mul(weight));
+            });
+        }
+        Signature { terms, decides }
     }
 }
 
-fn is_alike(a: &[u64], b: &[u64]) -> bool {
-    let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
-    if (less as f32) < ALIKE * more as f32 {
-        return false;
+/// What decides whether two documents say the same.
+struct Signature {
+    /// The terms of the text, each once, in order.
+    terms: Vec<u64>,
+    /// Whom it is about, what stands above it, its numbers, how often it says no: in this, those
+    /// that say the same are equal.
+    decides: u64,
+}
+
+impl Signature {
+    fn is_alike(&self, other: &Signature) -> bool {
+        let (a, b) = (&self.terms, &other.terms);
+        let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
+        if self.decides != other.decides || (less as f32) < ALIKE * more as f32 {
+            return false;
+        }
+        let all = union(a, b);
+        // Of short texts, only those with the very same words are one fact.
+        if all < 10 {
+            a == b && !a.is_empty()
+        } else {
+            (a.len() + b.len() - all) as f32 >= ALIKE * all as f32
+        }
     }
-    let all = union(a, b);
-    // Of short texts, only those with the very same words are one fact.
-    if all < 10 { a == b && !a.is_empty() } else { (a.len() + b.len() - all) as f32 >= ALIKE * all as f32 }
+}
+
+fn hashed(term: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    term.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// How many numbers two sorted lists have together.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `Café`, `CAFE` | `cafe` |
 //! | `running` | `run` (by the language's stemmer) |
-//! | `parseHttpHeader` | `pars`, `http`, `header`, and `parsehttpheader` |
+//! | `parseHttpHeader` | `pars`, `http`, `header`, and `parsehttphead`, the stem of the whole |
 //! | `src/index_file.rs` | `src`, `index`, `file`, `rs`, and `src/index_file.rs` |
 //! | `v1.2.3` | `v1`, `2`, `3`, and `v1.2.3` |
 //! | `東京都` | `東京`, `京都`, and each character |
@@ -96,6 +96,22 @@ impl Analysis {
         LANGUAGES.iter().map(|(name, _)| *name).chain(["none"])
     }
 
+    /// The terms of a text without those of whole identifiers, which stand for more than a part of
+    /// one: what a text must have that has these words somewhere.
+    pub(crate) fn parts(&self, text: &str) -> Vec<String> {
+        let mut parts = Vec::new();
+        let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
+        for chunk in chunks(text) {
+            self.parts_of(chunk, &mut stems, &mut |term| parts.push(term.to_owned()));
+        }
+        parts
+    }
+
+    /// Whether words are indexed by their stems, and not as they are written.
+    pub(crate) fn stems(&self) -> bool {
+        self.stemmer.is_some()
+    }
+
     /// The terms of a text, in order.
     pub fn terms(&self, text: &str) -> Vec<String> {
         let mut terms = Vec::with_capacity(text.len() / 6);
@@ -139,6 +155,21 @@ impl Analysis {
     }
 
     fn chunk(&self, chunk: &str, stems: &mut Stems, tell: Tell<'_>) {
+        let parts = self.parts_of(chunk, stems, tell);
+        let whole = chunk.trim_matches(|c: char| !c.is_alphanumeric());
+        // Possessives and contractions are no identifiers.
+        if parts < 2 || whole.len() > TERM_BYTES_MAX || whole.contains(['\'', '\u{2019}']) {
+            return;
+        }
+        match whole.chars().all(char::is_alphanumeric) {
+            // Without its capital letters it is a word like any other, and looked for as one.
+            true => self.folded_word(&folded(whole), stems, tell),
+            false => tell(&folded(whole)),
+        }
+    }
+
+    /// Tells the terms of the parts of a chunk, and how many parts it has.
+    fn parts_of(&self, chunk: &str, stems: &mut Stems, tell: Tell<'_>) -> usize {
         let mut parts = 0;
         for part in chunk.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
             for hump in humps(part) {
@@ -146,11 +177,7 @@ impl Analysis {
                 self.word(hump, stems, tell);
             }
         }
-        let whole = chunk.trim_matches(|c: char| !c.is_alphanumeric());
-        // Possessives and contractions are no identifiers.
-        if parts > 1 && whole.len() <= TERM_BYTES_MAX && !whole.contains(['\'', '\u{2019}']) {
-            tell(&folded(whole));
-        }
+        parts
     }
 
     fn word(&self, word: &str, stems: &mut Stems, tell: Tell<'_>) {
@@ -195,6 +222,18 @@ fn tell_cut(stem: &str, tell: Tell<'_>) {
 /// Whether a word says nothing of what is asked.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// Words that turn what a text says into its opposite, though they say nothing of what it is about.
+const NEGATIONS: &[&str] = &[
+    "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "no", "nor", "not", "shouldn",
+    "wasn", "weren", "won", "wouldn",
+];
+
+/// How often a text says no with a word that is no term.
+pub(crate) fn negations(text: &str) -> usize {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() <= 7);
+    words.filter(|word| NEGATIONS.iter().any(|no| word.eq_ignore_ascii_case(no))).count()
 }
 
 /// A text without what spelling may vary in: letter case, accents, width.
@@ -257,15 +296,24 @@ mod tests {
         assert!(STOP_WORDS.is_sorted());
         check("Café CAFE", &["cafe", "cafe"]);
         check("She was running to the shops", &["run", "shop"]);
-        check("parseHttpHeader", &["pars", "http", "header", "parsehttpheader"]);
-        check("HTTPServer", &["http", "server", "httpserver"]);
+        check("parseHttpHeader", &["pars", "http", "header", "parsehttphead"]);
+        check("HTTPServer", &["http", "server", "httpserv"]);
         check("src/index_file.rs", &["src", "index", "file", "rs", "src/index_file.rs"]);
         check("v1.2.3", &["v1", "2", "3", "v1.2.3"]);
+        check("SQLiteConnectionPools", &["sq", "lite", "connect", "pool", "sqliteconnectionpool"]);
+        check("sqliteconnectionpools", &["sqliteconnectionpool"]);
         check("Alice's don't", &["alic"]);
         check("東京都", &["東京", "京都", "東", "京", "都"]);
         check("Straße ﬁne", &["strass", "fine"]);
         check("end. Start", &["end", "start"]);
         check("", &[]);
+    }
+
+    #[test]
+    fn parts_are_what_any_text_with_these_words_has() {
+        let analysis = Analysis::of("english").expect("known");
+        assert_eq!(analysis.parts("index_file.rs running"), ["index", "file", "rs", "run"]);
+        assert_eq!(negations("It is not so, and it isn't. No!"), 3);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Index;
 use super::database::meant;
 use super::recall::{Snippet, snippet};
+use super::wordpiece::tokens;
 use crate::document::Shape;
 use crate::error::Result;
 
@@ -14,6 +15,12 @@ const GROUP_MAX: usize = 2;
 const LOOKED_AT: i64 = 400;
 /// What importance, use and age are worth in the order.
 const DAYS: f64 = 30.0;
+
+/// What the lines around a brief cost, and each shape and tag beside its name.
+const FRAME_TOKENS: usize = 24;
+const ITEM_TOKENS: usize = 5;
+/// Tags take at most this part of what is left.
+const TAGS_SHARE: usize = 4;
 
 /// What matters in a store.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +33,7 @@ pub struct Brief {
     pub tags: Vec<(String, usize)>,
     /// What matters most: important, then often used, then recent.
     pub snippets: Vec<Snippet>,
-    /// What they cost together.
+    /// What all this costs, with a line that says what is not shown.
     pub tokens: usize,
     /// How many documents are not shown.
     pub left_out: usize,
@@ -50,6 +57,9 @@ impl Index {
                 all += count;
                 brief.shapes.extend((count > 0).then_some((shape.name(), count)));
             }
+            brief.tokens = FRAME_TOKENS + brief.shapes.iter().map(|(name, _)| tokens(name) + ITEM_TOKENS).sum::<usize>();
+            brief.tags = tags(connection)?;
+            brief.tokens += brief.keep_tags(budget.saturating_sub(brief.tokens) / TAGS_SHARE);
             let sql = "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
                        FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
                        WHERE d.hidden = 0 AND b.body <> ''
@@ -72,16 +82,29 @@ impl Index {
                 }
                 let Some(hit) = view.by_id(usize::try_from(id).unwrap_or(0))? else { continue };
                 // A brief names many things: of each it says the beginning.
-                let spend = (budget - brief.tokens).min((budget / 8).max(60));
+                let spend = budget.saturating_sub(brief.tokens).min((budget / 8).max(60));
                 let Some(snippet) = snippet(hit, &HashSet::new(), &self.analysis, spend) else { continue };
                 *shown += 1;
                 brief.tokens += snippet.tokens;
                 brief.snippets.push(snippet);
             }
             brief.left_out = all - brief.snippets.len();
-            brief.tags = tags(connection)?;
             Ok(brief)
         })
+    }
+}
+
+impl Brief {
+    /// Keeps as many of the tags as one may spend, and says what they cost.
+    fn keep_tags(&mut self, spend: usize) -> usize {
+        let mut spent = 0;
+        let fits = |(tag, _): &&(String, usize)| {
+            spent += tokens(tag) + ITEM_TOKENS;
+            spent <= spend
+        };
+        let kept = self.tags.iter().take_while(fits).count();
+        self.tags.truncate(kept);
+        self.tags.iter().map(|(tag, _)| tokens(tag) + ITEM_TOKENS).sum()
     }
 }
 

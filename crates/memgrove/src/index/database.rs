@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg2";
+pub(crate) const FORMAT: &str = "mg3";
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
 const TABLES: &str = "
@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS docs (
 CREATE UNIQUE INDEX IF NOT EXISTS docs_place ON docs (file, ord);
 CREATE INDEX IF NOT EXISTS docs_address ON docs (address);
 CREATE INDEX IF NOT EXISTS docs_name ON docs (name) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS docs_date ON docs (date) WHERE date IS NOT NULL;
 CREATE INDEX IF NOT EXISTS docs_hidden ON docs (id) WHERE hidden = 1;
 CREATE TABLE IF NOT EXISTS bodies (
   id INTEGER PRIMARY KEY, subject TEXT NOT NULL, body TEXT NOT NULL, tags TEXT NOT NULL,
@@ -189,7 +190,9 @@ impl Home {
     }
 
     fn failed(&self, error: io::Error) -> Error {
-        Error::from_io(error, &self.location).while_doing("the index cannot be kept")
+        Error::from_io(error, &self.location)
+            .while_doing("the index cannot be kept")
+            .hint("check the owner and the mode of the cache's folder; the memories are safe")
     }
 }
 

@@ -39,12 +39,25 @@ pub(crate) fn start_ms(text: &str, now: Timestamp) -> Option<i64> {
     if let Some(moment) = written(text) {
         return Some(moment.as_millisecond());
     }
+    if let Some(first) = format!("{}-01", text.trim()).parse::<Date>().ok().filter(|_| text.trim().len() == 7)
+    {
+        return moment(first, None).map(Timestamp::as_millisecond);
+    }
     let text = text.to_lowercase().replace(['-', '_'], " ");
     if let Some((count, unit)) = ago(&text) {
-        return Some(now.as_millisecond() - count * unit);
+        return now.as_millisecond().checked_sub(count.checked_mul(unit)?);
+    }
+    let today = now.to_zoned(TimeZone::UTC).date();
+    if text == "tomorrow" {
+        return moment(today.tomorrow().ok()?, None).map(Timestamp::as_millisecond);
     }
     if let Some(spoken) = relative(&words(&text), now) {
         return Some(spoken.1.from);
+    }
+    if let Some(month) = month_named(&text) {
+        let begun = month <= today.month();
+        let year = if begun { today.year() } else { today.year().checked_sub(1)? };
+        return month_of(year, month).map(|span| span.from);
     }
     let year: i16 = text.parse().ok().filter(|year| (1000..=9999).contains(year))?;
     moment(date(year, 1, 1), None).map(Timestamp::as_millisecond)
@@ -137,31 +150,79 @@ fn month_of(year: i16, month: i8) -> Option<Span> {
 /// A time that is told from now, and the words that tell it.
 fn relative(words: &[String], now: Timestamp) -> Option<(Vec<String>, Span)> {
     let today = now.to_zoned(TimeZone::UTC).date();
-    let back = |count: i64| today.checked_sub(jiff::Span::new().days(count)).ok();
-    for (at, word) in words.iter().enumerate() {
-        let used = |count: usize| words[at..at + count].to_vec();
-        let next = words.get(at + 1).map_or("", String::as_str);
-        let monday = i64::from(today.weekday().to_monday_zero_offset());
-        let span = match (word.as_str(), next) {
-            ("today", _) => (1, days(today, 1)?),
-            ("yesterday", _) => (1, days(back(1)?, 1)?),
-            ("this", "week") => (2, days(back(monday)?, 7)?),
-            ("last" | "past", "week") => (2, days(back(monday + 7)?, 7)?),
-            ("this", "month") => (2, month_of(today.year(), today.month())?),
-            ("last" | "past", "month") => {
-                let before = today.first_of_month().yesterday().ok()?;
-                (2, month_of(before.year(), before.month())?)
-            }
-            ("this", "year") => (2, days(today.first_of_year(), today.days_in_year().into())?),
-            ("last" | "past", "year") => {
-                let before = today.first_of_year().yesterday().ok()?;
-                (2, days(before.first_of_year(), before.days_in_year().into())?)
-            }
-            _ => continue,
-        };
-        return Some((used(span.0), span.1));
+    (0..words.len()).find_map(|at| {
+        let (used, span) = told_from(today, &words[at..])?;
+        Some((words[at..at + used].to_vec(), span))
+    })
+}
+
+/// The time that words begin with, told from a day, and how many of them tell it.
+fn told_from(today: Date, words: &[String]) -> Option<(usize, Span)> {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    let unit = |at: usize| Some(word(at).trim_end_matches('s')).filter(|unit| UNITS.contains(unit));
+    match (word(0), word(1), word(2)) {
+        ("today", ..) => Some((1, days(today, 1)?)),
+        ("yesterday", ..) => Some((1, before(today, "day", 1)?)),
+        ("this", "week" | "month" | "year", _) => Some((2, before(today, word(1), 0)?)),
+        ("last" | "past", "week" | "month" | "year", _) => Some((2, before(today, word(1), 1)?)),
+        ("last" | "past", count, _) => {
+            let (count, unit) = (number(count)?, unit(2)?);
+            // So many days until now: today is one of them.
+            let Span { from, .. } = before(today, unit, count)?;
+            let first = if unit == "day" { from + DAY_MS } else { same_day(today, unit, count)? };
+            Some((3, Span { from: first, to: days(today, 1)?.to }))
+        }
+        (count, _, "ago") => Some((3, before(today, unit(1)?, number(count)?)?)),
+        _ => None,
     }
-    None
+}
+
+/// What time is counted in.
+const UNITS: [&str; 4] = ["day", "week", "month", "year"];
+/// Numbers as they are spoken, from one on.
+const NUMBERS: [&str; 12] =
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+/// Further back than this nobody counts.
+const BACK_MAX: i64 = 5_000;
+
+fn number(word: &str) -> Option<i64> {
+    let spoken = NUMBERS.iter().position(|number| *number == word).and_then(|at| i64::try_from(at + 1).ok());
+    spoken
+        .or_else(|| matches!(word, "a" | "an").then_some(1))
+        .or_else(|| word.parse().ok().filter(|count| (1..=BACK_MAX).contains(count)))
+}
+
+/// The day so many days, weeks, months or years before one.
+fn back(today: Date, unit: &str, count: i64) -> Option<Date> {
+    let span = jiff::Span::new();
+    let span = match unit {
+        "day" => span.days(count),
+        "week" => span.weeks(count),
+        "month" => span.months(count),
+        _ => span.years(count),
+    };
+    today.checked_sub(span).ok()
+}
+
+fn same_day(today: Date, unit: &str, count: i64) -> Option<i64> {
+    Some(moment(back(today, unit, count)?, None)?.as_millisecond())
+}
+
+/// The whole day, week from Monday on, month or year so many before the one that a day is in.
+fn before(today: Date, unit: &str, count: i64) -> Option<Span> {
+    let there = back(today, unit, count)?;
+    match unit {
+        "day" => days(there, 1),
+        "week" => days(back(there, "day", there.weekday().to_monday_zero_offset().into())?, 7),
+        "month" => month_of(there.year(), there.month()),
+        _ => days(there.first_of_year(), there.days_in_year().into()),
+    }
+}
+
+/// The number of a month that a word names.
+fn month_named(word: &str) -> Option<i8> {
+    let named = |month: &&str| *month == word || (word.len() == 3 && month.starts_with(word));
+    MONTHS.iter().position(|month| named(&month)).and_then(|at| i8::try_from(at + 1).ok())
 }
 
 #[derive(Default)]
@@ -180,10 +241,7 @@ fn named(words: &[String]) -> Option<Named> {
         digits.parse::<i16>().ok()
     };
     for (at, word) in words.iter().enumerate() {
-        let month = MONTHS
-            .iter()
-            .position(|month| month == word || (word.len() == 3 && month.starts_with(word.as_str())));
-        if let Some(month) = month
+        if let Some(month) = month_named(word)
             && named.month.is_none()
         {
             let beside = [number(at.checked_sub(1)), number(Some(at + 1))];
@@ -192,7 +250,7 @@ fn named(words: &[String]) -> Option<Named> {
             if (word == "may" || word == "march" || word.len() == 3) && !spoken && beside == [None, None] {
                 continue;
             }
-            named.month = i8::try_from(month + 1).ok();
+            named.month = Some(month);
             let day = beside.into_iter().flatten().find(|day| (1..=31).contains(day));
             named.day = day.and_then(|day| i8::try_from(day).ok());
         }
@@ -240,6 +298,12 @@ mod tests {
             asked(query, now()).is_some_and(|(asked, _)| asked.covers(moment.as_millisecond()))
         };
         assert!(covers("what did I do last week", "2026-11-10") && !covers("last week", "2026-11-16"));
+        assert!(covers("6 days ago", "2026-11-10") && !covers("6 days ago", "2026-11-11"));
+        assert!(covers("in the last 7 days", "2026-11-10") && covers("last seven days", "2026-11-16"));
+        assert!(!covers("last 7 days", "2026-11-09") && covers("last 2 weeks", "2026-11-02"));
+        assert!(covers("what was two weeks ago", "2026-11-02") && !covers("2 weeks ago", "2026-11-09"));
+        assert!(covers("a year ago", "2025-02-01") && covers("3 months ago", "2026-08-31"));
+        assert!(!covers("long ago", "2026-11-10") && !covers("99999999999 days ago", "2026-11-10"));
         assert!(covers("yesterday", "2026-11-15") && !covers("yesterday", "2026-11-14"));
         assert!(covers("in July 2023", "2023-07-30") && covers("in July 2023", "2023-08-05"));
         assert!(!covers("in July 2023", "2022-07-05") && !covers("in July 2023", "2023-10-05"));
@@ -258,6 +322,12 @@ mod tests {
         assert_eq!(start("7d").as_deref(), Some("2026-11-09T12:00:00Z"));
         assert_eq!(start("yesterday").as_deref(), Some("2026-11-15T00:00:00Z"));
         assert_eq!(start("last-week").as_deref(), Some("2026-11-09T00:00:00Z"));
-        assert_eq!(start("whenever"), None);
+        assert_eq!(start("2024-05").as_deref(), Some("2024-05-01T00:00:00Z"));
+        assert_eq!(start("May").as_deref(), Some("2026-05-01T00:00:00Z"));
+        assert_eq!(start("december").as_deref(), Some("2025-12-01T00:00:00Z"));
+        assert_eq!(start("tomorrow").as_deref(), Some("2026-11-17T00:00:00Z"));
+        for wrong in ["whenever", "999999999999999999d", "2024-13", "99999999999999999999d"] {
+            assert_eq!(start(wrong), None, "{wrong}");
+        }
     }
 }

@@ -16,16 +16,16 @@ pub(super) fn hashes(document: &Document) -> ([u8; 16], [u8; 16]) {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
-    let Document { kind, title, subject, text, tags, .. } = document;
-    for part in [kind, title, subject, text].into_iter().chain(tags) {
+    let Document { kind, title, subject, text, name, tags, .. } = document;
+    for part in [kind, title, subject, text, name].into_iter().chain(tags) {
         add(&mut hasher, part);
     }
     let short = |hasher: &blake3::Hasher| -> [u8; 16] {
         hasher.finalize().as_bytes()[..16].try_into().expect("sixteen of thirty-two bytes")
     };
     let terms = short(&hasher);
-    let Document { address, group, name, links, .. } = document;
-    for part in [address, group, name, document.shape.name()]
+    let Document { address, group, links, .. } = document;
+    for part in [address, group, document.shape.name()]
         .into_iter()
         .map(AsRef::as_ref)
         .chain(links.iter().map(String::as_str))

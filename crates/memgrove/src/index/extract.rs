@@ -6,6 +6,7 @@
 mod entities;
 mod graph;
 mod markdown;
+mod passages;
 mod records;
 
 use crate::document::{Document, Shape};
@@ -64,24 +65,12 @@ pub(crate) fn wants(key: &str) -> bool {
 /// The documents of a file, each with an address of its own.
 pub(crate) fn documents(key: &str, bytes: &[u8]) -> Vec<Document> {
     let Some((found, inside)) = extractor(key) else { return Vec::new() };
-    let mut documents = (found.documents)(&Source { key, inside, bytes });
-    let mut seen = std::collections::HashMap::<String, usize>::new();
-    for document in &mut documents {
-        let times = seen.entry(document.address.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            document.address = format!("{}~{times}", document.address);
-        }
-    }
-    documents
+    (found.documents)(&Source { key, inside, bytes })
 }
 
 fn visible(inside: &str) -> bool {
     !inside.split('/').any(|part| part.starts_with('.'))
 }
-
-/// The largest passage, in words: what is longer is cut at paragraphs, then at sentences.
-const PASSAGE_WORDS_MAX: usize = 120;
 
 /// Who speaks, if a text begins as a line of a conversation does: `Caroline: I went …`.
 fn speaker(text: &str) -> Option<&str> {

@@ -19,6 +19,8 @@ pub struct Hit {
     pub kind: String,
     /// What it is called.
     pub title: String,
+    /// Who says it or whom it is about, where the text itself tells.
+    pub subject: String,
     /// What it says.
     pub text: String,
     /// Words that someone has chosen to find it by.
@@ -37,7 +39,7 @@ pub struct Hit {
     pub alike: Vec<String>,
 }
 
-const HIT: &str = "SELECT d.address, d.shape, d.kind, d.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop
+const HIT: &str = "SELECT d.address, d.shape, d.kind, d.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop, b.subject
                    FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id";
 
 impl View<'_> {
@@ -55,6 +57,14 @@ impl View<'_> {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
+    /// The numbers of the documents that an address stands for: one, or all beneath it.
+    pub(super) fn at(&self, address: &str) -> Result<Vec<usize>> {
+        let sql = "SELECT id FROM docs WHERE address = ?1 OR (address > ?1 || '#' AND address < ?1 || '$') ORDER BY file, ord";
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let rows = statement.query_map([address], |row| row.get::<_, i64>(0)).map_err(meant)?;
+        rows.map(|id| Ok(usize::try_from(id.map_err(meant)?).unwrap_or(0))).collect()
+    }
+
     /// A document by its address.
     pub(super) fn by_address(&self, address: &str) -> Result<Option<Hit>> {
         let mut statement =
@@ -66,7 +76,7 @@ impl View<'_> {
 impl View<'_> {
     /// A document and its neighbours, in the order of their file.
     pub(super) fn around(&self, address: &str, count: usize) -> Result<Vec<Hit>> {
-        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file AND n.grp = d.grp
+        let sql = "SELECT n.id FROM docs d JOIN docs n ON n.file = d.file
                    AND n.ord BETWEEN d.ord - ?2 AND d.ord + ?2 WHERE d.address = ?1 ORDER BY n.ord";
         let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
         let count = i64::try_from(count).unwrap_or(i64::MAX / 2);
@@ -88,6 +98,7 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         shape: row.get(1)?,
         kind: row.get(2)?,
         title: row.get(3)?,
+        subject: row.get(11)?,
         text: row.get(4)?,
         tags: write::listed(&tags),
         links: write::listed(&links),

@@ -49,12 +49,13 @@ impl Index {
     /// # Errors
     /// As [`Index::sync`].
     pub fn status(&self) -> Result<Status> {
+        let kept = |view: &View<'_>| self.home.as_ref().filter(|_| view.database.generation > 0);
         self.with(&mut |_, _| (), |view, synced| {
             Ok(Status {
                 documents: usize::try_from(view.known.statistics.documents).unwrap_or(0),
                 files: view.files()?,
-                bytes: self.home.as_ref().map_or(0, |home| home.bytes()),
-                file: self.home.as_ref().map_or_else(String::new, |home| home.file(view.database.generation)),
+                bytes: kept(view).map_or(0, |home| home.bytes()),
+                file: kept(view).map_or_else(String::new, |home| home.file(view.database.generation)),
                 language: self.analysis.language().to_owned(),
                 model: self.embedder.as_ref().map_or_else(String::new, |embedder| embedder.name().to_owned()),
                 synced,

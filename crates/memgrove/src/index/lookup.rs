@@ -15,7 +15,7 @@ const B: f32 = 0.75;
 /// that every title has tells nothing there, and still tells much in a text.
 const HEAD: f32 = 1.0;
 /// How many words a prefix stands for at most.
-const PREFIX_TERMS_MAX: i64 = 64;
+pub(crate) const PREFIX_TERMS_MAX: usize = 4_096;
 /// How far off a word may be spelled: letters, by its length.
 const TYPO_CHARS: [(usize, usize); 2] = [(8, 2), (4, 1)];
 
@@ -54,6 +54,41 @@ impl Set {
     /// Keeps what is in both.
     pub(crate) fn keep(&mut self, other: &Set) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+}
+
+/// Terms that count as one: the words that a prefix stands for.
+pub(crate) struct Group {
+    pub(crate) terms: Vec<String>,
+    /// Terms that count only for these documents.
+    pub(crate) stems: Vec<String>,
+    pub(crate) having: Set,
+}
+
+impl Group {
+    /// The group of one term.
+    pub(crate) fn of(term: &str) -> Self {
+        Group { terms: vec![term.to_owned()], stems: Vec::new(), having: Set(Vec::new()) }
+    }
+
+    /// All its terms.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
+        self.terms.iter().chain(&self.stems)
+    }
+
+    /// The documents that have any of its terms, as often as they do.
+    pub(crate) fn each(&self, connection: &Connection, mut found: impl FnMut(usize, Entry)) -> Result<()> {
+        for term in &self.terms {
+            having(connection, term, &mut found)?;
+        }
+        for stem in &self.stems {
+            having(connection, stem, |id, entry| {
+                if self.having.has(id) {
+                    found(id, entry);
+                }
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -101,11 +136,7 @@ pub(crate) fn having(connection: &Connection, term: &str, mut found: impl FnMut(
 }
 
 /// Scores every document by BM25 over its fields.
-pub(crate) fn lexical(
-    connection: &Connection,
-    terms: &[Vec<String>],
-    statistics: Statistics,
-) -> Result<Lexical> {
+pub(crate) fn lexical(connection: &Connection, groups: &[Group], statistics: Statistics) -> Result<Lexical> {
     let next = usize::try_from(statistics.next).unwrap_or(0);
     let mut found = Lexical {
         scores: vec![0.0; next],
@@ -115,13 +146,10 @@ pub(crate) fn lexical(
     };
     let average = (statistics.length as f32 / statistics.documents.max(1) as f32).max(1.0);
     let mut entries: Vec<(usize, Entry)> = Vec::new();
-    // A group of terms counts as one: the words that a prefix stands for.
-    for group in terms {
+    for group in groups {
         entries.clear();
-        for term in group {
-            having(connection, term, |id, entry| entries.push((id, entry)))?;
-        }
-        if group.len() > 1 {
+        group.each(connection, |id, entry| entries.push((id, entry)))?;
+        if group.all().nth(1).is_some() {
             entries.sort_by_key(|(id, entry)| (*id, u8::MAX - entry.text));
             entries.dedup_by_key(|(id, _)| *id);
         }
@@ -134,7 +162,7 @@ impl Lexical {
     /// Adds what one group of terms is worth to each document that has it.
     fn add(
         &mut self,
-        group: &[String],
+        group: &Group,
         entries: &[(usize, Entry)],
         statistics: Statistics,
         average: f32,
@@ -143,7 +171,7 @@ impl Lexical {
         let in_head = entries.iter().filter(|(_, entry)| entry.heads() > 0).count();
         let [text_weight, head_weight] = [in_text, in_head].map(|count| statistics.weight(count));
         let told = if in_text > 0 { text_weight } else { head_weight };
-        self.weights.extend(group.iter().map(|term| (term.clone(), told)));
+        self.weights.extend(group.all().map(|term| (term.clone(), told)));
         for (id, entry) in entries {
             let Some(score) = self.scores.get_mut(*id) else { return Err(postings::broken()) };
             if *score == 0.0 {
@@ -167,7 +195,7 @@ pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<Str
     let sql = "SELECT DISTINCT term FROM postings WHERE term >= ?1 AND term < ?2 LIMIT ?3";
     let mut statement = connection.prepare_cached(sql).map_err(meant)?;
     let rows = statement
-        .query_map(rusqlite::params![prefix, end, PREFIX_TERMS_MAX], |row| row.get(0))
+        .query_map(rusqlite::params![prefix, end, PREFIX_TERMS_MAX as i64], |row| row.get(0))
         .map_err(meant)?;
     rows.collect::<Result<_, _>>().map_err(meant)
 }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `"exact words"` | they stand there, in this order |
 //! | `word*` | a word that begins so |
-//! | `-word` | without this word |
-//! | `shape:records` `type:task` `tag:tea` `importance:high` | only these |
+//! | `-word` `-"exact words"` `-word*` `-tag:tea` | without this |
+//! | `shape:records` `type:task` `tag:"green tea"` `importance:high` | only these |
 //! | `since:2024-05-01` `since:7d` `before:yesterday` | by date |
 //! | `in:projects` | only beneath this address or folder |
 //! | `is:hidden` | what was superseded or archived, too |
@@ -26,26 +26,46 @@ pub(crate) struct Query {
     pub(crate) words: Vec<(String, Vec<String>)>,
     /// Beginnings of words.
     pub(crate) prefixes: Vec<String>,
-    /// Words in a row, folded, with their terms.
-    pub(crate) phrases: Vec<(String, Vec<String>)>,
-    /// Terms that must not be there.
+    /// Words in a row.
+    pub(crate) phrases: Vec<Phrase>,
+    /// What must not be there: terms, beginnings of words, words in a row.
     pub(crate) without: Vec<String>,
-    /// Which documents may be found at all.
+    pub(crate) without_prefixes: Vec<String>,
+    pub(crate) without_phrases: Vec<Phrase>,
+    /// Which documents may be found at all, and which of them may not.
     pub(crate) filter: Filter,
+    pub(crate) unwanted: Vec<Filter>,
+    /// The numbers of documents that are known already.
+    pub(crate) except: Vec<usize>,
     /// The time that the words name.
     pub(crate) asked: Option<Asked>,
 }
 
-/// Which documents may be found.
+/// Words in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Phrase {
+    /// As they are written, folded.
+    pub(crate) words: String,
+    /// The terms that a text with these words has.
+    pub(crate) terms: Vec<String>,
+}
+
+impl Phrase {
+    fn new(text: &str, analysis: &Analysis) -> Self {
+        Phrase { words: folded(text.trim()), terms: analysis.parts(text) }
+    }
+}
+
+/// Which documents may be found: of several shapes, kinds, importances or places, any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
-    pub(crate) shape: Option<Shape>,
-    pub(crate) kind: Option<String>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) kinds: Vec<String>,
     pub(crate) tags: Vec<String>,
-    pub(crate) importance: Option<Weight>,
+    pub(crate) importances: Vec<Weight>,
     pub(crate) since: Option<i64>,
     pub(crate) before: Option<i64>,
-    pub(crate) within: Option<String>,
+    pub(crate) within: Vec<String>,
     pub(crate) hidden: bool,
 }
 
@@ -54,6 +74,77 @@ impl Filter {
     pub(crate) fn is_open(&self) -> bool {
         *self == Filter { hidden: self.hidden, ..Filter::default() }
     }
+
+    /// Takes a condition. `false` for what is none.
+    fn takes(&mut self, key: &str, value: &str, now: Timestamp) -> Result<bool> {
+        let wrong = |what: &str, hint: String| {
+            Err(Error::new(Kind::Invalid, format!("`{}` is not {what}", value.escape_debug())).hint(hint))
+        };
+        match key {
+            "shape" => match Shape::named(value) {
+                Some(shape) => self.shapes.push(shape),
+                None => {
+                    let names = Shape::ALL.map(Shape::name).join(", ");
+                    return wrong("a shape", format!("choose from: {names}"));
+                }
+            },
+            "importance" => match Weight::named(value) {
+                Some(weight) => self.importances.push(weight),
+                None => return wrong("an importance", "choose from: low, medium, high".to_owned()),
+            },
+            "since" | "before" => match (key, dates::start_ms(value, now)) {
+                ("since", Some(ms)) => self.since = self.since.max(Some(ms)),
+                (_, Some(ms)) => self.before = Some(self.before.map_or(ms, |before| before.min(ms))),
+                (_, None) => {
+                    let such = "such as 2024-05-01, 2024-05, May, 7d, yesterday or last-week";
+                    return wrong("a date", such.to_owned());
+                }
+            },
+            "type" => self.kinds.push(folded(value)),
+            "tag" => self.tags.push(folded(value)),
+            "in" => self.within.push(value.to_owned()),
+            "is" if value == "hidden" => self.hidden = true,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// What a query is made of: `-tag:"green tea"` is one piece.
+struct Piece<'a> {
+    negated: bool,
+    key: &'a str,
+    value: &'a str,
+    quoted: bool,
+    /// As it was typed, up to where the next may begin.
+    typed: &'a str,
+}
+
+/// The signs that take a value.
+const KEYS: [&str; 8] = ["shape", "type", "tag", "importance", "since", "before", "in", "is"];
+
+/// The first piece of a text, and what follows. What stands in quotes may lack its end.
+fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
+    let text = text.trim_start();
+    let signed =
+        text.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '"'));
+    let bare = signed.unwrap_or(text);
+    let has_value = |rest: &&str| !rest.is_empty() && !rest.starts_with(char::is_whitespace);
+    let keyed =
+        |key: &&'static str| Some((*key, bare.strip_prefix(*key)?.strip_prefix(':').filter(has_value)?));
+    let (key, rest) = KEYS.iter().find_map(keyed).unwrap_or(("", bare));
+    let (value, quoted, rest) = match rest.strip_prefix('"') {
+        Some(inside) => {
+            let (value, rest) = inside.split_once('"').unwrap_or((inside, ""));
+            (value.trim(), true, rest)
+        }
+        None => {
+            let end = rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len());
+            (&rest[..end], false, &rest[end..])
+        }
+    };
+    let typed = &text[..text.len() - rest.len()];
+    (!text.is_empty()).then_some((Piece { negated: signed.is_some(), key, value, quoted, typed }, rest))
 }
 
 impl Query {
@@ -68,27 +159,23 @@ impl Query {
     /// `Invalid` for a sign with a value that it does not take.
     pub(crate) fn parse(text: &str, analysis: &Analysis, now: Timestamp) -> Result<Query> {
         let mut query = Query::default();
-        let mut plain: Vec<&str> = Vec::new();
-        for (index, part) in text.split('"').enumerate() {
-            // Every second part stands in quotes; the last one may lack its end.
-            if index % 2 == 1 {
-                let words = folded(part.trim());
-                if !words.is_empty() {
-                    plain.push(part.trim());
-                    query.phrases.push((words, analysis.terms(part)));
-                }
+        let (mut plain, mut spoken): (Vec<&str>, Vec<&str>) = Default::default();
+        let mut rest = text;
+        while let Some((piece, after)) = piece(rest) {
+            rest = after;
+            if piece.value.is_empty() || query.sign(&piece, analysis, now)? {
                 continue;
             }
-            for word in part.split_whitespace() {
-                if !query.sign(word, analysis, now)? {
-                    plain.push(word);
-                }
+            plain.push(if piece.quoted { piece.value } else { piece.typed });
+            if piece.quoted {
+                query.phrases.push(Phrase::new(piece.value, analysis));
+            } else {
+                spoken.push(piece.typed);
             }
         }
         query.plain = plain.join(" ");
-        let unquoted: String = text.split('"').step_by(2).collect::<Vec<_>>().join(" ");
         let mut told = Vec::new();
-        if let Some((asked, words)) = dates::asked(&unquoted, now) {
+        if let Some((asked, words)) = dates::asked(&spoken.join(" "), now) {
             query.asked = Some(asked);
             told = words;
         }
@@ -105,57 +192,44 @@ impl Query {
         Ok(query)
     }
 
-    /// Takes a word that is a sign.
-    fn sign(&mut self, word: &str, analysis: &Analysis, now: Timestamp) -> Result<bool> {
-        if let Some(rest) = word.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphanumeric)) {
-            self.without.extend(analysis.terms(rest));
-            return Ok(true);
+    /// Takes a piece that is a sign.
+    fn sign(&mut self, piece: &Piece<'_>, analysis: &Analysis, now: Timestamp) -> Result<bool> {
+        let Piece { negated, key, value, quoted, .. } = *piece;
+        if !key.is_empty() {
+            if negated && matches!(key, "since" | "before" | "is") {
+                let said = format!("`-{key}:` means nothing");
+                return Err(
+                    Error::new(Kind::Invalid, said).hint("since: and before: are each other's opposite")
+                );
+            }
+            let mut filter = if negated { Filter::default() } else { std::mem::take(&mut self.filter) };
+            let taken = filter.takes(key, value, now)?;
+            match negated {
+                true => self.unwanted.push(filter),
+                false => self.filter = filter,
+            }
+            return Ok(taken);
         }
-        if let Some(start) = word.strip_suffix('*').filter(|start| start.chars().any(char::is_alphanumeric)) {
-            self.prefixes.push(folded(start));
-            return Ok(true);
+        let start = value.strip_suffix('*').filter(|start| !quoted && start.contains(char::is_alphanumeric));
+        if let Some(start) = start {
+            let prefixes = if negated { &mut self.without_prefixes } else { &mut self.prefixes };
+            prefixes.push(folded(start));
+        } else if negated {
+            let phrase = Phrase::new(value, analysis);
+            match phrase.terms.as_slice() {
+                // Whoever names an identifier means all of it, and not each of its parts.
+                [term] if !quoted => self.without.push(term.clone()),
+                [] if !quoted => {}
+                _ => self.without_phrases.push(phrase),
+            }
         }
-        let Some((key, value)) = word.split_once(':').filter(|(_, value)| !value.is_empty()) else {
-            return Ok(false);
-        };
-        let wrong = |what: &str, hint: String| {
-            Err(Error::new(Kind::Invalid, format!("`{}` is not {what}", value.escape_debug())).hint(hint))
-        };
-        let when = || dates::start_ms(value, now);
-        match key {
-            "shape" => match Shape::named(value) {
-                Some(shape) => self.filter.shape = Some(shape),
-                None => {
-                    return wrong(
-                        "a shape",
-                        format!("choose from: {}", Shape::ALL.map(Shape::name).join(", ")),
-                    );
-                }
-            },
-            "importance" => match Weight::named(value) {
-                Some(weight) => self.filter.importance = Some(weight),
-                None => return wrong("an importance", "choose from: low, medium, high".to_owned()),
-            },
-            "since" | "before" => match (key, when()) {
-                ("since", Some(ms)) => self.filter.since = Some(ms),
-                (_, Some(ms)) => self.filter.before = Some(ms),
-                (_, None) => {
-                    return wrong("a date", "such as 2024-05-01, 7d, yesterday or last-week".to_owned());
-                }
-            },
-            "type" => self.filter.kind = Some(value.to_lowercase()),
-            "tag" => self.filter.tags.push(folded(value)),
-            "in" => self.filter.within = Some(value.to_owned()),
-            "is" if value == "hidden" => self.filter.hidden = true,
-            _ => return Ok(false),
-        }
-        Ok(true)
+        Ok(negated || start.is_some())
     }
 
     /// Every term that is looked up, each once.
     pub(crate) fn terms(&self) -> Vec<&str> {
         let words = self.words.iter().flat_map(|(_, terms)| terms);
-        let phrases = self.phrases.iter().flat_map(|(_, terms)| terms);
+        let phrases = self.phrases.iter().flat_map(|phrase| &phrase.terms);
         let mut found: Vec<&str> = Vec::new();
         for term in words.chain(phrases) {
             if !found.contains(&term.as_str()) {
@@ -181,12 +255,31 @@ mod tests {
         assert_eq!(query.terms(), ["tea", "ann", "drink", "green", "http", "x", "http://x"]);
         assert_eq!(query.without, ["coffe"]);
         assert_eq!(query.prefixes, ["oolo"]);
-        assert_eq!(query.phrases, [("green tea".to_owned(), vec!["green".to_owned(), "tea".to_owned()])]);
+        let phrase = |words: &str, terms: [&str; 2]| Phrase {
+            words: words.to_owned(),
+            terms: terms.map(str::to_owned).to_vec(),
+        };
+        assert_eq!(query.phrases, [phrase("green tea", ["green", "tea"])]);
+        let Filter { shapes, kinds, tags, .. } = &query.filter;
         assert_eq!(
-            (query.filter.shape, query.filter.kind.as_deref(), query.filter.tags.as_slice()),
-            (Some(Shape::Records), Some("task"), &["hot".to_owned()][..])
+            (&shapes[..], &kinds[..], &tags[..]),
+            (&[Shape::Records][..], &["task".into()][..], &["hot".into()][..])
         );
         assert!(query.filter.since.is_some() && !query.filter.is_open());
+        let query =
+            parsed("x -\"green tea\" -src/a.rs -tag:bug in:\"My Folder\" tag:\"a b\" -dep* any:\"c d")
+                .expect("good");
+        assert_eq!(query.without_phrases[0], phrase("green tea", ["green", "tea"]));
+        assert_eq!((query.without_phrases[1].words.as_str(), query.without.len()), ("src/a.rs", 0));
+        assert_eq!(
+            (query.unwanted[0].tags.as_slice(), query.without_prefixes.as_slice()),
+            (&["bug".to_owned()][..], &["dep".to_owned()][..])
+        );
+        assert_eq!(
+            (query.filter.within.as_slice(), query.filter.tags.as_slice()),
+            (&["My Folder".to_owned()][..], &["a b".to_owned()][..])
+        );
+        assert_eq!((query.plain.as_str(), query.phrases.len()), ("x any: c d", 1));
     }
 
     #[test]
@@ -195,7 +288,8 @@ mod tests {
         assert_eq!(told("shape:cube"), Err("`cube` is not a shape".to_owned()));
         assert_eq!(told("importance:huge"), Err("`huge` is not an importance".to_owned()));
         assert_eq!(told("since:whenever"), Err("`whenever` is not a date".to_owned()));
-        assert_eq!(told("any:thing else:"), Ok(()));
+        assert_eq!(told("-since:2024"), Err("`-since:` means nothing".to_owned()));
+        assert_eq!(told("any:thing else: is:odd -is"), Ok(()));
     }
 
     #[test]
@@ -203,5 +297,6 @@ mod tests {
         let query = parsed("what happened last week").expect("good");
         assert!(query.asked.is_some());
         assert_eq!(query.terms(), ["happen"]);
+        assert!(parsed("tea since:yesterday").expect("good").asked.is_none());
     }
 }

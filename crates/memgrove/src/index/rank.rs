@@ -31,6 +31,12 @@ const RECENT_DAYS: f32 = 60.0;
 const IMPORTANT: f32 = 0.05;
 const USED: f32 = 0.01;
 
+/// What has none of the words must at least mean this much of the same.
+const LIKENESS_MIN: f32 = 0.2;
+/// Where nothing has any of the words, only what means much of the same is shown, and few of it.
+const LIKENESS_ALONE: f32 = 0.3;
+const ALONE_MAX: usize = 5;
+
 /// What is known of a document that may be found.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidate {
@@ -186,6 +192,29 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
     }
     candidates.sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()));
+}
+
+/// Keeps the candidates, best first, that have something to do with what was asked.
+pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, wordless: bool) {
+    let is_then = |hit: &Candidate| matches!(asked, Some(Asked::Relative(_))) && hit.parts.time > 0.0;
+    let says = |hit: &Candidate| hit.words > 0.0 || hit.meaning >= LIKENESS_MIN;
+    // Where nothing that is from then says anything of it, everything from then is an answer.
+    let any_then = !candidates.iter().any(|hit| is_then(hit) && says(hit));
+    let mut few = ALONE_MAX;
+    candidates.retain(|hit| {
+        let fits = match wordless {
+            true => hit.meaning >= LIKENESS_ALONE && few > 0,
+            false => says(hit) || hit.parts.neighbours + hit.parts.links > 0.0,
+        };
+        few -= usize::from(fits && wordless);
+        fits || (any_then && is_then(hit))
+    });
+}
+
+/// Whether more may fit than were weighed, if so many have one of the words.
+pub(crate) fn not_all(weighed: &[Candidate], having: usize) -> bool {
+    let count = |fits: fn(&Candidate) -> bool| weighed.iter().filter(|hit| fits(hit)).count();
+    count(|hit| hit.words > 0.0) < having || count(|hit| hit.meaning >= LIKENESS_MIN) >= WEIGHED
 }
 
 /// The numbers of the best documents, and of all that are as good as the last of them: which

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::Index;
 use super::analysis::Analysis;
 use super::hit::Hit;
-use super::search::Found;
+use super::search::{Found, Take};
 use super::wordpiece::tokens;
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -17,6 +17,12 @@ const SNIPPET_TOKENS_MAX: usize = 180;
 const SNIPPET_TOKENS_MIN: usize = 24;
 /// What the line above a snippet costs beside its words.
 const HEAD_TOKENS: usize = 4;
+
+/// From which length on, in bytes, a word may be cut; paths and addresses are left whole.
+const LONG_WORD: usize = 36;
+const LONG_ASCII_WORD: usize = 120;
+/// How long the pieces of such a word are.
+const PIECE_CHARS: usize = 8;
 
 /// One piece of an answer.
 #[derive(Debug, Clone)]
@@ -38,10 +44,14 @@ pub struct Recalled {
     pub snippets: Vec<Snippet>,
     /// What they cost together.
     pub tokens: usize,
-    /// How many hits were left out for the budget.
+    /// How many that fit are neither shown nor said to be like one that is.
     pub left_out: usize,
-    /// How many documents have any of the words.
+    /// How many documents fit.
     pub total: usize,
+    /// Whether `total` is a lower bound.
+    pub at_least: bool,
+    /// Whether none of the words stands anywhere.
+    pub wordless: bool,
     /// Words that nothing has, and those that were looked for instead.
     pub corrected: Vec<(String, String)>,
     /// What could not be read.
@@ -54,11 +64,7 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn recall(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.search_with(query, |search| {
-            let mut teller = Teller { analysis: &self.analysis, left: budget, snippets: Vec::new() };
-            let found = search(limit, &mut |hit, terms| teller.takes(hit, terms))?;
-            Ok(teller.told(found))
-        })
+        self.search_with(query, |search| self.told(budget, |take| search(limit, take)))
     }
 
     /// As [`Index::recall`], for what is like the document of an address.
@@ -66,11 +72,14 @@ impl Index {
     /// # Errors
     /// As [`Index::similar`].
     pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        let found = self.similar(address, limit)?;
+        self.similar_with(address, |search| self.told(budget, |take| search(limit, take)))
+    }
+
+    /// Tells what a search finds, within a budget.
+    fn told(&self, budget: usize, search: impl FnOnce(Take<'_>) -> Result<Found>) -> Result<Recalled> {
         let mut teller = Teller { analysis: &self.analysis, left: budget, snippets: Vec::new() };
-        let all = found.hits.len();
-        let told = found.hits.iter().take_while(|hit| teller.takes(hit, &found.terms)).count();
-        Ok(teller.told(Found { more: all - told, ..found }))
+        let found = search(&mut |hit, terms| teller.takes(hit, terms))?;
+        Ok(teller.told(found))
     }
 }
 
@@ -100,6 +109,8 @@ impl Teller<'_> {
             snippets,
             left_out: found.more,
             total: found.total,
+            at_least: found.at_least,
+            wordless: found.wordless,
             corrected: found.corrected,
             unreadable: found.unreadable,
         }
@@ -138,11 +149,15 @@ pub(super) fn snippet(
     (tokens <= spend).then_some(Snippet { text, cut: true, tokens, hit })
 }
 
-/// The part of a text that has most of the terms, at whole words.
+/// The part of a text that has most of the terms, at whole words as far as there are any.
 fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usize) -> String {
-    let words: Vec<(usize, &str)> =
-        text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word)).collect();
-    let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word)).collect();
+    let words: Vec<(usize, &str)> = text
+        .split_whitespace()
+        .flat_map(pieces)
+        .map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
+        .collect();
+    // A piece may cost more within its word than alone.
+    let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word).max(word.len().div_ceil(3))).collect();
     let worth: Vec<usize> = words
         .iter()
         .map(|(_, word)| usize::from(analysis.terms(word).iter().any(|term| terms.contains(term))))
@@ -171,6 +186,22 @@ fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usiz
     format!("{before}{part}{behind}")
 }
 
+/// A word in pieces that may be cut apart: itself, unless it is as long as a sentence, as all of
+/// Chinese is.
+fn pieces(word: &str) -> Vec<&str> {
+    if word.len() <= LONG_WORD || (word.is_ascii() && word.len() <= LONG_ASCII_WORD) {
+        return vec![word];
+    }
+    let (mut found, mut rest) = (Vec::new(), word);
+    while let Some((end, _)) = rest.char_indices().nth(PIECE_CHARS) {
+        let (piece, left) = rest.split_at(end);
+        found.push(piece);
+        rest = left;
+    }
+    found.push(rest);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,16 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_never_exceeded() {
+    fn a_budget_is_never_exceeded_and_something_is_said() {
         let analysis = Analysis::of("english").expect("known");
-        for spend in 0..200 {
-            let hit = Hit {
-                address: "file:/memories/a.md".into(),
-                text: "many words here ".repeat(50),
-                ..Hit::default()
-            };
-            if let Some(snippet) = snippet(hit, &HashSet::new(), &analysis, spend) {
-                assert!(snippet.tokens <= spend);
+        for text in ["many words here ", "\u{6211}\u{559c}\u{6b22}\u{7eff}\u{8336}\u{3002}", "q7Zx"] {
+            for spend in 0..200 {
+                let address = "file:/memories/a.md".into();
+                let hit = Hit { address, text: text.repeat(200), ..Hit::default() };
+                match snippet(hit, &HashSet::new(), &analysis, spend) {
+                    Some(snippet) => assert!(snippet.tokens <= spend && snippet.text.len() > 20, "{spend}"),
+                    None => assert!(spend < 60, "{text} {spend}"),
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::analysis::{Analysis, folded};
 use super::database::meant;
 use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
-use super::lookup::{self, Lexical, Set};
+use super::lookup::{self, Group, Lexical, PREFIX_TERMS_MAX, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
 use super::{Index, View, write};
@@ -17,18 +17,22 @@ use crate::shapes::entities;
 /// For how many of the best their neighbours, and for how many their links, are looked at.
 const NEIGHBOURED: usize = 60;
 const LINKED: usize = 10;
-/// What has none of the words must at least mean this much of the same.
-const LIKENESS_MIN: f32 = 0.2;
+/// How many parts of a thing say what it is about.
+const SAID_MAX: usize = 8;
 
 /// What a search found.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The documents, best first.
     pub hits: Vec<Hit>,
-    /// How many more there are that were not looked at, because what was found is enough.
+    /// How many more there are: neither among the hits nor said to be like one of them.
     pub more: usize,
-    /// How many documents have one of the words or belong to the best by meaning.
+    /// How many documents fit.
     pub total: usize,
+    /// Whether even more fit, which were not counted.
+    pub at_least: bool,
+    /// Whether none of the words stands anywhere: then hits only mean something like it.
+    pub wordless: bool,
     /// Words that nothing has, and those that were looked for instead.
     pub corrected: Vec<(String, String)>,
     /// Folders and files that could not be read: what is known of them may be old.
@@ -68,17 +72,34 @@ impl Index {
     /// # Errors
     /// `NotFound` for an address without a document; else as [`Index::sync`].
     pub fn similar(&self, address: &str, limit: usize) -> Result<Found> {
+        self.similar_with(address, |search| search(limit, &mut |_, _| true))
+    }
+
+    /// Finds documents as long as they are taken. What the address stands for is none of them.
+    pub(super) fn similar_with<T>(
+        &self,
+        address: &str,
+        mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
+    ) -> Result<T> {
         let now = self.clock.now();
         self.with(&mut |_, _| (), |view, synced| {
-            let Some(hit) = view.by_address(address)? else { return Err(super::keep::no_document(address)) };
-            let terms = self.analysis.terms(&format!("{} {}", hit.title, hit.text));
-            let mut query = Query { plain: String::new(), ..Query::default() };
-            query.words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
+            let except = view.at(address)?;
+            let mut said = String::new();
+            for id in except.iter().take(SAID_MAX) {
+                let hit = view.by_id(*id)?.unwrap_or_default();
+                said.extend([" ", &hit.title, " ", &hit.text]);
+            }
+            if except.is_empty() {
+                return Err(super::keep::no_document(address));
+            }
+            let terms = self.analysis.terms(&said);
+            let words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
+            let query = Query { words, except, ..Query::default() };
             let search = Search { view, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
-            let mut found = search.run(&query, limit + 1, &mut |_, _| true)?;
-            found.hits.retain(|hit| hit.address != address);
-            found.hits.truncate(limit);
-            Ok(Found { unreadable: synced.unreadable, ..found })
+            with(&mut |limit, take| {
+                let unreadable = synced.unreadable.clone();
+                Ok(Found { unreadable, ..search.run(&query, limit, take)? })
+            })
         })
     }
 }
@@ -94,7 +115,7 @@ pub(super) struct Search<'a> {
 }
 
 /// The scores of all documents, and which may be found.
-struct Scores {
+pub(super) struct Scores {
     lexical: Lexical,
     meaning: Vec<f32>,
     allowed: Option<Set>,
@@ -102,8 +123,14 @@ struct Scores {
 }
 
 impl Scores {
-    fn allows(&self, id: usize) -> bool {
+    pub(super) fn allows(&self, id: usize) -> bool {
         self.allowed.as_ref().is_none_or(|set| set.has(id))
+    }
+
+    /// What a document is worth by its words and meaning.
+    pub(super) fn fused(&self, id: usize) -> f32 {
+        let (words, meaning) = self.fusion.parts(self.words(id), self.means(id));
+        words + meaning
     }
 
     fn words(&self, id: usize) -> f32 {
@@ -117,49 +144,57 @@ impl Scores {
 
 impl Search<'_> {
     fn run(&self, query: &Query, limit: usize, take: Take<'_>) -> Result<Found> {
-        let mut groups: Vec<Vec<String>> =
-            query.terms().into_iter().map(|term| vec![term.to_owned()]).collect();
+        let mut groups: Vec<Group> = query.terms().into_iter().map(Group::of).collect();
         for prefix in &query.prefixes {
-            let mut terms = lookup::beginning(self.view.connection(), prefix)?;
-            terms.extend(self.analysis.term(prefix).filter(|term| !terms.contains(term)));
-            groups.push(terms);
+            groups.push(self.beginning(prefix)?);
         }
         let mut lexical = lookup::lexical(self.view.connection(), &groups, self.view.known.statistics)?;
         let mut corrected = Vec::new();
         if lexical.touched.is_empty() && !groups.is_empty() {
             corrected = self.corrected(query)?;
-            let terms: Vec<Vec<String>> = corrected.iter().map(|(_, to)| vec![to.clone()]).collect();
+            let terms: Vec<Group> = corrected.iter().map(|(_, to)| Group::of(to)).collect();
             lexical = lookup::lexical(self.view.connection(), &terms, self.view.known.statistics)?;
         }
         let allowed = self.allowed(query)?;
-        let asked_anything = !groups.is_empty();
+        let asked = query.asked.as_ref();
         let allows = |id: &u32| allowed.as_ref().is_none_or(|set| set.has(*id as usize));
-        let total = lexical.touched.iter().filter(|id| allows(id)).count();
+        let having = lexical.touched.iter().filter(|id| allows(id)).count();
+        let wordless = having == 0 && !groups.is_empty();
         // One word that stands somewhere is looked for as it stands, not for what is like it.
-        let exact = total > 0 && query.is_one_word();
-        let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, exact);
-        let ids = match asked_anything {
-            true if exact => weighed,
-            true => self.around(&weighed, &scores)?,
-            false => self.newest(&scores, limit)?,
+        let exact = having > 0 && query.is_one_word();
+        let most = if exact { WEIGHED.max(limit.min(having)) } else { WEIGHED };
+        let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, (exact, most));
+        // All that have one word, or pass a filter, are counted; what fits a question is not.
+        let (ids, counted) = match groups.is_empty() {
+            true => self.newest(&scores, asked, limit).map(|(ids, all)| (ids, Some(all)))?,
+            false if exact => (weighed, Some(having)),
+            false => {
+                let mut ids = self.around(&weighed, &scores)?;
+                self.add_timely(&mut ids, &scores, asked)?;
+                (ids, None)
+            }
         };
         let mut candidates = self.described(&ids, &scores, query)?;
         rank::fuse(&mut candidates, scores.fusion);
         if !exact {
             self.link(&mut candidates, &scores, query)?;
         }
-        rank::settle(&mut candidates, query.asked.as_ref(), self.now.as_millisecond());
-        if asked_anything {
-            candidates.retain(|hit| {
-                hit.words > 0.0 || hit.meaning >= LIKENESS_MIN || hit.parts.neighbours + hit.parts.links > 0.0
-            });
+        rank::settle(&mut candidates, asked, self.now.as_millisecond());
+        candidates.retain(|hit| !query.except.contains(&hit.id));
+        if !groups.is_empty() {
+            rank::keep_fitting(&mut candidates, asked, wordless);
         }
-        let found = candidates.len().min(limit);
-        let terms = groups.into_iter().flatten().chain(corrected.iter().map(|(_, to)| to.clone())).collect();
-        let (hits, enough) = self.distinct(candidates, limit, &terms, take)?;
-        let more = if enough { found.saturating_sub(hits.len()) } else { 0 };
-        let total = total.max(hits.len() + more);
-        Ok(Found { total, hits, more, corrected, unreadable: Vec::new(), terms })
+        let total = counted.unwrap_or(candidates.len());
+        let at_least = groups.iter().any(|group| group.terms.len() == PREFIX_TERMS_MAX)
+            || (counted.is_none()
+                && !wordless
+                && rank::not_all(&candidates, having.saturating_sub(query.except.len())));
+        let looked_for = groups.iter().flat_map(Group::all).chain(corrected.iter().map(|(_, to)| to));
+        let terms = looked_for.cloned().collect();
+        let hits = self.distinct(candidates, limit, &terms, take)?;
+        let shown: usize = hits.iter().map(|hit| 1 + hit.alike.len()).sum();
+        let more = total.saturating_sub(shown);
+        Ok(Found { hits, more, total, at_least, wordless, corrected, unreadable: Vec::new(), terms })
     }
 
     /// What misspelled words were probably meant to be.
@@ -182,7 +217,7 @@ impl Search<'_> {
         lexical: Lexical,
         allowed: Option<Set>,
         corrected: &[(String, String)],
-        exact: bool,
+        (exact, most): (bool, usize),
     ) -> (Scores, Vec<usize>) {
         let allows = |id: usize| allowed.as_ref().is_none_or(|set| set.has(id));
         let by_words = rank::best(
@@ -192,7 +227,7 @@ impl Search<'_> {
                 .map(|id| *id as usize)
                 .filter(|id| allows(*id))
                 .map(|id| (id, lexical.scores[id])),
-            WEIGHED,
+            most,
         );
         let embedder = self.embedder.filter(|_| !exact);
         let vector = embedder.and_then(|embedder| self.meant(embedder, query, &lexical, corrected));
@@ -233,7 +268,7 @@ impl Search<'_> {
                 .unwrap_or(rarest)
         };
         let words = query.words.iter().map(|(word, terms)| (word.as_str(), weight(terms)));
-        let phrases = query.phrases.iter().map(|(words, terms)| (words.as_str(), weight(terms)));
+        let phrases = query.phrases.iter().map(|phrase| (phrase.words.as_str(), weight(&phrase.terms)));
         let meant: Vec<(&str, f32)> = match corrected {
             [] => words.chain(phrases).collect(),
             corrected => corrected.iter().map(|(_, to)| (to.as_str(), 1.0)).collect(),
@@ -244,11 +279,7 @@ impl Search<'_> {
 
     /// The best, and what stands beside them.
     fn around(&self, weighed: &[usize], scores: &Scores) -> Result<Vec<usize>> {
-        let fused = |id: usize| {
-            let (words, meaning) = scores.fusion.parts(scores.words(id), scores.means(id));
-            words + meaning
-        };
-        let centre = rank::best(weighed.iter().map(|id| (*id, fused(*id))), NEIGHBOURED);
+        let centre = rank::best(weighed.iter().map(|id| (*id, scores.fused(*id))), NEIGHBOURED);
         let mut ids = weighed.to_vec();
         let mut known = self.set(ids.iter().copied());
         for id in centre {
@@ -262,19 +293,10 @@ impl Search<'_> {
         Ok(ids)
     }
 
-    fn set(&self, ids: impl Iterator<Item = usize>) -> Set {
+    pub(super) fn set(&self, ids: impl Iterator<Item = usize>) -> Set {
         let mut set = Set::none(usize::try_from(self.view.known.statistics.next).unwrap_or(0));
         ids.for_each(|id| set.insert(id));
         set
-    }
-
-    /// The newest that may be found, for a query that names no words.
-    fn newest(&self, scores: &Scores, limit: usize) -> Result<Vec<usize>> {
-        let sql = "SELECT d.id FROM docs d JOIN files f ON f.id = d.file ORDER BY coalesce(d.date, f.mtime) DESC, d.address";
-        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
-        let rows = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
-        let ids = rows.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)).map_err(meant));
-        ids.filter(|id| id.as_ref().map_or(true, |id| scores.allows(*id))).take(limit.max(WEIGHED)).collect()
     }
 
     /// What is known of these documents.

@@ -24,6 +24,7 @@ const TICK_MS: i64 = 100;
 const COARSE_TICK_MS: i64 = 2_000;
 
 /// A storage whose files are indexed, and where they stand among the keys of the index.
+#[derive(Clone)]
 pub struct Source {
     /// The folder of the store that this storage stands for; empty for the store itself.
     pub under: String,

@@ -246,7 +246,7 @@ impl<'a> Writer<'a> {
 
     /// What of a stored document has terms.
     fn text_of(&self, id: i64) -> Result<Document> {
-        let sql = "SELECT d.kind, d.title, b.subject, b.body, b.tags FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
+        let sql = "SELECT d.kind, d.title, b.subject, b.body, b.tags, d.name FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
         let read = |row: &rusqlite::Row<'_>| {
             let tags: String = row.get(4)?;
@@ -256,6 +256,7 @@ impl<'a> Writer<'a> {
                 subject: row.get(2)?,
                 text: row.get(3)?,
                 tags: listed(&tags),
+                name: row.get(5)?,
                 ..Document::default()
             })
         };
@@ -274,6 +275,11 @@ impl<'a> Writer<'a> {
         for term in self.analysis.terms(&document.title) {
             let entry = entries.entry(term).or_default();
             entry.title = entry.title.saturating_add(1);
+        }
+        // What links call it is part of what it is called: a file's name, whatever its heading.
+        for term in self.analysis.terms(&document.name) {
+            let entry = entries.entry(term).or_default();
+            entry.title = entry.title.max(1);
         }
         for word in document.tags.iter().chain([&document.kind]) {
             for term in self.analysis.terms(word) {

@@ -28,6 +28,8 @@ pub struct Stat {
     pub size: u64,
     /// When it was last modified, in nanoseconds since the epoch.
     pub mtime_ns: i128,
+    /// When anything of it last changed, in nanoseconds since the epoch: nobody can set it back.
+    pub ctime_ns: i128,
     /// The identity of the file behind the name.
     pub inode: u64,
     /// How many names the file has.

@@ -133,6 +133,7 @@ fn stat_of(stat: &fs::Stat) -> Stat {
         kind,
         size: u64::try_from(stat.st_size).unwrap_or(0),
         mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+        ctime_ns: i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec),
         inode: stat.st_ino,
         links: link_count(stat),
         mode: stat.st_mode & 0o7777,

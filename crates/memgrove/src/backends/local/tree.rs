@@ -17,7 +17,7 @@ pub(super) fn info_of(locator: Locator, stat: &Stat) -> Info {
     let seconds = i64::try_from(stat.mtime_ns.div_euclid(1_000_000_000)).unwrap_or(0);
     let nanoseconds = i32::try_from(stat.mtime_ns.rem_euclid(1_000_000_000)).unwrap_or(0);
     let mut hasher = blake3::Hasher::new();
-    for part in [stat.size.into(), stat.mtime_ns, stat.inode.into()] {
+    for part in [stat.size.into(), stat.mtime_ns, stat.ctime_ns, stat.inode.into()] {
         hasher.update(&part.to_le_bytes());
     }
     let stamp: [u8; 8] = hasher.finalize().as_bytes()[..8].try_into().expect("eight bytes");

@@ -1,8 +1,10 @@
 //! Files and notes: a document for each section, long sections cut into passages.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::{PASSAGE_WORDS_MAX, Source, links, speaker};
+use super::passages::passages;
+use super::{Source, links, speaker};
 use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
@@ -24,6 +26,37 @@ struct Front {
 struct Section {
     heading: Option<String>,
     span: Range<usize>,
+}
+
+impl Section {
+    /// Whether something is said here: beneath its heading, or by the heading itself. That of the
+    /// file is said by the titles of all its documents.
+    fn says(&self, text: &str, title: &str) -> bool {
+        let itself = self.heading.as_deref().filter(|heading| *heading != title);
+        itself.is_some_and(|heading| !heading.is_empty()) || !text[self.span.clone()].trim().is_empty()
+    }
+}
+
+/// The anchors of one file, each given once.
+#[derive(Default)]
+struct Anchors {
+    given: HashSet<String>,
+    times: HashMap<String, usize>,
+}
+
+impl Anchors {
+    /// An anchor for a heading: `log`, and `log-2` where `log` was given.
+    fn new_for(&mut self, heading: &str) -> String {
+        let slug = Some(slug(heading)).filter(|slug| !slug.is_empty()).unwrap_or("section".to_owned());
+        let times = self.times.entry(slug.clone()).or_default();
+        loop {
+            *times += 1;
+            let anchor = if *times == 1 { slug.clone() } else { format!("{slug}-{times}") };
+            if self.given.insert(anchor.clone()) {
+                return anchor;
+            }
+        }
+    }
 }
 
 /// The documents of one file.
@@ -58,22 +91,31 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
     }
     let top = sections.iter().find_map(|section| section.heading.clone());
     let title = front.title.clone().or(top).unwrap_or_else(|| stem.clone());
+    sections.retain(|section| section.says(text, &title));
+    let mut anchors = Anchors::default();
     let mut found = Vec::new();
     for section in &sections {
-        let anchor = section.heading.as_deref().map(slug).filter(|_| sections.len() > 1);
+        let anchor = section.heading.as_deref().filter(|_| sections.len() > 1).map(|it| anchors.new_for(it));
         let whole = match &section.heading {
             Some(heading) if *heading != title => format!("{title} > {heading}"),
             _ => title.clone(),
         };
         let date = section.heading.as_deref().and_then(dates::written).or(front.date);
-        for (part, span) in passages(text, section.span.clone()).into_iter().enumerate() {
+        let parts = passages(text, section.span.clone());
+        // The address without an anchor is that of the file, which must not stand for a part of it.
+        let alone = sections.len() == 1 && parts.len() == 1;
+        for (part, span) in parts.into_iter().enumerate() {
             let anchor = match (&anchor, part) {
-                (None, 0) => String::new(),
+                (None, _) if alone => String::new(),
                 (None, part) => format!("#~{}", part + 1),
                 (Some(anchor), 0) => format!("#{anchor}"),
                 (Some(anchor), part) => format!("#{anchor}~{}", part + 1),
             };
-            let said = text[span.clone()].trim();
+            // A heading with nothing beneath it says what it says itself.
+            let said = match text[span.clone()].trim() {
+                "" => section.heading.as_deref().unwrap_or_default(),
+                said => said,
+            };
             found.push(Document {
                 address: format!("{base}{anchor}"),
                 kind: front.kind.clone(),
@@ -210,77 +252,7 @@ fn sections(text: &str, body: usize) -> Vec<Section> {
     }
     open.span.end = text.len();
     found.push(open);
-    found.retain(|section| !text[section.span.clone()].trim().is_empty());
     found
-}
-
-/// A span cut at paragraphs, and a long paragraph at sentences.
-fn passages(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
-    if words(&text[span.clone()]) <= PASSAGE_WORDS_MAX {
-        return vec![span];
-    }
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut held = 0;
-    for piece in paragraphs(text, span).into_iter().flat_map(|paragraph| sentences(text, paragraph)) {
-        let size = words(&text[piece.clone()]);
-        match found.last_mut() {
-            Some(last) if held + size <= PASSAGE_WORDS_MAX => {
-                last.end = piece.end;
-                held += size;
-            }
-            _ => {
-                found.push(piece);
-                held = size;
-            }
-        }
-    }
-    found
-}
-
-fn paragraphs(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let (mut start, mut at) = (span.start, span.start);
-    for line in text[span.clone()].split_inclusive('\n') {
-        at += line.len();
-        if line.trim().is_empty() {
-            found.push(start..at);
-            start = at;
-        }
-    }
-    found.push(start..span.end);
-    found.retain(|part| !text[part.clone()].trim().is_empty());
-    found
-}
-
-/// A paragraph in pieces that fit, cut after sentences, else after lines, else after words.
-fn sentences(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
-    if words(&text[span.clone()]) <= PASSAGE_WORDS_MAX {
-        return vec![span];
-    }
-    let (mut found, mut start, mut held, mut border) = (Vec::new(), span.start, 0, None);
-    let mut in_word = false;
-    for (offset, c) in text[span.clone()].char_indices() {
-        let at = span.start + offset;
-        if c.is_whitespace() && in_word {
-            held += 1;
-            if text[..at].ends_with(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{ff1f}']) || c == '\n' {
-                border = Some((at, held));
-            }
-            if held >= PASSAGE_WORDS_MAX {
-                let (end, words) = border.take().unwrap_or((at, held));
-                found.push(start..end);
-                (start, held) = (end, held - words);
-            }
-        }
-        in_word = !c.is_whitespace();
-    }
-    found.push(start..span.end);
-    found
-}
-
-/// About how many words a text has: white space counts, and so does what has none.
-fn words(text: &str) -> usize {
-    text.split_whitespace().map(|word| 1 + word.len() / 40).sum()
 }
 
 /// A heading as an anchor.
@@ -313,7 +285,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("file:/memories/a.md", "Tea", ""),
+                ("file:/memories/a.md#~1", "Tea", ""),
                 ("file:/memories/a.md#one", "Tea > One", ""),
                 ("file:/memories/a.md#two-words", "Tea > Two words!", "Ann"),
             ]
@@ -324,18 +296,37 @@ mod tests {
     }
 
     #[test]
-    fn long_sections_are_cut_and_nothing_is_lost() {
-        let paragraph = "word ".repeat(70);
-        let endless = "x ".repeat(500);
-        let text = format!("# A\n{paragraph}\n\n{paragraph}\n\n{endless}\n");
-        let found = of(&text);
-        assert!(
-            found.len() > 4 && found.iter().all(|d| words(&d.text) <= PASSAGE_WORDS_MAX),
-            "{}",
-            found.len()
+    fn every_document_of_a_file_has_an_address_of_its_own() {
+        let long = "word ".repeat(150);
+        for (text, told) in [
+            (format!("# Log\n{long}\n# Log\nshort\n"), vec!["#log", "#log~2", "#log-2"]),
+            ("# A\n1\n# A\n2\n# A 2\n3\n".to_owned(), vec!["#a", "#a-2", "#a-2-2"]),
+            (
+                format!("{long}\n# !\n{long}\n# ?\n1\n"),
+                vec!["#~1", "#~2", "#section", "#section~2", "#section-2"],
+            ),
+            (long.clone(), vec!["#~1", "#~2"]),
+            ("# A\n1\n".to_owned(), vec![""]),
+        ] {
+            let found = of(&text);
+            let anchors: Vec<&str> =
+                found.iter().map(|d| d.address.trim_start_matches("file:/memories/a.md")).collect();
+            assert_eq!(anchors, told, "{text}");
+        }
+    }
+
+    #[test]
+    fn headings_say_something_themselves() {
+        let titles = |text: &str| -> Vec<(String, String)> {
+            of(text).into_iter().map(|d| (d.title, d.text)).collect()
+        };
+        let pair = |title: &str, text: &str| (title.to_owned(), text.to_owned());
+        assert_eq!(titles("# Zephyr\n\n## Setup\nmake\n"), [pair("Zephyr > Setup", "make")]);
+        assert_eq!(
+            titles("# Todo\n\n## Call the plumber\n"),
+            [pair("Todo > Call the plumber", "Call the plumber")]
         );
-        let back: String = found.iter().map(|d| d.text.as_str()).collect::<Vec<_>>().join(" ");
-        assert_eq!(back.split_whitespace().count(), 640);
+        assert_eq!(titles("# Only\n"), [pair("Only", "")]);
     }
 
     #[test]

@@ -66,7 +66,10 @@ impl Records {
             kind: stat.kind,
             size: stat.size,
             mtime: Timestamp::UNIX_EPOCH,
-            stamp: stat.inode.rotate_left(32) ^ stat.size ^ (stat.mtime_ns as u64).rotate_left(16),
+            stamp: stat.inode.rotate_left(32)
+                ^ stat.size
+                ^ (stat.mtime_ns as u64).rotate_left(16)
+                ^ (stat.ctime_ns as u64).rotate_left(48),
             version: None,
         }))
     }

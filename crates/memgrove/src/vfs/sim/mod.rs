@@ -198,7 +198,7 @@ impl State {
         };
         // The simulated time starts with 2026 and moves one microsecond per call.
         let mtime_ns = 1_767_225_600_000_000_000 + i128::from(mtime) * 1_000;
-        Stat { kind, size, mtime_ns, inode: inode as u64 + 2, links, mode }
+        Stat { kind, size, mtime_ns, ctime_ns: mtime_ns, inode: inode as u64 + 2, links, mode }
     }
 
     fn sync_file(&mut self, inode: Inode) -> io::Result<()> {

@@ -164,3 +164,183 @@ fn strange_queries_are_answered() {
     let empty = indexed(&[]);
     assert!(empty.search("anything", 5).unwrap().hits.is_empty());
 }
+
+/// Every query finds these addresses and no others, in any order.
+fn check_found(index: &memgrove::Index, table: &[(&str, &[&str])]) {
+    for (query, addresses) in table {
+        let mut told = found(index, query);
+        told.sort();
+        let told: Vec<&str> =
+            told.iter().map(|address| address.trim_start_matches("file:/memories/")).collect();
+        assert_eq!(told, *addresses, "{query}");
+    }
+}
+
+#[test]
+fn signs_mean_what_they_say() {
+    let index = indexed(&[
+        (
+            "files/green.md",
+            "---\ntags: [hot drinks, bug]\ntype: plan\n---\nWe drink green tea every morning.\n",
+        ),
+        ("files/black.md", "---\ntype: list\n---\nBlack tea needs milk. The deployment waits.\n"),
+        ("files/My Folder/deploy.md", "Tea, then run scripts/deploy.sh to deploy.\n"),
+        (
+            "files/paths.md",
+            "See src/index_file.rs, conf/app.config.toml and https://example.com/docs/setup.html?x=1.\n",
+        ),
+        ("files/pools.md", "The class SQLiteConnectionPools holds them.\n"),
+    ]);
+    check_found(
+        &index,
+        &[
+            ("tea -\"green tea\"", &["My Folder/deploy.md", "black.md"]),
+            ("tea -scripts/deploy.sh", &["black.md", "green.md"]),
+            ("tea -tag:bug", &["My Folder/deploy.md", "black.md"]),
+            ("tea -type:plan -in:\"My Folder\"", &["black.md"]),
+            ("tea -deplo*", &["green.md"]),
+            ("tea type:plan type:list", &["black.md", "green.md"]),
+            ("tea in:\"My Folder\"", &["My Folder/deploy.md"]),
+            ("tea tag:\"hot drinks\"", &["green.md"]),
+            ("\"index_file.rs\"", &["paths.md"]),
+            ("\"app.config.toml\"", &["paths.md"]),
+            ("\"https://example.com/docs/setup.html\"", &["paths.md"]),
+            ("\"file_index.rs\"", &[]),
+            ("morni*", &["green.md"]),
+            ("deploym*", &["black.md"]),
+            ("deplo*", &["My Folder/deploy.md", "black.md"]),
+            ("every*", &["green.md"]),
+            ("sqliteconnectionpools", &["pools.md"]),
+        ],
+    );
+    assert!(index.search("sqliteconnectionpools", 5).unwrap().corrected.is_empty());
+    assert_eq!(index.search("tea -since:7d", 5).map(drop).map_err(|error| error.kind()), Err(Kind::Invalid));
+}
+
+#[test]
+fn headings_and_names_are_found() {
+    let index = indexed(&[
+        ("files/zephyr.md", "# Project Gale\n\n## Setup\nRun make.\n\n## Call the plumber\n"),
+        ("files/garden-plan.md", "# Beds\nBeans and peas.\n"),
+    ]);
+    for (query, address) in [
+        ("gale", "file:/memories/zephyr.md#setup"),
+        ("plumber", "file:/memories/zephyr.md#call-the-plumber"),
+        ("zephyr", "file:/memories/zephyr.md#setup"),
+        ("garden", "file:/memories/garden-plan.md"),
+    ] {
+        assert!(found(&index, query).contains(&address.to_owned()), "{query}: {:?}", found(&index, query));
+    }
+    let similar = index.similar("file:/memories/zephyr.md", 5).unwrap();
+    assert!(similar.hits.iter().all(|hit| !hit.address.contains("zephyr")));
+}
+
+#[test]
+fn what_differs_is_never_one_hit() {
+    let ann = "# Entity: Ann\n**Type:** person\n\n## Observations\n1. prefers tabs\n";
+    let index = indexed(&[
+        ("knowledge/entities/person/Ann.md", ann),
+        ("knowledge/entities/person/Bob.md", &ann.replace("Ann", "Bob")),
+        (
+            "files/a.md",
+            "The nightly export job of the shop is running on host alpha since spring, says the operations team.\n",
+        ),
+        (
+            "files/b.md",
+            "The nightly export job of the shop is not running on host alpha since spring, says the operations team.\n",
+        ),
+        ("files/c.md", "# Production\nThe port is low.\n\n# Staging\nThe port is low.\n"),
+        ("files/d.md", "In room 12 the red, green, blue, white, black, pink, grey and brown chairs stand.\n"),
+        ("files/e.md", "In room 13 the red, green, blue, white, black, pink, grey and brown chairs stand.\n"),
+    ]);
+    check_found(
+        &index,
+        &[
+            ("tabs", &["entity:person/Ann#1", "entity:person/Bob#1"]),
+            ("export", &["a.md", "b.md"]),
+            ("port", &["c.md#production", "c.md#staging"]),
+            ("chairs", &["d.md", "e.md"]),
+        ],
+    );
+}
+
+#[test]
+fn copies_are_similar() {
+    let names: Vec<String> = (0..10).map(|i| format!("files/{i}.md")).collect();
+    let files: Vec<(&str, &str)> =
+        names.iter().map(|key| (key.as_str(), "The wifi password is hunter two.\n")).collect();
+    let index = indexed(&files);
+    let hits = index.similar("file:/memories/3.md", usize::MAX).unwrap().hits;
+    assert_eq!((hits.len(), hits[0].alike.len()), (1, 8));
+}
+
+#[test]
+fn a_time_told_from_now_is_found_among_many() {
+    let clock = memgrove::clock::ManualClock::new("2026-11-16T12:00:00Z".parse().unwrap());
+    let mut files: Vec<(String, String)> = (0..150)
+        .map(|i| {
+            (format!("files/n{i}.md"), format!("---\ndate: 2026-11-16\n---\nWe met and worked on item{i}.\n"))
+        })
+        .collect();
+    files.push(("files/old.md".into(), "---\ndate: 2026-11-10\n---\nPlanted seven apple trees.\n".into()));
+    files.push(("files/other.md".into(), "---\ndate: 2026-11-11\n---\nWe met the mayor.\n".into()));
+    let files: Vec<(&str, &str)> = files.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    let index = super::over(&super::store(&files), memgrove::index::Place::Ram, std::sync::Arc::new(clock));
+    let (old, other) = ("file:/memories/old.md", "file:/memories/other.md");
+    for (query, first_of_all) in [
+        ("last week", other),
+        ("what did I do last week", other),
+        ("6 days ago", old),
+        ("whom have we met last week", other),
+        ("trees last week", old),
+    ] {
+        assert_eq!(first(&index, query), first_of_all, "{query}");
+    }
+    let mut told = found(&index, "last week");
+    told.sort();
+    assert_eq!(told, [old, other]);
+}
+
+#[test]
+fn what_is_counted_adds_up() {
+    let mut files: Vec<(String, String)> = (0..120)
+        .map(|i| {
+            (format!("files/n{i}.md"), format!("---\ntags: [bug]\n---\nThe quokka{i} sleeps, quokka.\n"))
+        })
+        .collect();
+    files.extend(
+        (0..5).map(|i| (format!("files/same{i}.md"), "---\ntags: [bug]\n---\nA quokka.\n".to_owned())),
+    );
+    let files: Vec<(&str, &str)> = files.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    let index = indexed(&files);
+    for (query, limit, budget, all) in [
+        ("tag:bug", 3, 9_000, 125),
+        ("tag:bug", 0, 9_000, 125),
+        ("quokka", 50, 60, 125),
+        ("quokka", 50, 900, 125),
+        ("quokka*", 500, 90_000, 125),
+    ] {
+        let told = index.recall(query, budget, limit).unwrap();
+        let alike: usize = told.snippets.iter().map(|snippet| snippet.hit.alike.len()).sum();
+        let counted = (told.total, told.snippets.len() + alike + told.left_out, told.at_least);
+        assert_eq!(counted, (all, all, false), "{query} {limit} {budget}");
+        assert!(told.snippets.len() <= limit && told.tokens <= budget);
+    }
+}
+
+#[test]
+fn where_no_word_stands_only_what_is_close_is_found() {
+    let index = mixed();
+    let told = index.search("walrus", 10).unwrap();
+    assert!(told.wordless && told.hits.is_empty(), "{:?}", told.hits);
+    assert!(!index.search("tea", 10).unwrap().wordless);
+}
+
+#[test]
+fn long_text_without_spaces_is_cut_and_shown() {
+    let text = "我们每天早上喝绿茶。".repeat(100) + "密码是蓝鲸。" + &"晚上喝红茶。".repeat(100);
+    let index = indexed(&[("files/cha.md", &text)]);
+    let told = index.recall("蓝鲸", 200, 5).unwrap();
+    assert!(told.snippets[0].text.contains("蓝鲸"), "{:?}", told.snippets);
+    assert!(told.snippets[0].text.chars().count() < 200);
+}

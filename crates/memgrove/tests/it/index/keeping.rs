@@ -343,3 +343,52 @@ fn what_was_taken_out_is_in_no_file_of_the_index() {
     assert_eq!(first(&index, "tea"), TEA);
     check_true(&index);
 }
+
+#[test]
+fn an_edit_that_hides_its_time_and_size_is_seen() {
+    let machine = Machine::new();
+    let index = machine.index();
+    let old = Timestamp::from_second(1_700_000_000).unwrap();
+    let hidden = |text: &str| {
+        fs::write(machine.file("tea.md"), text).unwrap();
+        let file = fs::File::options().write(true).open(machine.file("tea.md")).unwrap();
+        file.set_modified(std::time::SystemTime::from(old)).unwrap();
+    };
+    hidden("The walrus.\n");
+    assert_eq!(texts(&index, "walrus"), ["The walrus."]);
+    std::thread::sleep(Duration::from_millis(20));
+    hidden("The badger.\n");
+    assert_eq!(texts(&index, "badger"), ["The badger."]);
+}
+
+#[test]
+fn where_no_index_can_be_kept_it_is_made_in_memory() {
+    let machine = Machine::new();
+    // A file where the folder should be: nobody, not even root, can write into it.
+    for garbage in ["", "folder"] {
+        let index = match garbage {
+            "" => {
+                let place = memgrove::index::Place::Folder(
+                    Arc::new(|| Err(Error::new(Kind::Denied, "the folder may not be made"))),
+                    "/nowhere".to_owned(),
+                );
+                super::over(&machine.store, place, Arc::new(memgrove::clock::SystemClock))
+            }
+            _ => {
+                let index = machine.index();
+                assert_eq!(first(&index, "tea"), TEA);
+                let file = machine.databases().remove(0);
+                drop(index);
+                fs::remove_dir_all(machine.cache()).unwrap();
+                fs::create_dir_all(file).unwrap();
+                machine.index()
+            }
+        };
+        assert_eq!(first(&index, "tea"), TEA);
+        machine.store.write(&at("files/new.md"), "A walrus.\n").unwrap();
+        assert_eq!(texts(&index, "walrus"), ["A walrus."]);
+        assert!(index.trouble().is_some() && index.trouble().is_none());
+        let status = index.status().unwrap();
+        assert_eq!((status.file.as_str(), status.bytes), ("", 0));
+    }
+}

@@ -1,0 +1,63 @@
+//! Words that begin so. The index knows stems, which may be shorter than what was typed: where one
+//! may be that of such a word, the text of its documents decides.
+
+use rusqlite::OptionalExtension;
+
+use super::analysis::folded;
+use super::database::meant;
+use super::lookup::{self, Group, Set};
+use super::search::Search;
+use crate::error::Result;
+
+/// The shortest stem of a word that is typed at greater length.
+const STEM_CHARS_MIN: usize = 3;
+
+impl Search<'_> {
+    /// What stands for the words that begin so.
+    pub(super) fn beginning(&self, prefix: &str) -> Result<Group> {
+        let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
+        let terms = lookup::beginning(self.view.connection(), prefix)?;
+        let mut group = Group { terms, stems: Vec::new(), having: Set::none(next) };
+        if !self.analysis.stems() {
+            return Ok(group);
+        }
+        group.stems = stems(prefix);
+        group.stems.extend(self.analysis.term(prefix));
+        group.stems.sort();
+        group.stems.dedup();
+        group.stems.retain(|stem| !group.terms.contains(stem));
+        let mut perhaps = Set::none(next);
+        for stem in &group.stems {
+            lookup::having(self.view.connection(), stem, |id, _| perhaps.insert(id))?;
+        }
+        let sql = "SELECT d.title || char(10) || b.body || char(10) || b.tags || char(10) || b.subject
+                   FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
+        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
+        for id in perhaps.ids() {
+            let text: Option<String> =
+                statement.query_row([id as i64], |row| row.get(0)).optional().map_err(meant)?;
+            let begins = |text: String| {
+                folded(&text).split(|c: char| !c.is_alphanumeric()).any(|word| word.starts_with(prefix))
+            };
+            if text.is_some_and(begins) {
+                group.having.insert(id);
+            }
+        }
+        Ok(group)
+    }
+}
+
+/// What the stem of a word may be that begins so, if it is no longer than this.
+fn stems(prefix: &str) -> Vec<String> {
+    let ends: Vec<usize> = prefix.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
+    let mut found = Vec::new();
+    for end in ends.into_iter().skip(STEM_CHARS_MIN - 1) {
+        let start = &prefix[..end];
+        // Some stemmers write `happi` for `happy`.
+        found.extend(start.strip_suffix('y').map(|start| format!("{start}i")));
+        if end < prefix.len() {
+            found.push(start.to_owned());
+        }
+    }
+    found
+}
