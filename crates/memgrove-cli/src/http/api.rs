@@ -80,7 +80,12 @@ fn typed(schema: &Value, value: String) -> Value {
         _ => Vec::new(),
     };
     let parsed = || serde_json::from_str(&value).ok();
-    match kinds.iter().any(|kind| ["integer", "number", "boolean", "array", "object"].contains(kind)) {
+    if kinds.contains(&"array") {
+        // A list of one may be written as the one.
+        let list = parsed().filter(Value::is_array);
+        return list.unwrap_or_else(|| Value::from(vec![value]));
+    }
+    match kinds.iter().any(|kind| ["integer", "number", "boolean", "object"].contains(kind)) {
         true => parsed().unwrap_or(Value::String(value)),
         false => Value::String(value),
     }

@@ -8,12 +8,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use memgrove::backend::{Content, Expect, Version};
 use memgrove::shapes::files::{self, Limits};
+use memgrove::shapes::graph::ContentEdit;
 use memgrove::{Error, Kind, Result};
 use serde_json::json;
 
 use super::route::Call;
 use crate::address::{file_at, in_memories, memory_at};
-use crate::context::Guard;
+use crate::context::{Context, Guard};
 
 /// How much is handed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -91,7 +92,7 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     Some((range.start < range.end).then_some(range))
 }
 
-/// Makes a file hold the bytes of the body.
+/// Makes a file, or a node, hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
     let bare = |text: &str| text.trim().trim_matches('"').to_owned();
@@ -102,9 +103,18 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     };
     let key = call.header("idempotency-key").map(bare);
     let bytes = call.large_body().await?.to_vec();
+    if let Some(id) = address.strip_prefix("node:") {
+        let id = id.to_owned();
+        let (version, change, replayed) = call.work(move |cx| put_node(cx, &id, bytes, &expect, key)).await?;
+        return Ok(written(version, change, replayed));
+    }
     let done = call
         .work(move |cx| {
             let path = address.strip_prefix("file:").unwrap_or(&address);
+            if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
+                let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
+                return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));
+            }
             let at = file_at(cx, path)?;
             let note = cx.note("file_create", &Guard { key, ..Guard::default() });
             let limits = Limits::default();
@@ -118,11 +128,45 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
         .await?;
     let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
     let change = done.change.map(|change| change.as_str().to_owned());
-    let told = json!({"version": version, "change": change, "replayed": done.replayed}).to_string();
+    Ok(written(version, change, done.replayed))
+}
+
+/// Makes a node hold the bytes of the body. Versions are those of its content, as it is got.
+fn put_node(
+    cx: &Context,
+    id: &str,
+    bytes: Vec<u8>,
+    expect: &Expect,
+    key: Option<String>,
+) -> Result<(Option<String>, Option<String>, bool)> {
+    let graph = cx.graph()?;
+    let got = graph.node(id)?;
+    let store = graph.memory().store();
+    let at = graph.locate(id)?;
+    let there = if got.it.storage.is_some() { store.info_optional(&at)? } else { None };
+    expect.check(&at, there.and_then(|info| info.version).as_ref())?;
+    // What was seen is still there when it is written: the node says what it holds.
+    let guarded = !matches!(expect, Expect::Any) && !got.edited;
+    let seen = got.version.as_ref().filter(|_| guarded).map(|version| version.as_str().to_owned());
+    let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
+    let edit = ContentEdit::Write { content: bytes, format: None };
+    let done = graph.edit(note, id, edit, seen.as_deref())?;
+    let version = store.info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
+    let told = |text: &str| text.to_owned();
+    Ok((
+        version.map(|version| told(version.as_str())),
+        done.change.map(|change| told(change.as_str())),
+        done.replayed,
+    ))
+}
+
+/// What is answered when something was written.
+fn written(version: Option<String>, change: Option<String>, replayed: bool) -> Response {
+    let told = json!({"version": version, "change": change, "replayed": replayed}).to_string();
     let mut response = ([(header::CONTENT_TYPE, "application/json")], told).into_response();
     let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
     response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
-    Ok(response)
+    response
 }
 
 /// The error for a body that is too large.
