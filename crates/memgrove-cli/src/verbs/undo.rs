@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::short;
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at, path_of};
+use crate::address::{address_of, in_memories, memory_at, past_at, path_of};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
@@ -144,12 +144,20 @@ impl Verb for Restore {
     type Answer = RestoreAnswer;
 
     fn run(self, cx: &Context) -> Result<RestoreAnswer> {
-        let at = memory_at(cx, &self.address)?;
-        let memory = cx.writing()?;
-        let expect = self.guard.expected(memory.store(), &at)?;
-        let done = memory
-            .restore(cx.note(Self::NAME, &self.guard), &at, &point(&self.to), expect.as_ref())
-            .map_err(|error| in_memories(cx, error))?;
+        let (note, point) = (cx.note(Self::NAME, &self.guard), point(&self.to));
+        let expected = self.guard.expect.as_deref();
+        let (address, done) = match self.address.split_once(':') {
+            Some(("node", id)) => (self.address.clone(), cx.graph()?.restore(note, id, &point, expected)),
+            Some(("connection", id)) => {
+                (self.address.clone(), cx.graph()?.restore_connection(note, id, &point, expected))
+            }
+            _ => {
+                let (at, memory) = (memory_at(cx, &self.address)?, cx.writing()?);
+                let expect = self.guard.expected(memory.store(), &at)?;
+                (address_of(cx, &at), memory.restore(note, &at, &point, expect.as_ref()))
+            }
+        };
+        let done = done.map_err(|error| in_memories(cx, error))?;
         let Done { outcome, change, versions, replayed } = done;
         let done = match outcome {
             Restored::Written => "restored",
@@ -158,7 +166,7 @@ impl Verb for Restore {
         };
         let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
         let change = change.map(|change| change.as_str().to_owned());
-        Ok(RestoreAnswer { done, address: address_of(cx, &at), version, change, replayed })
+        Ok(RestoreAnswer { done, address, version, change, replayed })
     }
 
     fn show(answer: &RestoreAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -269,7 +277,7 @@ impl Undo {
             [Some(change), ..] => UndoScope::Change(ChangeId::new(change.as_str())),
             [_, Some(session), ..] => UndoScope::Session(session.clone()),
             [_, _, Some(source), _] => UndoScope::Source(source.clone()),
-            [.., Some(address)] => UndoScope::Memory(memory_at(cx, address)?),
+            [.., Some(address)] => UndoScope::Memory(past_at(cx, address)?),
             _ => match &cx.actor.session {
                 None => UndoScope::Last,
                 // A repeat of a key is answered whatever there is to undo by now.
