@@ -181,6 +181,44 @@ def check_redaction(client, store, home):
     check("the memory is as it was", memories.retrieve(made.id, memory_store_id=store).content == "clean\n")
 
 
+def check_redaction_by_hand(stores, store, home):
+    """What somebody wrote into a file by hand is in the journal once the memory is changed: a version like the others."""
+    memories, versions = stores.memories, stores.memory_versions
+    made = memories.create(store, path="/hand.md", content="first\n")
+    [file] = [os.path.join(folder, "hand.md") for folder, _, names in os.walk(home) if "hand.md" in names]
+    with open(file, "w") as out:
+        out.write(f"by hand {SECRET}\n")
+    memories.update(made.id, memory_store_id=store, content="clean\n")
+    found = list(versions.list(store, memory_id=made.id, view="full"))
+    held = [version.content for version in found]
+    check("an edit by hand is a version", held == ["clean\n", f"by hand {SECRET}\n", "first\n"], held)
+    check("it is in the journal", holders(home) != [], "this test can fail")
+    redacted = versions.redact(found[1].id, memory_store_id=store)
+    check("it can be redacted", redacted.redacted_at is not None and holders(home) == [], holders(home))
+
+
+def check_same_name(stores, home):
+    """A memory store that takes the name of a deleted one, and what is left of the deleted one."""
+    memories, versions = stores.memories, stores.memory_versions
+    old = stores.create(name="twice").id
+    made = memories.create(old, path="/old.md", content=f"old {SECRET}\n")
+    key = {"Idempotency-Key": "delete it once"}
+    gone = memories.delete(made.id, memory_store_id=old, extra_headers=key)
+    check("a deletion that is sent again is answered again", memories.delete(made.id, memory_store_id=old, extra_headers=key) == gone)
+    stores.delete(old)
+    new = stores.create(name="twice").id
+    memories.create(new, path="/new.md", content="new\n")
+    seen = [version.path for version in versions.list(new)]
+    check("a new memory store does not inherit the past of another", seen == ["/new.md"], seen)
+    left = [version.path for version in versions.list(old)]
+    check("a deleted one keeps its own", left == ["/old.md", "/old.md"], left)
+    change = made.memory_version_id.removeprefix("memver_").split("x")[0]
+    taken = {"Idempotency-Key": f"redaction of {change} files/twice/old.md"}
+    memories.create(new, path="/keyed.md", content="x", extra_headers=taken)
+    redacted = versions.redact(made.memory_version_id, memory_store_id=old)
+    check("its versions can be redacted, whatever keys are taken", redacted.redacted_at is not None and holders(home) == [], redacted)
+
+
 def check_backend(memgrove, served, stores):
     """A memory store as the storage of another memgrove, and what the SDK sees of it."""
     store = stores.create(name="as a backend").id
@@ -242,6 +280,8 @@ def main():
         memory = check_memories(stores.memories, store)
         check_versions(stores.memory_versions, store, memory)
         check_redaction(client, store, served.home)
+        check_redaction_by_hand(stores, store, served.home)
+        check_same_name(stores, served.home)
         listed = stores.create(name="lists").id
         check_lists(stores.memories, listed)
         check_backend(memgrove, served, stores)

@@ -150,7 +150,7 @@ fn newest(cx: &Context) -> Result<Option<String>> {
 /// The last changes, newest first.
 fn history(cx: &Context, limit: usize) -> Result<Vec<Told>> {
     let entry = verbs::TABLE.iter().find(|entry| entry.name == "history").expect("history is a verb");
-    let mut answer = (entry.run_json)(json!({"limit": limit}), cx)?.json();
+    let mut answer = (entry.run_json)(json!({"limit": limit, "all": true}), cx)?.json();
     let changes = match answer["changes"].take() {
         Value::Array(changes) => changes,
         _ => Vec::new(),

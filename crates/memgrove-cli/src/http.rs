@@ -27,6 +27,7 @@ use tokio::net::TcpListener;
 
 pub(crate) use access::Scope;
 use access::{Access, Keys};
+pub(crate) use problem::status;
 pub(crate) use route::{Call, Need, Route, Voice};
 use served::{DEFAULT_SPACE, Limits, Served};
 
@@ -47,7 +48,7 @@ const SETTLE_EVERY: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
     /// Where to listen [default: 127.0.0.1:4747, or another port if that is taken]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listened)]
     listen: Option<SocketAddr>,
     /// Another store, to be served at /s/NAME/
     #[arg(long = "space", value_name = "NAME=PATH")]
@@ -70,6 +71,12 @@ pub(crate) struct Serve {
     /// The most requests at once; more are told to come back
     #[arg(long, value_name = "COUNT", default_value_t = 512)]
     requests_max: usize,
+}
+
+/// An address to listen on; `localhost` is this machine.
+fn listened(given: &str) -> Result<SocketAddr, String> {
+    let numbered = given.replace("localhost", "127.0.0.1");
+    numbered.parse().map_err(|_| "an address and a port, such as 127.0.0.1:4747".to_owned())
 }
 
 impl Serve {

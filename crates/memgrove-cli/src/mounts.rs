@@ -14,7 +14,7 @@ use crate::context::{Context, located};
 use crate::settings::{RecordSettings, Settings};
 
 /// The folder of a store that holds its records.
-const RECORDS: &str = "records";
+pub(crate) const RECORDS: &str = "records";
 
 /// Ids from the machine's randomness.
 pub(crate) struct Random;
@@ -53,6 +53,27 @@ pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
         }
     };
     Ok(made.with_limits(own.limits).for_actor(cx.actor.clone()))
+}
+
+/// The folder that a store mounts for its records, as its settings name it.
+fn mounted_path(cx: &Context) -> Result<Option<String>> {
+    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    Ok(settings.and_then(|settings| settings.mounts.records))
+}
+
+/// The records of a store, if they are in a folder that it mounts.
+pub(crate) fn mounted(cx: &Context) -> Result<Option<Arc<Records>>> {
+    mounted_path(cx)?.map(|_| cx.records()).transpose()
+}
+
+/// The folder that a store mounts for its records.
+pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
+    mounted_path(cx)?.map(|path| resolved(cx, &path)).transpose()
+}
+
+/// Whether records are in a mounted folder: only there they are a storage of their own.
+pub(crate) fn is_mounted(records: &Records) -> bool {
+    records.root().is_root()
 }
 
 /// Opens a folder of records that lies elsewhere, with its journal in the state folder.

@@ -47,7 +47,6 @@ use memgrove::{Error, Result};
 pub(crate) use frame::base;
 
 use crate::http::{Call, Need, Route, Scope, Voice};
-use crate::status;
 
 /// What the pages load: path, type, content.
 const ASSETS: &[(&str, &str, &str)] = &[
@@ -122,8 +121,7 @@ fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
 
 /// An error as a page.
 pub(crate) fn failure(error: &Error) -> Response {
-    let status = StatusCode::from_u16(status::http_status(error.kind()));
-    refusal(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error)
+    refusal(crate::http::status(error), error)
 }
 
 /// An error as a page with a status of its own.

@@ -266,15 +266,15 @@ pub trait Backend: Send + Sync {
     /// a moment older than the history.
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
-    /// Takes what `change` left at `at` (its name at that moment) out of the history for good. That
+    /// Takes what `at` (its name at that moment) held then out of the history for good. That
     /// there was a change stays; what it held can be read no more. The one method that has a body:
     /// most storages cannot forget.
     ///
     /// # Errors
-    /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where it
-    /// left nothing; `Conflict` while the file still holds it.
-    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
-        let _ = change;
+    /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where
+    /// nothing was there; `Conflict` while the file still holds it.
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        let _ = moment;
         Err(Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
             .hint("keep what may have to be forgotten in a `device-local` store"))
     }

@@ -4,7 +4,7 @@ mod account;
 mod past;
 
 pub use account::Account;
-pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope};
+pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, redaction_of};
 
 use std::sync::Arc;
 

@@ -54,7 +54,8 @@ pub(crate) struct Access {
     keys: Keys,
     cookie: String,
     link: Mutex<Option<String>>,
-    read_only: bool,
+    /// Whether nobody may write.
+    pub(super) read_only: bool,
 }
 
 impl Access {

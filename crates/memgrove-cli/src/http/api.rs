@@ -58,36 +58,68 @@ async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
         false => serde_json::from_slice(&body)
             .map_err(|error| Error::new(Kind::Invalid, format!("the body is not JSON: {error}")))?,
     };
-    run(entry, call, guard.added(entry, arguments)?).await
+    let arguments = taken(entry, arguments)?;
+    run(entry, call, guard?.added(entry, arguments)?).await
+}
+
+/// The arguments, if the verb takes them all: one that is misspelt would say something that is not heard.
+fn taken(entry: &Entry, arguments: Value) -> Result<Value> {
+    let wrong = |message: String| Error::new(Kind::Invalid, message);
+    let Value::Object(given) = &arguments else {
+        return Err(
+            wrong("the body is not a JSON object".to_owned()).hint("name the arguments: {\"name\": …}")
+        );
+    };
+    let schema = (entry.input)().to_value();
+    // These are taken by verbs that do not tell agents so.
+    let known = |name: &str| ["key", "expect"].contains(&name) || schema["properties"].get(name).is_some();
+    match given.keys().find(|name| !known(name)) {
+        None => Ok(arguments),
+        Some(name) => {
+            let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+            let names: Vec<&str> = names.map(String::as_str).collect();
+            Err(wrong(format!("`{}` takes no argument `{}`", entry.name, name.escape_default()))
+                .hint(format!("it takes: {}", names.join(", "))))
+        }
+    }
 }
 
 /// A verb that only reads, with its arguments in the address.
 async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
-    let given: BTreeMap<String, String> = call.query()?;
+    let given: Vec<(String, String)> = call.query()?;
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in given {
+        values.entry(name).or_default().push(value);
+    }
     let schema = (entry.input)().to_value();
-    let arguments: Map<String, Value> = given
+    let arguments: Map<String, Value> = values
         .into_iter()
-        .map(|(name, value)| (name.clone(), typed(&schema["properties"][&name], value)))
-        .collect();
-    run(entry, call, Value::Object(arguments)).await
+        .map(|(name, values)| Ok((name.clone(), typed(&schema["properties"][&name], &name, values)?)))
+        .collect::<Result<_>>()?;
+    run(entry, call, taken(entry, Value::Object(arguments))?).await
 }
 
-/// A value of a query, as the schema of the verb types it.
-fn typed(schema: &Value, value: String) -> Value {
+/// The values of a query under one name, as the schema of the verb types them: a list is a name that
+/// stands several times, or JSON.
+fn typed(schema: &Value, name: &str, mut values: Vec<String>) -> Result<Value> {
     let kinds: Vec<&str> = match &schema["type"] {
         Value::String(kind) => vec![kind],
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    let parsed = || serde_json::from_str(&value).ok();
-    if kinds.contains(&"array") {
-        // A list of one may be written as the one.
-        let list = parsed().filter(Value::is_array);
-        return list.unwrap_or_else(|| Value::from(vec![value]));
-    }
-    match kinds.iter().any(|kind| ["integer", "number", "boolean", "object"].contains(kind)) {
-        true => parsed().unwrap_or(Value::String(value)),
-        false => Value::String(value),
+    let is = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(kind));
+    let parsed = |value: &str| serde_json::from_str::<Value>(value).ok();
+    let one = if values.len() == 1 { values.pop() } else { None };
+    match one {
+        Some(value) if is(&["array"]) => {
+            Ok(parsed(&value).filter(Value::is_array).unwrap_or_else(|| vec![value].into()))
+        }
+        Some(value) if is(&["integer", "number", "boolean", "object"]) => {
+            Ok(parsed(&value).unwrap_or(Value::String(value)))
+        }
+        Some(value) => Ok(Value::String(value)),
+        None if is(&["array"]) => Ok(values.into()),
+        None => Err(Error::new(Kind::Invalid, format!("`{}` is given several times", name.escape_default()))),
     }
 }
 
@@ -110,7 +142,7 @@ fn told(reply: &dyn Reply, body: Vec<u8>, known: Option<&str>) -> Response {
     let versioned: Versioned = serde_json::from_slice(&body).unwrap_or_default();
     let etag = versioned.version.as_str().map(|version| format!("\"{version}\""));
     if let (Some(etag), Some(known)) = (&etag, known)
-        && known.split(',').any(|known| known.trim() == etag)
+        && tags(known).any(|known| etag.trim_matches('"') == known)
     {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, etag.clone())]).into_response();
     }
@@ -119,6 +151,11 @@ fn told(reply: &dyn Reply, body: Vec<u8>, known: Option<&str>) -> Response {
         response.headers_mut().insert(header::ETAG, etag);
     }
     response
+}
+
+/// The versions that a header names, weak or not.
+pub(super) fn tags(header: &str) -> impl Iterator<Item = &str> {
+    header.split(',').map(|tag| tag.trim().trim_start_matches("W/").trim_matches('"'))
 }
 
 /// What of an answer is its ETag; the rest is skipped.
@@ -135,12 +172,18 @@ struct Guards {
 }
 
 impl Guards {
-    fn of(call: &Call) -> Self {
-        let bare = |text: &str| text.trim().trim_start_matches("W/").trim_matches('"').to_owned();
-        Guards {
-            expect: call.header(header::IF_MATCH.as_str()).map(bare),
-            key: call.header("idempotency-key").map(bare),
-        }
+    fn of(call: &Call) -> Result<Self> {
+        let expected: Option<Vec<&str>> =
+            call.header(header::IF_MATCH.as_str()).map(|header| tags(header).collect());
+        let expect = match expected.as_deref() {
+            None => None,
+            Some([version]) if *version != "*" => Some((*version).to_owned()),
+            Some(_) => {
+                let message = "If-Match of a verb names one version";
+                return Err(Error::new(Kind::Invalid, message).hint("send the ETag that you have seen"));
+            }
+        };
+        Ok(Guards { expect, key: call.key() })
     }
 
     /// The arguments with what the headers said, for a verb that takes it.

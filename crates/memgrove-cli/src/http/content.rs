@@ -6,12 +6,13 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use memgrove::backend::{Content, Expect, Version};
+use memgrove::backend::{Content, Expect, Version, exists};
 use memgrove::shapes::files::{self, Limits};
 use memgrove::shapes::graph::ContentEdit;
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Kind, Locator, Result};
 use serde_json::json;
 
+use super::api::tags;
 use super::route::Call;
 use crate::address::{file_at, in_memories, memory_at};
 use crate::context::{Context, Guard};
@@ -44,7 +45,8 @@ pub(crate) async fn get(call: Call) -> Result<Response> {
         })
         .await?;
     let etag = format!("\"{version}\"");
-    if call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|known| known.contains(&etag)) {
+    let known = call.header(header::IF_NONE_MATCH.as_str());
+    if known.is_some_and(|known| tags(known).any(|known| known == version.as_str())) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
     }
     let kind = match SHOWN.iter().find(|(end, _)| kind_of.ends_with(end)) {
@@ -95,40 +97,71 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
 /// Makes a file, or a node, hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
-    let bare = |text: &str| text.trim().trim_matches('"').to_owned();
-    let expect = match (call.header(header::IF_MATCH.as_str()), call.header(header::IF_NONE_MATCH.as_str())) {
-        (Some(version), _) => Expect::At(Version::new(bare(version))),
-        (None, Some("*")) => Expect::Absent,
-        _ => Expect::Any,
+    let versions = |header: &str| tags(header).map(str::to_owned).collect::<Vec<_>>();
+    let wanted = call.header(header::IF_MATCH.as_str()).map(versions);
+    let is_new = call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|header| header.trim() == "*");
+    let key = call.key();
+    let _turn = call.served.large_bodies.acquire().await;
+    let bytes = Vec::from(call.large_body().await?);
+    let done = match address.strip_prefix("node:").map(str::to_owned) {
+        Some(id) => call.work(move |cx| put_node(cx, &id, bytes, is_new, wanted.as_deref(), key)).await,
+        None => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
     };
-    let key = call.header("idempotency-key").map(bare);
-    let bytes = call.large_body().await?.to_vec();
-    if let Some(id) = address.strip_prefix("node:") {
-        let id = id.to_owned();
-        let (version, change, replayed) = call.work(move |cx| put_node(cx, &id, bytes, &expect, key)).await?;
-        return Ok(written(version, change, replayed));
+    match done {
+        // It is there, and the request was not to touch it then.
+        Err(error) if is_new && error.kind() == Kind::Exists => {
+            Ok(super::problem::refusal(StatusCode::PRECONDITION_FAILED, &error))
+        }
+        done => done.map(Written::told),
     }
-    let done = call
-        .work(move |cx| {
-            let path = address.strip_prefix("file:").unwrap_or(&address);
-            if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
-                let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
-                return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));
-            }
-            let at = file_at(cx, path)?;
-            let note = cx.note("file_create", &Guard { key, ..Guard::default() });
-            let limits = Limits::default();
-            let plan = |store: &memgrove::Store| match &expect {
-                Expect::Absent => files::create(store, &at, bytes.clone(), &limits),
-                Expect::At(version) => files::write(store, &at, bytes.clone(), Some(version), &limits),
-                Expect::Any => files::write(store, &at, bytes.clone(), None, &limits),
-            };
-            cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))
-        })
-        .await?;
+}
+
+/// What came of putting bytes somewhere.
+struct Written {
+    version: Option<String>,
+    change: Option<String>,
+    replayed: bool,
+}
+
+impl Written {
+    fn told(self) -> Response {
+        let Written { version, change, replayed } = self;
+        let told = json!({"version": version, "change": change, "replayed": replayed}).to_string();
+        let mut response = ([(header::CONTENT_TYPE, "application/json")], told).into_response();
+        let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
+        response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
+        response
+    }
+}
+
+fn put_file(
+    cx: &Context,
+    address: &str,
+    bytes: Vec<u8>,
+    is_new: bool,
+    wanted: Option<&[String]>,
+    key: Option<String>,
+) -> Result<Written> {
+    let path = address.strip_prefix("file:").unwrap_or(address);
+    if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
+        let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
+        return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));
+    }
+    let at = file_at(cx, path)?;
+    let note = cx.note("file_create", &Guard { key, ..Guard::default() });
+    let limits = Limits::default();
+    let plan = |store: &memgrove::Store| match wanted {
+        _ if is_new => files::create(store, &at, bytes.clone(), &limits),
+        Some(wanted) => {
+            let there = wanted_version(store, &at, wanted)?;
+            files::write(store, &at, bytes.clone(), Some(&there), &limits)
+        }
+        None => files::write(store, &at, bytes.clone(), None, &limits),
+    };
+    let done = cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))?;
     let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
     let change = done.change.map(|change| change.as_str().to_owned());
-    Ok(written(version, change, done.replayed))
+    Ok(Written { version, change, replayed: done.replayed })
 }
 
 /// Makes a node hold the bytes of the body. Versions are those of its content, as it is got.
@@ -136,37 +169,43 @@ fn put_node(
     cx: &Context,
     id: &str,
     bytes: Vec<u8>,
-    expect: &Expect,
+    is_new: bool,
+    wanted: Option<&[String]>,
     key: Option<String>,
-) -> Result<(Option<String>, Option<String>, bool)> {
+) -> Result<Written> {
     let graph = cx.graph()?;
-    let got = graph.node(id)?;
-    let store = graph.memory().store();
-    let at = graph.locate(id)?;
-    let there = if got.it.storage.is_some() { store.info_optional(&at)? } else { None };
-    expect.check(&at, there.and_then(|info| info.version).as_ref())?;
+    let (got, store) = (graph.node(id)?, graph.memory().store());
+    if got.it.storage.is_some() || wanted.is_some() {
+        let at = graph.locate(id)?;
+        if is_new {
+            return Err(exists(&at));
+        }
+        wanted.map(|wanted| wanted_version(store, &at, wanted)).transpose()?;
+    }
     // What was seen is still there when it is written: the node says what it holds.
-    let guarded = !matches!(expect, Expect::Any) && !got.edited;
+    let guarded = (is_new || wanted.is_some()) && !got.edited;
     let seen = got.version.as_ref().filter(|_| guarded).map(|version| version.as_str().to_owned());
     let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
     let edit = ContentEdit::Write { content: bytes, format: None };
     let done = graph.edit(note, id, edit, seen.as_deref())?;
     let version = store.info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
-    let told = |text: &str| text.to_owned();
-    Ok((
-        version.map(|version| told(version.as_str())),
-        done.change.map(|change| told(change.as_str())),
-        done.replayed,
-    ))
+    let version = version.map(|version| version.as_str().to_owned());
+    let change = done.change.map(|change| change.as_str().to_owned());
+    Ok(Written { version, change, replayed: done.replayed })
 }
 
-/// What is answered when something was written.
-fn written(version: Option<String>, change: Option<String>, replayed: bool) -> Response {
-    let told = json!({"version": version, "change": change, "replayed": replayed}).to_string();
-    let mut response = ([(header::CONTENT_TYPE, "application/json")], told).into_response();
-    let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
-    response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
-    response
+/// The version that is there, if it is one of those that are wanted; `*` is any.
+fn wanted_version(store: &memgrove::Store, at: &Locator, wanted: &[String]) -> Result<Version> {
+    let there = store.info_optional(at)?.and_then(|info| info.version);
+    let one = there.as_ref().filter(|there| wanted.iter().any(|one| one == "*" || one == there.as_str()));
+    match (one, wanted.first()) {
+        (Some(one), _) => Ok(one.clone()),
+        (None, Some(first)) if first != "*" => {
+            let first = Version::new(first.as_str());
+            Expect::At(first.clone()).check(at, there.as_ref()).map(|()| first)
+        }
+        (None, _) => Err(Error::new(Kind::Conflict, format!("there is no `{at}`")).hint("create it")),
+    }
 }
 
 /// The error for a body that is too large.

@@ -8,20 +8,44 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
+use memgrove::backend::HistoryQuery;
 use memgrove::{Error, Kind, Result};
+use serde::Deserialize;
 use tokio::sync::broadcast;
 
 use super::route::Call;
 use crate::changes::{Heard, since};
+use crate::context::Context;
 
-/// Server-sent events of changes: `change` with what the history tells (or, without an id, what was
-/// edited by hand), `missed` when the listener should look at everything again. `Last-Event-ID` catches up.
+#[derive(Deserialize)]
+struct Since {
+    /// As `Last-Event-ID`, for whoever cannot send headers.
+    since: Option<String>,
+}
+
+/// The newest change of a store that keeps a history.
+fn newest(cx: &Context) -> Result<Option<String>> {
+    match cx.reading()?.history(&HistoryQuery { limit: 1, ..HistoryQuery::default() }) {
+        Ok(past) => Ok(past.into_iter().next().map(|past| past.change.as_str().to_owned())),
+        Err(error) if error.kind() == Kind::Unsupported => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Server-sent events of changes: first `listening` with the id of the newest, then `change` with what
+/// the history tells (or, without an id, what was edited by hand), `missed` when the listener should
+/// look at everything again. `Last-Event-ID` or `?since=ID` catches up.
 pub(crate) async fn stream(call: Call) -> Result<Response> {
     if call.space.changes.listeners() >= call.served.limits.streams_max {
         return Err(Error::new(Kind::Busy, "too many listen already").hint("close a page, or wait"));
     }
     let receiver = call.space.changes.listen().await;
-    let last = call.header("last-event-id").map(str::to_owned);
+    let Since { since: last } = call.query()?;
+    let last = call.header("last-event-id").map(str::to_owned).or(last).filter(|last| !last.is_empty());
+    let hello = match &last {
+        Some(last) => Some(last.clone()),
+        None => call.work(newest).await?,
+    };
     let caught_up = match last {
         Some(last) => {
             call.work(move |cx| since(cx, Some(&last))).await?.map_or(vec![Heard::Missed], |told| {
@@ -44,7 +68,8 @@ pub(crate) async fn stream(call: Call) -> Result<Response> {
     });
     let until = call.served.ending.clone().cancelled_owned();
     let events = stream::iter(caught_up).chain(live).map(|heard| Ok::<_, Infallible>(event(&heard)));
-    let hello = stream::once(std::future::ready(Ok(Event::default().comment("listening"))));
+    let hello = Event::default().event("listening").id(hello.unwrap_or_default()).data("{}");
+    let hello = stream::once(std::future::ready(Ok(hello)));
     let events = hello.chain(events).take_until(until);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
 }

@@ -118,10 +118,6 @@ fn note(cx: &Context, verb: &str, key: Option<String>) -> Note {
     Note { verb: verb.to_owned(), actor: cx.actor.clone(), key, ..Note::default() }
 }
 
-fn key(call: &Call) -> Option<String> {
-    call.header("idempotency-key").map(str::to_owned)
-}
-
 /// One page of a list: at most `limit`, after what the page before ended with.
 struct Page<T> {
     data: Vec<T>,

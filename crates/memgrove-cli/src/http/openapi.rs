@@ -171,7 +171,9 @@ fn content() -> Value {
 fn events() -> Value {
     json!({"get": {
         "operationId": "events",
-        "summary": "Server-sent events: `change` for every change, `missed` when some could not be told",
+        "summary": "Server-sent events: `listening`, then `change` for every change, `missed` when some could not be told",
+        "parameters": [{"name": "since", "in": "query", "schema": {"type": "string"},
+            "description": "The last change that is known, as `Last-Event-ID`"}],
         "responses": {"200": {"description": "Events", "content": {"text/event-stream": {}}}, "default": refused()}
     }})
 }

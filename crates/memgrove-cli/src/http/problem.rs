@@ -6,7 +6,7 @@ use memgrove::error::code;
 use memgrove::{Error, Kind};
 use serde::Serialize;
 
-use crate::status;
+use crate::status as told;
 
 /// How long a client that came at a bad moment should wait, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: &str = "1";
@@ -26,11 +26,16 @@ struct Problem<'a> {
 
 /// An error as an answer.
 pub(crate) fn answer(error: &Error) -> Response {
+    refusal(status(error), error)
+}
+
+/// The status that an error has.
+pub(crate) fn status(error: &Error) -> StatusCode {
     let status = match error.code_name() {
         Some(code::TOO_LARGE) => 413,
-        _ => status::http_status(error.kind()),
+        _ => told::http_status(error.kind()),
     };
-    refusal(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error)
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// An error as an answer with a status of its own.

@@ -164,6 +164,10 @@ impl Route {
                 if asker.is_forged(&head.method, &head.headers) {
                     return denied("another site sent this", "FOREIGN_SITE", "open the page itself");
                 }
+                if asker.scope < scope && served.access.read_only {
+                    let hint = "restart it without `--read-only`";
+                    return denied("the server only reads", "READ_ONLY", hint);
+                }
                 if asker.scope < scope {
                     return denied("the token may only read", "READ_ONLY", "use a token that may write");
                 }
@@ -229,6 +233,12 @@ impl Call {
     /// A header as text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         text(&self.head.headers, name)
+    }
+
+    /// The idempotency key; an empty one is none.
+    pub(crate) fn key(&self) -> Option<String> {
+        let key = self.header("idempotency-key")?.trim().trim_matches('"');
+        (!key.trim().is_empty()).then(|| key.to_owned())
     }
 
     /// What stands behind the question mark.

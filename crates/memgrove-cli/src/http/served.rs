@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
@@ -16,6 +17,9 @@ use crate::context::Context;
 /// The space at the root.
 pub(crate) const DEFAULT_SPACE: &str = "default";
 
+/// How many large bodies are taken at once; the others wait.
+const LARGE_BODIES_MAX: usize = 4;
+
 /// What all requests share.
 pub(crate) struct Served {
     spaces: BTreeMap<String, Arc<Space>>,
@@ -25,6 +29,8 @@ pub(crate) struct Served {
     pub(crate) hosts: Vec<String>,
     /// What a request may cost.
     pub(crate) limits: Limits,
+    /// Whose turn it is to send something large, which is held in memory meanwhile.
+    pub(crate) large_bodies: Semaphore,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// This run of the server, in the history.
@@ -73,6 +79,7 @@ impl Served {
         limits: Limits,
         session: String,
     ) -> Self {
+        let large_bodies = Semaphore::new(LARGE_BODIES_MAX);
         let (metrics, ending) = (Metrics::new(limits.requests_max), CancellationToken::new());
         let space = |(name, cx): (String, Context)| {
             let changes = Changes::of(cx.clone());
@@ -80,7 +87,7 @@ impl Served {
             (name.clone(), Arc::new(Space { name, cx, changes, mcp, catalog: Mutex::default() }))
         };
         let spaces = spaces.into_iter().map(space).collect();
-        Served { spaces, access, hosts, metrics, limits, session, ending }
+        Served { spaces, access, hosts, metrics, limits, large_bodies, session, ending }
     }
 
     /// A space by its name; without one, the default.

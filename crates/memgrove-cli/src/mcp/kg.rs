@@ -114,9 +114,11 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(Vec::clone(&self.tools)))
+        let may_write = self.desk(&context).cx.may_write().is_ok();
+        let listed = self.tools.iter().filter(|tool| may_write || server::reads(tool));
+        Ok(ListToolsResult::with_all_items(listed.cloned().collect()))
     }
 
     async fn call_tool(

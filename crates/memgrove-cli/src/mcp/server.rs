@@ -102,8 +102,7 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut tools = self.toolbox.tools();
         if self.asked(&context).may_write().is_err() {
-            let reads = |tool: &Tool| tool.annotations.as_ref().and_then(|hints| hints.read_only_hint);
-            tools.retain(|tool| reads(tool) == Some(true));
+            tools.retain(reads);
         }
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LISTS_TTL_MS)
@@ -263,4 +262,9 @@ async fn progress(context: &RequestContext<RoleServer>) -> CallToolResult {
         step += 1.0;
         tokio::time::sleep(PROGRESS_EVERY).await;
     }
+}
+
+/// Whether a tool says that it changes nothing.
+pub(super) fn reads(tool: &Tool) -> bool {
+    tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true)
 }

@@ -5,21 +5,23 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::backends::{object, ram};
+use memgrove::backends::{Scoped, object, ram};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::registry::OpenRequest;
 use memgrove::shapes::graph::Graph;
+use memgrove::shapes::records::Records;
+use memgrove::shapes::records::folder_lock::LOCK;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Effect, On, Verb};
-use crate::context::GRAPH;
-use crate::context::{Context, Guard, Input, random_id};
+use crate::context::{Context, GRAPH, Guard, Input, random_id};
+use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page};
-use crate::{mounts, portion, settings};
+use crate::{portion, settings};
 
 /// What every store has of its own.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
@@ -72,6 +74,7 @@ impl Verb for Copy {
         if let Some(why) = from.nested(&to) {
             return Err(Error::new(Kind::Invalid, why).hint("name a place beside it with --to"));
         }
+        let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
         let (from, to) = (from.open()?, to.make()?);
         let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
         let mut skip: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
@@ -88,9 +91,22 @@ impl Verb for Copy {
         let mut bar = Bar::new();
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();
-        let copied = copied?;
+        let mut copied = copied?;
         if clashes && copied.files > 0 {
-            graph.rebuild(note)?;
+            graph.rebuild(note.clone())?;
+        }
+        if let Some(records) = theirs {
+            let target = match shadowed {
+                Some(records) => records.memory().clone(),
+                None => inside(&to)?,
+            };
+            let skip = [Locator::new(LOCK)?];
+            let more = copy(records.memory().store(), &target, &note, differing, &skip, &mut |_| {})?;
+            add(&mut copied, more)?;
+        } else if shadowed.is_some() {
+            crate::notice(
+                "the store that was copied into mounts other records: those that were copied lie beneath",
+            );
         }
         Ok(CopyAnswer { copied, to: self.to })
     }
@@ -121,6 +137,27 @@ impl Verb for Copy {
             (true, true) => None,
         }
     }
+}
+
+/// The folder of a store's own records.
+fn inside(memory: &Memory) -> Result<Memory> {
+    let scoped = Scoped::new(Arc::clone(memory.store().backend()), Locator::new(RECORDS)?);
+    Ok(Memory::new(Store::new(scoped), Arc::clone(memory.clock())))
+}
+
+/// Adds up what was copied of the store, and of the records that it mounts.
+fn add(all: &mut Copied, records: Copied) -> Result<()> {
+    let folder = Locator::new(RECORDS)?;
+    let placed =
+        |places: Vec<Locator>| places.iter().map(|at| folder.child(at.key())).collect::<Result<Vec<_>>>();
+    all.files += records.files;
+    all.bytes += records.bytes;
+    all.replaced += records.replaced;
+    all.same += records.same;
+    all.differing.extend(placed(records.differing)?);
+    all.refused.extend(records.refused);
+    all.passed_over.extend(placed(records.passed_over)?);
+    Ok(())
 }
 
 /// One end of a copy, not opened yet.
@@ -200,6 +237,14 @@ impl End {
             (true, _) => Some("a store cannot be copied into itself: the target lies within it".into()),
             (_, true) => Some("a store cannot be copied over itself: it lies within the target".into()),
             _ => None,
+        }
+    }
+
+    /// The records of the store, if they are in a folder that it mounts.
+    fn mounted(&self) -> Result<Option<Arc<Records>>> {
+        match self {
+            End::Placed { cx, .. } => mounts::mounted(cx),
+            End::Passing(_) => Ok(None),
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) use write::NoteWrite;
 use memgrove::Result;
 use memgrove::agent::Spent;
 use memgrove::backend::Finding;
+use memgrove::shapes::notes::{Guarded, Notes, normal_path};
 
 use crate::context::{Context, Guard};
 
@@ -21,6 +22,12 @@ pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<Stri
         false => Vec::new(),
     };
     Ok((cx.reading_notes()?.check()?, mended))
+}
+
+/// What a note must be before it is changed.
+fn guarded(notes: &Notes, guard: &Guard, path: Option<&str>) -> Result<Guarded> {
+    let at = notes.locate(&normal_path(path)?)?;
+    Ok(Guarded { expect: guard.expected(notes.memory().store(), &at)? })
 }
 
 /// What asking a model cost, for people; nothing if none was asked.

@@ -2,14 +2,15 @@
 
 use std::io;
 
-use memgrove::Result;
-use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past};
+use memgrove::backend::{Op, Origin, Past};
+use memgrove::{Locator, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::address::{address_of, in_memories, past_at};
 use crate::context::Context;
+use crate::journals::{Journal, Journals};
 use crate::page::{Ink, Page};
 
 /// Tell what happened, newest first
@@ -24,6 +25,10 @@ pub(crate) struct History {
     /// Only before this change
     #[arg(long, value_name = "CHANGE")]
     before: Option<String>,
+    /// Upkeep too, which nobody asked for
+    #[arg(long)]
+    #[serde(default)]
+    all: bool,
 }
 
 const LIMIT: usize = 20;
@@ -77,18 +82,19 @@ impl Verb for History {
 
     fn run(self, cx: &Context) -> Result<HistoryAnswer> {
         let at = self.address.as_deref().map(|address| past_at(cx, address)).transpose()?;
-        let before = self.before.map(ChangeId::new);
         // One more than is shown tells whether there is more.
         let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
-        let query = HistoryQuery { at, before, limit: ask };
-        let mut past = cx.reading()?.history(&query).map_err(|error| in_memories(cx, error))?;
+        let journals = Journals::reading(cx)?;
+        let past = journals.history(at.as_ref(), self.before.as_deref(), ask, self.all);
+        let mut past = past.map_err(|error| in_memories(cx, error))?;
         let more = self.limit > 0 && past.len() > self.limit;
         if more {
             past.truncate(self.limit);
         }
-        let last = past.last().map(|change| change.change.as_str().to_owned());
+        let last = past.last().map(|(journal, past)| journal.name(&past.change));
         let left_out = last.filter(|_| more).map(|last| format!("older changes: history before {last}"));
-        Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
+        let changes = past.into_iter().map(|(journal, past)| told(cx, journal, past)).collect();
+        Ok(HistoryAnswer { changes, left_out })
     }
 
     fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -105,11 +111,12 @@ impl Verb for History {
     }
 }
 
-fn told(cx: &Context, past: Past) -> PastChange {
+fn told(cx: &Context, journal: &Journal, past: Past) -> PastChange {
+    let address = |at: &Locator| address_of(cx, &journal.place(at));
     let edits = past.edits.into_iter().map(|edit| PastEdit {
         op: op_name(edit.op),
-        at: address_of(cx, &edit.at),
-        to: edit.to.map(|to| address_of(cx, &to)),
+        at: address(&edit.at),
+        to: edit.to.map(|to| address(&to)),
         version: edit.new.map(|version| version.as_str().to_owned()),
     });
     let actor = past.note.actor;
@@ -118,7 +125,7 @@ fn told(cx: &Context, past: Past) -> PastChange {
         (origin, None) => origin_name(origin).to_owned(),
     };
     PastChange {
-        change: past.change.as_str().to_owned(),
+        change: journal.name(&past.change),
         time: past.time.to_string(),
         verb: past.note.verb,
         by,

@@ -13,14 +13,15 @@ pub(crate) use keep::{Migrate, RestoreBackup};
 use std::collections::BTreeMap;
 use std::io;
 
-use memgrove::Result;
 use memgrove::backend::Finding;
 use memgrove::shapes::records::{Got, Guarded, Record, Records};
+use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::{Context, Guard, Input};
+use crate::mounts;
 use crate::page::{Ink, Page};
 
 /// The names of the types, for a schema.
@@ -116,6 +117,15 @@ fn guarded(given: &str, guard: &Guard) -> Guarded {
     Guarded { id: id_of(given), expect: guard.expect.clone() }
 }
 
+/// Refuses an expected version where no one record is meant.
+fn refuse_version(guard: &Guard) -> Result<()> {
+    match &guard.expect {
+        None => Ok(()),
+        Some(_) => Err(Error::new(Kind::Invalid, "no one record is meant, so no version can be expected")
+            .hint("leave `expect` out, or name a record")),
+    }
+}
+
 /// Tells what happened on the side.
 fn tell(records: &Records) {
     records.take_warnings().iter().for_each(|warning| crate::notice(warning));
@@ -153,7 +163,10 @@ pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<Stri
         true => records.mend(cx.note("doctor", &Guard::default()))?.outcome.done,
         false => Vec::new(),
     };
-    let findings = records.check()?;
+    let mut findings = records.check()?;
     tell(&records);
-    Ok((findings, mended))
+    let Some(folder) = mounts::folder(cx)? else { return Ok((findings, mended)) };
+    let placed = |at: &str| format!("{}/{at}", folder.display());
+    findings.iter_mut().for_each(|finding| finding.at = placed(&finding.at));
+    Ok((findings, mended.iter().map(|done| placed(done)).collect()))
 }

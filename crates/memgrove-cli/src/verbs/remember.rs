@@ -17,6 +17,7 @@ use super::record::{ImportanceName, settle};
 use super::{Effect, On, Verb};
 use crate::address::{in_memories, memory_at};
 use crate::context::{Context, Guard};
+use crate::journals::name_of;
 use crate::page::{Ink, Page};
 
 /// The type of an entity that is first heard of here.
@@ -169,7 +170,7 @@ impl Verb for Forget {
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
             let done = records.delete(note, &which)?;
             settle(&records);
-            done.change
+            done.change.map(|change| ChangeId::new(name_of(&records, &change)))
         } else if let Some(id) = graph_id(&address, "node:") {
             cx.graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
         } else if let Some(id) = graph_id(&address, "connection:") {

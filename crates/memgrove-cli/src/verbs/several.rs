@@ -64,6 +64,10 @@ impl Several {
                 objects(&text).map_err(|error| kin.unfit(&error).while_doing(kin.name))?
             }
         };
+        if given.is_empty() {
+            return Err(Error::new(Kind::Invalid, format!("there are no {}", kin.name))
+                .hint(format!("one looks like {}", kin.example)));
+        }
         let read = |(index, value)| {
             read(value).map_err(|error| error.while_doing(format_args!("{}[{index}]", kin.name)))
         };

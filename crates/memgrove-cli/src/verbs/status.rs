@@ -2,14 +2,15 @@
 
 use std::io;
 
-use memgrove::Result;
 use memgrove::backends::Cached;
 use memgrove::backends::cached::Rates;
+use memgrove::{Locator, Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::Context;
+use crate::mounts;
 use crate::page::{Ink, Page};
 
 /// Say where the store is, what it holds, and how often the cache helps
@@ -27,9 +28,37 @@ pub(crate) struct StatusAnswer {
     location: String,
     files: usize,
     bytes: u64,
+    /// The records, where they are in a mounted folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<MountedRecords>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
     cache: Option<Rates>,
+}
+
+/// A folder that the store mounts.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MountedRecords {
+    location: String,
+    files: usize,
+    bytes: u64,
+}
+
+impl MountedRecords {
+    fn of(cx: &Context) -> Result<Option<Self>> {
+        let (Some(folder), Some(records)) = (mounts::folder(cx)?, mounts::mounted(cx)?) else {
+            return Ok(None);
+        };
+        let (files, bytes) = held(records.memory())?;
+        Ok(Some(MountedRecords { location: folder.display().to_string(), files, bytes }))
+    }
+}
+
+/// How many files a memory holds, and their bytes.
+fn held(memory: &Memory) -> Result<(usize, u64)> {
+    let all = memory.store().list_all(&Locator::root())?;
+    let files = || all.iter().filter(|info| !info.is_dir());
+    Ok((files().count(), files().map(|info| info.size).sum()))
 }
 
 impl Verb for Status {
@@ -40,9 +69,7 @@ impl Verb for Status {
     type Answer = StatusAnswer;
 
     fn run(self, cx: &Context) -> Result<StatusAnswer> {
-        let memory = cx.reading()?;
-        let all = memory.store().list_all(&memgrove::Locator::root())?;
-        let files: Vec<_> = all.iter().filter(|info| !info.is_dir()).collect();
+        let (files, bytes) = held(&cx.reading()?)?;
         let place = cx.place().ok_or_else(|| {
             memgrove::Error::new(memgrove::Kind::Invalid, "a folder that is used in place has no status")
         })?;
@@ -54,8 +81,9 @@ impl Verb for Status {
             backend: selected.protocol,
             because: selected.because,
             location: selected.location,
-            files: files.len(),
-            bytes: files.iter().map(|info| info.size).sum(),
+            files,
+            bytes,
+            records: MountedRecords::of(cx)?,
         })
     }
 
@@ -68,6 +96,9 @@ impl Verb for Status {
             page.line(&format!("kept at {}", answer.location))?;
         }
         page.line(&format!("{} files, {} bytes", answer.files, answer.bytes))?;
+        if let Some(MountedRecords { location, files, bytes }) = &answer.records {
+            page.line(&format!("records are mounted from {location}: {files} files, {bytes} bytes"))?;
+        }
         let Some(rates) = answer.cache else { return Ok(()) };
         let rate = rates
             .hit_rate()

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use memgrove::backend::{ChangeId, HistoryQuery, Moment, Version};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, Version};
 use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
-use memgrove::{Error, Kind, Memory, Result};
+use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use super::file::short;
 use super::{Effect, On, Verb};
 use crate::address::{address_of, in_memories, memory_at, past_at, path_of};
 use crate::context::{Context, Guard};
+use crate::journals::{Journal, Journals};
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
 use crate::rehearsal::rehearsed;
@@ -58,11 +59,13 @@ impl Verb for Diff {
     fn run(self, cx: &Context) -> Result<DiffAnswer> {
         let at = memory_at(cx, &self.address)?;
         let address = address_of(cx, &at);
-        let memory = cx.reading()?;
+        let journals = Journals::reading(cx)?;
+        let (journal, inside) = journals.of_place(&at);
+        let memory = &journal.memory;
         let from = match &self.from {
-            Some(from) => point(from),
+            Some(from) => journal.point(from)?,
             None => {
-                let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
+                let query = HistoryQuery { at: Some(inside.clone()), before: None, limit: 1 };
                 let latest = memory.history(&query)?.into_iter().next().ok_or_else(|| {
                     Error::new(Kind::NotFound, format!("`{address}` has no history"))
                         .hint("`memgrove history` shows what has one")
@@ -70,9 +73,9 @@ impl Verb for Diff {
                 Point::Moment(Moment::Before(latest.change))
             }
         };
-        let to = self.to.as_deref().map(point);
-        let diff = memory.diff(&at, &from, to.as_ref()).map_err(|error| in_memories(cx, error))?;
-        let (path, key) = (path_of(cx, &at), at.key());
+        let to = self.to.as_deref().map(|to| journal.point(to)).transpose()?;
+        let diff = memory.diff(&inside, &from, to.as_ref()).map_err(|error| in_memories(cx, error))?;
+        let (path, key) = (path_of(cx, &at), inside.key());
         let diff = diff.replacen(&format!("--- a/{key}\t"), &format!("--- {path}\t"), 1).replacen(
             &format!("+++ b/{key}\t"),
             &format!("+++ {path}\t"),
@@ -136,6 +139,18 @@ pub(crate) struct RestoreAnswer {
     replayed: bool,
 }
 
+impl RestoreAnswer {
+    fn new(address: String, done: Done<Restored>, change: Option<String>) -> Self {
+        let what = match done.outcome {
+            Restored::Written => "restored",
+            Restored::Deleted => "deleted",
+            Restored::Unchanged => "unchanged",
+        };
+        let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
+        RestoreAnswer { done: what, address, version, change, replayed: done.replayed }
+    }
+}
+
 impl Verb for Restore {
     const NAME: &'static str = "restore";
     const TITLE: &'static str = "Restore a memory";
@@ -144,29 +159,25 @@ impl Verb for Restore {
     type Answer = RestoreAnswer;
 
     fn run(self, cx: &Context) -> Result<RestoreAnswer> {
-        let (note, point) = (cx.note(Self::NAME, &self.guard), point(&self.to));
-        let expected = self.guard.expect.as_deref();
-        let (address, done) = match self.address.split_once(':') {
-            Some(("node", id)) => (self.address.clone(), cx.graph()?.restore(note, id, &point, expected)),
-            Some(("connection", id)) => {
-                (self.address.clone(), cx.graph()?.restore_connection(note, id, &point, expected))
-            }
-            _ => {
-                let (at, memory) = (memory_at(cx, &self.address)?, cx.writing()?);
-                let expect = self.guard.expected(memory.store(), &at)?;
-                (address_of(cx, &at), memory.restore(note, &at, &point, expect.as_ref()))
-            }
-        };
-        let done = done.map_err(|error| in_memories(cx, error))?;
-        let Done { outcome, change, versions, replayed } = done;
-        let done = match outcome {
-            Restored::Written => "restored",
-            Restored::Deleted => "deleted",
-            Restored::Unchanged => "unchanged",
-        };
-        let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
-        let change = change.map(|change| change.as_str().to_owned());
-        Ok(RestoreAnswer { done, address, version, change, replayed })
+        let note = cx.note(Self::NAME, &self.guard);
+        if let Some((kind @ ("node" | "connection"), id)) = self.address.split_once(':') {
+            let (graph, point, expect) = (cx.graph()?, point(&self.to), self.guard.expect.as_deref());
+            let done = match kind {
+                "node" => graph.restore(note, id, &point, expect)?,
+                _ => graph.restore_connection(note, id, &point, expect)?,
+            };
+            let change = done.change.as_ref().map(|change| change.as_str().to_owned());
+            return Ok(RestoreAnswer::new(self.address.clone(), done, change));
+        }
+        let at = memory_at(cx, &self.address)?;
+        let journals = Journals::writing(cx)?;
+        let (journal, inside) = journals.of_place(&at);
+        let expect = self.guard.expected(journal.memory.store(), &inside)?;
+        let done = journal
+            .restore(note, &inside, &journal.point(&self.to)?, expect.as_ref())
+            .map_err(|error| in_memories(cx, error))?;
+        let change = done.change.as_ref().map(|change| journal.name(change));
+        Ok(RestoreAnswer::new(address_of(cx, &at), done, change))
     }
 
     fn show(answer: &RestoreAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -214,7 +225,7 @@ pub(crate) struct Undo {
 }
 
 /// What was undone, or would be.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct UndoAnswer {
     /// Whether it was only planned.
     planned: bool,
@@ -236,19 +247,29 @@ impl Verb for Undo {
     type Answer = UndoAnswer;
 
     fn run(self, cx: &Context) -> Result<UndoAnswer> {
-        let memory = if self.dry_run { rehearsed(&cx.reading()?) } else { cx.writing()? };
+        let journals = if self.dry_run { Journals::rehearsing(cx)? } else { Journals::writing(cx)? };
         let told = |error| in_memories(cx, error);
-        let scope = self.scope(cx, &memory).map_err(told)?;
-        let guard = Guard { expect: None, key: self.key, reason: self.reason };
-        let done = memory.undo(cx.note(Self::NAME, &guard), &scope).map_err(told)?;
-        let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
-        Ok(UndoAnswer {
-            planned: self.dry_run,
-            undone: changes.iter().map(|change| change.as_str().to_owned()).collect(),
-            touched: places.iter().map(|at| address_of(cx, at)).collect(),
-            change: change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned()),
-            replayed,
-        })
+        let guard = Guard { expect: None, key: self.key.clone(), reason: self.reason.clone() };
+        let note = cx.note(Self::NAME, &guard);
+        let meant = self.meant(cx, &journals).map_err(told)?;
+        if meant.len() > 1 {
+            // Each journal is changed for itself: what one refuses shall not be half done.
+            for (journal, scope) in &meant {
+                rehearsed(&journal.memory).undo(note.clone(), scope).map_err(told)?;
+            }
+        }
+        let (mut answer, mut made) =
+            (UndoAnswer { planned: self.dry_run, ..UndoAnswer::default() }, Vec::new());
+        for (journal, scope) in meant {
+            let done = journal.undo(note.clone(), &scope).map_err(told)?;
+            let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
+            answer.undone.extend(changes.iter().map(|change| journal.name(change)));
+            answer.touched.extend(places.iter().map(|at| address_of(cx, &journal.place(at))));
+            made.extend(change.filter(|_| !self.dry_run).map(|change| journal.name(&change)));
+            answer.replayed |= replayed;
+        }
+        answer.change = (!made.is_empty()).then(|| made.join(", "));
+        Ok(answer)
     }
 
     fn show(answer: &UndoAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -264,7 +285,8 @@ impl Verb for Undo {
 }
 
 impl Undo {
-    fn scope(&self, cx: &Context, memory: &Memory) -> Result<UndoScope> {
+    /// What is to be undone, and in which journals.
+    fn meant<'a>(&self, cx: &Context, journals: &'a Journals) -> Result<Vec<(&'a Journal, UndoScope)>> {
         let scopes = [&self.change, &self.session, &self.source, &self.memory];
         if scopes.iter().filter(|scope| scope.is_some()).count() > 1 {
             return Err(Error::new(
@@ -273,42 +295,49 @@ impl Undo {
             )
             .hint("undo one after the other"));
         }
-        Ok(match scopes {
-            [Some(change), ..] => UndoScope::Change(ChangeId::new(change.as_str())),
+        let scope = match scopes {
+            [Some(change), ..] => {
+                let (journal, change) = journals.of_change(change);
+                return Ok(vec![(journal, UndoScope::Change(change))]);
+            }
+            [.., Some(address)] => {
+                let (journal, at) = journals.of_place(&past_at(cx, address)?);
+                return Ok(vec![(journal, UndoScope::Memory(at))]);
+            }
             [_, Some(session), ..] => UndoScope::Session(session.clone()),
             [_, _, Some(source), _] => UndoScope::Source(source.clone()),
-            [.., Some(address)] => UndoScope::Memory(past_at(cx, address)?),
+            // With several agents on one store, the latest of all may be somebody else's.
             _ => match &cx.actor.session {
                 None => UndoScope::Last,
-                // A repeat of a key is answered whatever there is to undo by now.
-                Some(_) if self.key.is_some() && self.was_applied(memory)? => UndoScope::Last,
-                Some(session) => UndoScope::Change(latest_of(memory, session)?),
+                Some(session) => UndoScope::LastOf(session.clone()),
             },
-        })
-    }
-
-    fn was_applied(&self, memory: &Memory) -> Result<bool> {
-        let key = self.key.as_deref().unwrap_or_default();
-        Ok(memory.store().backend().applied(key)?.is_some())
-    }
-}
-
-/// The latest change of a session that can be undone: with several agents on one store, the latest
-/// of all may be somebody else's.
-fn latest_of(memory: &Memory, session: &str) -> Result<ChangeId> {
-    let planned = rehearsed(memory);
-    let own = memory
-        .history(&HistoryQuery::default())?
-        .into_iter()
-        .filter(|past| past.note.actor.session.as_deref() == Some(session) && past.note.verb != Undo::NAME);
-    for past in own {
-        let scope = UndoScope::Change(past.change.clone());
-        match planned.undo(memgrove::backend::Note::default(), &scope) {
-            // Undone before.
-            Err(error) if error.kind() == Kind::Invalid => {}
-            _ => return Ok(past.change),
+        };
+        // A repeat of a key is answered whatever there is to undo by now.
+        if let Some(key) = &self.key {
+            for journal in journals.iter() {
+                if journal.memory.store().backend().applied(key)?.is_some() {
+                    return Ok(vec![(journal, scope)]);
+                }
+            }
         }
+        let mut found = Vec::new();
+        let mut nothing = None;
+        for journal in journals.iter() {
+            match journal.memory.undoable(&scope) {
+                Ok(past) => found.push((journal, past)),
+                Err(error) if error.kind() == Kind::NotFound => nothing = nothing.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        if let (true, Some(error)) = (found.is_empty(), nothing) {
+            return Err(error);
+        }
+        if matches!(scope, UndoScope::Last | UndoScope::LastOf(_)) {
+            let newest = |(_, past): &(&Journal, Vec<Past>)| past.first().map(|past| past.time);
+            // Of two at one time the store's own, which is first.
+            found.sort_by_key(|found| std::cmp::Reverse(newest(found)));
+            found.truncate(1);
+        }
+        Ok(found.into_iter().map(|(journal, _)| (journal, scope.clone())).collect())
     }
-    Err(Error::new(Kind::NotFound, "nothing of this session is left to undo")
-        .hint("name a change: the history shows them all"))
 }

@@ -146,13 +146,13 @@ fn differing(line: &str, other: &str) -> (usize, usize) {
 /// keep theirs, others get those of most lines.
 pub(super) fn with_ends_of(old: &str, new: &str) -> String {
     let unix = new.replace("\r\n", "\n").replace('\r', "\n");
-    let windows = old.matches("\r\n").count();
-    if windows == 0 && !old.contains('\r') {
+    if !old.contains('\r') {
         return unix;
     }
-    let usual = if windows * 2 > old.matches('\n').count() { "\r\n" } else { "\n" };
-    let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
-    let bare: Vec<&str> = old_lines.iter().map(|line| line.trim_end_matches(['\r', '\n'])).collect();
+    let old_lines = broken(old);
+    let windows = old_lines.iter().filter(|(_, end)| *end == "\r\n").count();
+    let usual = if windows * 2 > old_lines.len() { "\r\n" } else { "\n" };
+    let bare: Vec<&str> = old_lines.iter().map(|(line, _)| *line).collect();
     let new_lines: Vec<&str> = unix.split_inclusive('\n').collect();
     let new_bare: Vec<&str> = new_lines.iter().map(|line| line.trim_end_matches('\n')).collect();
     let mut made = String::with_capacity(new.len());
@@ -161,13 +161,27 @@ pub(super) fn with_ends_of(old: &str, new: &str) -> String {
         for n in 0..range.len() {
             let line = new_lines[range.start + n];
             let kept = matches!(op, DiffOp::Equal { .. }) && line.ends_with('\n');
-            match kept.then(|| old_lines[from.start + n]).filter(|old| old.ends_with('\n')) {
-                Some(old) => made.push_str(old),
-                None => made.push_str(&line.replace('\n', usual)),
-            }
+            let end = kept.then(|| old_lines[from.start + n].1).filter(|end| !end.is_empty());
+            made.push_str(new_bare[range.start + n]);
+            made.push_str(if line.ends_with('\n') { end.unwrap_or(usual) } else { "" });
         }
     }
     made
+}
+
+/// The lines of a text, each with what ends it, as a browser breaks them: at CR LF, CR and LF.
+fn broken(text: &str) -> Vec<(&str, &str)> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['\r', '\n']) {
+        let len = if rest[at..].starts_with("\r\n") { 2 } else { 1 };
+        lines.push((&rest[..at], &rest[at..at + len]));
+        rest = &rest[at + len..];
+    }
+    if !rest.is_empty() {
+        lines.push((rest, ""));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -189,6 +203,8 @@ mod tests {
         check("a\r\nb\nc\n", "a\r\nb\r\nd\r\n", "a\r\nb\nd\n");
         check("", "a\r\nb", "a\nb");
         check("a\r\nb", "a\r\nb", "a\r\nb");
+        check("a\rb\nc\nd\n", "a\r\nb\r\nc\r\nd\r\n", "a\rb\nc\nd\n");
+        check("a\r\r\nb\r\n", "a\r\n\r\nb\r\n", "a\r\r\nb\r\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::backend::Version;
+use memgrove::error::code;
 use memgrove::shapes::files::{self, Limits};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::Deserialize;
@@ -62,6 +63,11 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             Ok((text, version, address_of(cx, &there)))
         })
         .await?;
+    if sent_bytes(&text) > call.served.limits.body_bytes_max {
+        let message = format!("`{}` has {} bytes, more than a form can send", at.name(), text.len());
+        let hint = format!("edit it elsewhere, or send it whole: PUT /api/content?address={address}");
+        return Err(Error::new(Kind::Full, message).code(code::TOO_LARGE).hint(hint));
+    }
     let sent = Sent { at: at.key().to_owned(), version, text, reason: String::new() };
     let body = html! {
         (done(&said))
@@ -79,6 +85,18 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let title = format!("Edit {}", at.name());
     let frame = Frame { title: &title, tab: "/browse", live: Live::Warn(address), ..Frame::default() };
     Ok(frame.around(&call, &body))
+}
+
+/// How much of a form a text takes, with room for the rest of it.
+fn sent_bytes(text: &str) -> usize {
+    const REST: usize = 16 * 1024;
+    // A browser sends line breaks as CR LF, and what is no letter or digit as three characters.
+    let bytes = text.bytes().map(|byte| match byte {
+        b'\n' => 6,
+        byte if byte.is_ascii_alphanumeric() || b" *-._".contains(&byte) => 1,
+        _ => 3,
+    });
+    bytes.sum::<usize>() + REST
 }
 
 fn form(call: &Call, sent: &Sent, button: &str) -> Markup {

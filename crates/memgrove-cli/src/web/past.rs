@@ -3,6 +3,7 @@
 use axum::response::Response;
 use maud::html;
 use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, Version};
+use memgrove::error::code;
 use memgrove::memory::Point;
 use memgrove::{Locator, Result};
 use serde::Deserialize;
@@ -127,6 +128,13 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
         }
         @match (&old, &new) {
             (Side::Text(old), Side::Text(new)) => (side_by_side(old, new, &names)),
+            (Side::Redacted, Side::Text(text)) | (Side::Text(text), Side::Redacted) => {
+                p.warning { "One side was taken out of the history for good. The other:" }
+                pre { (text) }
+            },
+            (Side::Redacted, _) | (_, Side::Redacted) => {
+                p.warning { "What was there was taken out of the history for good." }
+            },
             _ => p.empty { "Bytes that are not text cannot be shown side by side." },
         }
     };
@@ -138,11 +146,19 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
 enum Side {
     Text(String),
     Bytes,
+    Redacted,
 }
 
 impl Side {
     fn of(bytes: Option<Vec<u8>>) -> Self {
         String::from_utf8(bytes.unwrap_or_default()).map_or(Side::Bytes, Side::Text)
+    }
+
+    fn then(read: Result<Option<Vec<u8>>>) -> Result<Self> {
+        match read {
+            Err(error) if error.code_name() == Some(code::REDACTED) => Ok(Side::Redacted),
+            bytes => Ok(Side::of(bytes?)),
+        }
     }
 }
 
@@ -150,12 +166,12 @@ fn sides(cx: &Context, at: &Locator, id: ChangeId, now: bool) -> Result<(Side, S
     let memory = cx.reading()?;
     let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
     let past = memory.history(&query)?.into_iter().find(|past| past.change == id);
-    let after = memory.read_past(at, &Point::Moment(Moment::After(id.clone())))?;
+    let after = Side::then(memory.read_past(at, &Point::Moment(Moment::After(id.clone()))))?;
     let (old, new) = match now {
-        true => (after, memory.store().read_optional(at)?.map(|content| content.bytes)),
-        false => (memory.read_past(at, &Point::Moment(Moment::Before(id)))?, after),
+        true => (after, Side::of(memory.store().read_optional(at)?.map(|content| content.bytes))),
+        false => (Side::then(memory.read_past(at, &Point::Moment(Moment::Before(id))))?, after),
     };
-    Ok((Side::of(old), Side::of(new), past))
+    Ok((old, new, past))
 }
 
 #[derive(Deserialize)]

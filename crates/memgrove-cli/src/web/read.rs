@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::backend::{Content, Info};
-use memgrove::{Locator, Result};
+use memgrove::backend::{Content, HistoryQuery, Info};
+use memgrove::{Kind, Locator, Result};
 use serde::Deserialize;
 
 use super::browse::{crumbs, shape_of};
@@ -75,15 +75,21 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             return led_to(&url(&call, &list, &[("under", at.key())]));
         }
     };
+    let past = url(&call, "/history", &[("at", at.key())]);
     let memory = call
         .work(move |cx| {
             let store = cx.reading()?;
-            let content = store.store().read_bytes(&at)?;
+            let content = match store.store().read_bytes(&at) {
+                Err(error) if error.kind() == Kind::NotFound && has_past(cx, &at)? => return Ok(None),
+                content => content?,
+            };
             let info = store.store().info(&at)?;
             let about = About::of(cx, &at)?;
-            Ok(Memory { address: address_of(cx, &at), at, info, content, about })
+            Ok(Some(Memory { address: address_of(cx, &at), at, info, content, about }))
         })
         .await?;
+    // What is deleted can be restored where its history is.
+    let Some(memory) = memory else { return led_to(&past) };
     let title = memory.title();
     let body = html! {
         (done(&said))
@@ -101,6 +107,11 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let live = Live::Of(memory.address.clone());
     let frame = Frame { title: &title, tab: "/browse", live, ..Frame::default() };
     Ok(frame.around(&call, &body))
+}
+
+fn has_past(cx: &Context, at: &Locator) -> Result<bool> {
+    let query = HistoryQuery { at: Some(at.clone()), limit: 1, ..HistoryQuery::default() };
+    Ok(!cx.reading()?.history(&query)?.is_empty())
 }
 
 impl Memory {

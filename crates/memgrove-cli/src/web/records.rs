@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::browse::Shape;
-use super::compare::{Sides, side_by_side};
+use super::compare::{Sides, side_by_side, with_ends_of};
 use super::edit::sent;
 use super::frame::{Frame, Live, at_base, base, dated, done, may_write, url};
 use super::led_to;
@@ -222,11 +222,17 @@ pub(super) async fn save(call: Call) -> Result<Response> {
         "record_restore" => (call.verb("record_restore", guarded).await, listed("restored")),
         "record_delete" => (call.verb("record_delete", guarded).await, listed("deleted")),
         _ => {
-            let tags: Vec<&str> = sent.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
-            let update = json!({
-                "id": sent.id, "expect": sent.version, "content": sent.content.replace("\r\n", "\n"),
-                "tags": tags, "category": sent.category, "importance": sent.importance,
+            let id = sent.id.clone();
+            let there = call.work(move |cx| Ok(cx.records()?.view(&id)?.record)).await?;
+            let mut update = json!({
+                "id": sent.id, "expect": sent.version, "content": with_ends_of(&there.content, &sent.content),
+                "category": sent.category, "importance": sent.importance,
             });
+            // What was not touched is not taken apart.
+            if sent.tags != there.tags.join(", ") {
+                let tags = sent.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+                update["tags"] = tags.collect();
+            }
             let next = url(&call, "/record", &[("id", &sent.id), ("done", "saved")]);
             (call.verb("record_update", update).await, next)
         }

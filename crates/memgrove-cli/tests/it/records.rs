@@ -211,3 +211,151 @@ fn the_index_is_true_when_a_command_has_ended() {
     assert_eq!(index()["statistics"]["total_memories"], 0);
     assert_eq!(index()["statistics"]["archived_count"], 1);
 }
+
+fn names(answer: &Value, list: &str, name: &str) -> Vec<String> {
+    let all = answer[list].as_array().expect("a list").iter();
+    all.map(|one| one.get(name).unwrap_or(one).as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn changes_of_a_mounted_folder_have_names_of_their_own() {
+    let sandbox = Sandbox::new();
+    let folder = mounted(&sandbox);
+    let run = |words: &[&str]| sandbox.run(&[words, &["--json"]].concat()).json();
+    let history = |words: &[&str]| names(&run(&[&["history"], words].concat()), "changes", "change");
+    let undone = |words: &[&str]| names(&run(&[&["undo"], words].concat()), "undone", "");
+    run(&["file", "create", "a.md", "--text", "x"]);
+    assert_eq!(run(&["record", "add", "one"])["change"], "records:1");
+    run(&["file", "create", "b.md", "--text", "y"]);
+    run(&["record", "add", "two"]);
+    assert_eq!(history(&[]), ["records:2", "2", "records:1", "1"]);
+    assert_eq!(history(&["--limit", "2"]), ["records:2", "2"]);
+    assert_eq!(history(&["--before", "2"]), ["records:1", "1"]);
+    assert_eq!(history(&["--before", "records:2"]), ["2", "records:1", "1"]);
+    assert_eq!(undone(&["--dry-run"]), ["records:2"]);
+    assert_eq!(lines(&folder.join("learnings.jsonl")).len(), 2, "it was only planned");
+    let last = run(&["undo"]);
+    assert_eq!(
+        (names(&last, "undone", ""), &last["change"]),
+        (vec!["records:2".into()], &json!("records:3"))
+    );
+    assert_eq!(names(&last, "touched", ""), ["records/learnings.jsonl"]);
+    assert_eq!(undone(&[]), ["2"]);
+    assert_eq!(undone(&["records:1"]), ["records:1"]);
+    assert_eq!(undone(&[]), ["1"]);
+    sandbox.run(&["undo"]).fails(3);
+
+    let in_session = |words: &[&str]| {
+        let done = sandbox.memgrove(words).env("MEMGROVE_SESSION", "s").output().expect("it runs");
+        assert!(done.status.success(), "{done:?}");
+    };
+    in_session(&["file", "create", "c.md", "--text", "x"]);
+    in_session(&["record", "add", "three"]);
+    assert_eq!(undone(&["--session", "s"]).len(), 2);
+    assert!(!folder.join("learnings.jsonl").exists());
+    assert!(!sandbox.store().join("files/c.md").exists());
+}
+
+#[test]
+fn a_mounted_folder_is_counted_copied_and_checked() {
+    let sandbox = Sandbox::new();
+    let folder = mounted(&sandbox);
+    sandbox.run(&["record", "add", "one"]).ok();
+    let status = sandbox.run(&["status", "--json"]).json();
+    assert!(status["records"]["files"].as_u64() >= Some(1), "{status}");
+    sandbox.run(&["copy", "--to", "../copied"]).ok();
+    let listed = sandbox.run(&["--store", "../copied", "record", "list", "--json"]).json();
+    assert_eq!(listed["records"][0]["content"], "one");
+    let file = folder.join("learnings.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    std::fs::write(&file, format!("{text}{{\"torn\n")).expect("a file");
+    let told = sandbox.run(&["doctor"]).out;
+    assert!(
+        told.contains(&format!("{}:2: it is cut off", file.canonicalize().expect("it is there").display())),
+        "{told}"
+    );
+}
+
+/// Rights of others are taken away wherever the format has files.
+#[test]
+fn records_are_closed_to_others_when_they_are_first_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let folder = mounted(&sandbox);
+    let added = sandbox.run(&["record", "add", "one", "--json"]).json();
+    let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
+    sandbox.run(&["record", "archive", &id]).ok();
+    let found = sandbox.command("find").arg(&folder).output().expect("it runs").stdout;
+    let places: Vec<String> = String::from_utf8_lossy(&found).lines().map(str::to_owned).collect();
+    let places: Vec<&String> = places.iter().filter(|place| !place.ends_with(".lock")).collect();
+    assert!(places.len() >= 8, "{places:?}");
+    for place in &places {
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    sandbox.run(&["record", "list"]).ok();
+    for place in &places {
+        let mode = std::fs::metadata(place).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{place} has {mode:o}");
+    }
+}
+
+#[test]
+fn an_addition_is_undone_behind_what_was_edited_by_hand() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["record", "add", "one"]).ok();
+    let file = sandbox.store().join("records/learnings.jsonl");
+    let edited = std::fs::read_to_string(&file).expect("records").replace("\"one\"", "\"the first\"");
+    std::fs::write(&file, &edited).expect("a file");
+    sandbox.run(&["record", "add", "two"]).ok();
+    sandbox.run(&["undo"]).ok();
+    assert_eq!(std::fs::read_to_string(&file).expect("records"), edited);
+    sandbox.run(&["undo"]).fails(5);
+    assert_eq!(std::fs::read_to_string(&file).expect("records"), edited, "what a person wrote stays");
+}
+
+#[test]
+fn what_nobody_asked_for_is_out_of_sight() {
+    let sandbox = Sandbox::new();
+    let added = sandbox.run(&["record", "add", "one", "--json"]).json();
+    let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
+    sandbox.run(&["record", "update", &id, "--tag", "x"]).ok();
+    sandbox.run(&["record", "get", &id]).ok();
+    let verbs = |words: &[&str]| names(&sandbox.run(words).json(), "changes", "verb");
+    assert_eq!(verbs(&["history", "--json"]), ["record_update", "record_add"]);
+    assert_eq!(verbs(&["history", "--limit", "1", "--json"]), ["record_update"]);
+    assert_eq!(verbs(&["history", "--all", "--json"]), ["record_access", "record_update", "record_add"]);
+    assert_eq!(names(&sandbox.run(&["undo", "--json"]).json(), "undone", ""), ["2"]);
+}
+
+#[test]
+fn a_list_over_mcp_counts_all_that_it_sends() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &["--tools", "records"]);
+    for count in 0..20 {
+        mcp.call("record_add", json!({"type": "core", "content": format!("fact number {count}")}));
+    }
+    let answer = mcp.call("record_list", json!({"budget": 600}));
+    assert_eq!(mcp.close(), 0);
+    let sent = format!("{}{}", answer["content"][0]["text"], answer["structuredContent"]);
+    let shown = answer["structuredContent"]["records"].as_array().expect("records").len();
+    assert!((1..20).contains(&shown), "{shown}");
+    // A token is four characters of prose, and fewer of identifiers and times.
+    assert!(sent.len() / 4 <= 600, "{} characters: {sent}", sent.len());
+}
+
+#[test]
+fn small_things_at_the_command_line() {
+    let sandbox = Sandbox::new();
+    let added = sandbox.feed(&["record", "add", "--tag", "x", "--json"], "from a pipe\n").json();
+    assert_eq!(added["records"][0]["content"], "from a pipe");
+    let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
+    let updated = sandbox.run(&["record", "update", &id, "--tag", "", "--json"]).json();
+    assert_eq!(updated["record"]["tags"], json!([]));
+    for text in ["", "[]"] {
+        let told = sandbox.run(&["record", "add-many", "--text", text]).fails(2);
+        assert!(told.contains("there are no records"), "{told}");
+    }
+    for words in [&["record", "archive", "--due"][..], &["record", "restore-backup", "learning"]] {
+        sandbox.run(&[words, &["--expect", "01234567"]].concat()).fails(2);
+    }
+}

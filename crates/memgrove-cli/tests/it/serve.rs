@@ -190,6 +190,36 @@ fn verbs_over_http_with_versions_keys_and_problems() {
 }
 
 #[test]
+fn arguments_are_lists_as_the_description_says_and_none_is_passed_over() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for (content, tag) in [("one", "a"), ("two", "b"), ("three", "a, b")] {
+        let record = json!({"content": content, "type": "core", "tags": [tag]});
+        // An empty key is none.
+        assert_eq!(server.post("/api/record_add", &record, &[("Idempotency-Key", "")]).status, 200);
+    }
+    let found = |query: &str| server.get(&format!("/api/record_list?{query}"), &[]).json()["total"].clone();
+    assert_eq!(
+        (found("tags=a"), found("tags=[%22a%22]"), found("tags=a,%20b")),
+        (1.into(), 1.into(), 1.into())
+    );
+    assert_eq!((found("tags=a&tags=b"), found("tags=a&limit=1")), (0.into(), 1.into()));
+    let refused = |answer: Answer, told: &str| {
+        let problem = answer.json();
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        assert!(answer.status == 400 && detail.contains(told), "{problem}");
+    };
+    refused(server.get("/api/record_list?limit=1&limit=2", &[]), "`limit` is given several times");
+    refused(server.get("/api/record_list?tag=a", &[]), "takes no argument `tag`");
+    let edit = json!({"path": "a.md", "old": "one", "new": "two", "if_match": "aaaaaaaaaaaa"});
+    refused(server.post("/api/file_replace", &edit, &[]), "takes no argument `if_match`");
+    refused(server.post("/api/find", &json!(["tea", 100]), &[]), "not a JSON object");
+    let edit = json!({"path": "a.md", "old": "one", "new": "two"});
+    refused(server.post("/api/file_replace", &edit, &[("If-Match", "*")]), "names one version");
+    server.end();
+}
+
+#[test]
 fn the_description_has_every_verb_and_no_path_of_the_machine() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);
@@ -216,8 +246,13 @@ fn large_content_is_streamed_and_taken_in_ranges() {
     let at = "/api/content?address=file:/memories/big.bin";
     let put = server.send("PUT", at, &[(name, &value), ("If-None-Match", "*")], &bytes);
     assert_eq!(put.status, 200, "{}", put.json());
-    assert_eq!(server.send("PUT", at, &[(name, &value), ("If-None-Match", "*")], b"x").status, 409);
+    assert_eq!(server.send("PUT", at, &[(name, &value), ("If-None-Match", "*")], b"x").status, 412);
     assert_eq!(server.send("PUT", at, &[(name, &value), ("If-Match", "\"0\"")], b"x").status, 412);
+    let nowhere = "/api/content?address=file:/memories/absent.bin";
+    assert_eq!(server.send("PUT", nowhere, &[(name, &value), ("If-Match", "*")], b"x").status, 412);
+    let one_of = format!("\"0\", {}", put.header("etag").expect("a version"));
+    assert_eq!(server.send("PUT", at, &[(name, &value), ("If-Match", &one_of)], b"x").status, 200);
+    assert_eq!(server.send("PUT", at, &[(name, &value), ("If-Match", "*")], &bytes).status, 200);
     let got = server.get(at, &[]);
     assert_eq!((got.status, got.header("content-type")), (200, Some("application/octet-stream")));
     assert!(got.body == bytes, "every byte comes back");
@@ -276,10 +311,10 @@ fn changes_of_other_processes_are_told_as_they_happen() {
             return line;
         }
     };
-    until(": listening");
+    until("event: listening");
     sandbox.run(&["file", "create", "seen.md", "--text", "x"]).ok();
-    let told = until("data:");
-    assert!(told.contains("file:/memories/seen.md") && told.contains("user cli"), "{told}");
+    let told = until("file:/memories/seen.md");
+    assert!(told.starts_with("data:") && told.contains("user cli"), "{told}");
     let (code, _) = server.end();
     assert_eq!(code, 0, "an open stream does not keep it from ending");
 }

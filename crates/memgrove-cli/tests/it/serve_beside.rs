@@ -18,7 +18,8 @@ fn told(server: &Server) -> impl Iterator<Item = (Option<String>, Value)> + use<
     );
     stream.write_all(ask.as_bytes()).expect("it reads");
     let mut lines = BufReader::new(stream).lines().map(|line| line.expect("text"));
-    assert!(lines.any(|line| line.contains(": listening")));
+    assert!(lines.any(|line| line.contains("event: listening")));
+    assert!(lines.any(|line| line.starts_with("data:")));
     let mut id = None;
     lines.filter_map(move |line| {
         if let Some(given) = line.strip_prefix("id:") {

@@ -135,6 +135,16 @@ pub struct Note {
     pub derived: bool,
 }
 
+/// The verbs of changes that nobody asks for: what they do follows from other changes.
+const UPKEEP: [&str; 3] = ["record_access", "record_archive_due", "graph_fold"];
+
+impl Note {
+    /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
+    pub fn is_upkeep(&self) -> bool {
+        UPKEEP.contains(&self.verb.as_str())
+    }
+}
+
 /// Who made a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Actor {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit, FileKind,
-    Finding, HistoryQuery, Info, Moment, Op, Past, PastEdit, exists, into_itself, is_folder, not_found,
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
+    HistoryQuery, Info, Moment, Op, Past, PastEdit, exists, into_itself, is_folder, not_found,
 };
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
@@ -197,8 +197,8 @@ impl Backend for Scoped {
         self.inner.read_past(&self.inside(at)?, moment).map_err(|error| self.outer_error(error))
     }
 
-    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
-        self.inner.redact(&self.inside(at)?, change).map_err(|error| self.outer_error(error))
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.inner.redact(&self.inside(at)?, moment).map_err(|error| self.outer_error(error))
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -9,13 +9,21 @@ use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
 use super::{Done, Memory, Plan};
-use crate::backend::{ChangeId, Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
+use crate::backend::{Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
 use crate::error::{Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
 
 /// How the keys of redactions begin, by which the history knows them.
 pub const REDACTION: &str = "redaction of";
+
+/// The key of the redaction of what a place held at a moment.
+pub fn redaction_of(at: &Locator, moment: &Moment) -> String {
+    match moment {
+        Moment::After(change) => format!("{REDACTION} {change} {at}"),
+        Moment::Before(change) => format!("{REDACTION} what was before {change} {at}"),
+    }
+}
 /// Where a shape keeps what its files were, beside them.
 const BACKUPS: &str = ".backup";
 
@@ -101,25 +109,26 @@ impl Memory {
         }
     }
 
-    /// Takes what a change left at a place (its name at that moment) out of the history for good, and
+    /// Takes what a place (its name at that moment) held then out of the history for good, and
     /// out of the backups beside it (`.backup/`), and keeps in the history that this was done. Done
     /// again, it does nothing.
     ///
     /// # Errors
     /// As [`Backend::redact`](crate::Backend::redact).
-    pub fn redact(&self, note: Note, at: &Locator, change: &ChangeId) -> Result<()> {
-        let key = format!("{REDACTION} {change} {at}");
+    pub fn redact(&self, note: Note, at: &Locator, moment: &Moment) -> Result<()> {
+        self.redact_backups(&note, at, moment)?;
+        self.redacted(at, moment)?;
+        let key = redaction_of(at, moment);
         if self.store().backend().applied(&key)?.is_some() {
             return Ok(());
         }
-        self.redact_backups(&note, at, change)?;
-        self.redacted(at, change)?;
+        let (Moment::Before(change) | Moment::After(change)) = moment;
         let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
     }
 
-    fn redacted(&self, at: &Locator, change: &ChangeId) -> Result<()> {
-        match self.store().backend().redact(at, change) {
+    fn redacted(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        match self.store().backend().redact(at, moment) {
             // It was done, and could not be told.
             Err(error) if error.code_name() == Some(code::REDACTED) => Ok(()),
             done => done,
@@ -128,14 +137,14 @@ impl Memory {
 
     /// Deletes the backups that hold what is to be redacted, and takes them out of the history too,
     /// those included that were deleted long ago.
-    fn redact_backups(&self, note: &Note, at: &Locator, change: &ChangeId) -> Result<()> {
+    fn redact_backups(&self, note: &Note, at: &Locator, moment: &Moment) -> Result<()> {
         let folder = at.parent().unwrap_or_default().child(BACKUPS)?;
         let query = HistoryQuery { at: Some(folder), ..HistoryQuery::default() };
         let past = self.history(&query)?;
         if past.is_empty() {
             return Ok(());
         }
-        let held = match self.store().backend().read_past(at, &Moment::After(change.clone())) {
+        let held = match self.store().backend().read_past(at, moment) {
             Err(error) if error.code_name() == Some(code::REDACTED) => return Ok(()),
             held => held?,
         };
@@ -153,7 +162,7 @@ impl Memory {
                     let note = Note { key: None, ..note.clone() };
                     self.apply(note, |_| Ok(Plan { edits: vec![gone.clone()], outcome: () }))?;
                 }
-                self.redacted(&edit.at, &past.change)?;
+                self.redacted(&edit.at, &Moment::After(past.change.clone()))?;
             }
         }
         Ok(())

@@ -7,13 +7,17 @@ mod advice;
 mod check;
 mod decisions;
 mod draft;
+mod facts;
+mod filing;
 mod import;
 mod known;
 mod lead;
 mod merge;
+mod meta;
 mod page;
 mod paths;
 pub mod picture;
+mod relink;
 mod search;
 mod signature;
 mod split;
@@ -181,7 +185,7 @@ impl Notes {
         let paths = Survey::of(self.store(), &self.root)?.paths();
         let error =
             Error::new(Kind::NotFound, format!("there is no note `{path}`")).code(code::FILE_NOT_FOUND);
-        let near = paths::resolved(path, ROOT, &paths).map(str::to_owned);
+        let near = paths::resolved(path, ROOT, &paths, &mut |_| None).map(str::to_owned);
         let near = near.or_else(|| {
             let shared =
                 |other: &String| other.chars().zip(path.chars()).take_while(|(one, two)| one == two).count();
@@ -223,11 +227,13 @@ impl Notes {
     /// Takes a note apart, whatever its size, and what comes of it as far as needed.
     ///
     /// # Errors
-    /// `NotFound`; `Unsupported` if nothing in it can be told apart.
-    pub fn split(&self, note: Note, path: Option<&str>) -> Result<Done<SplitResult>> {
+    /// `NotFound`; `Unsupported` if nothing in it can be told apart; `Conflict` if the note is not at the
+    /// version that was expected.
+    pub fn split(&self, note: Note, path: Option<&str>, guarded: &Guarded) -> Result<Done<SplitResult>> {
         let path = normal_path(path)?;
         self.read(Some(&path))?;
         let done = self.change(note, |draft, advisor| {
+            draft.check(&path, guarded.expect.as_ref())?;
             let new_files = split::split(draft, advisor, &path, self.bytes_max, split::When::Always)?;
             let reasons = draft.decisions.iter().map(|decision| {
                 let strategy = decision.strategy.map_or("", crate::agent::Strategy::name);
@@ -244,13 +250,15 @@ impl Notes {
     /// Takes notes back into the one that they were split from: those that are named, or all.
     ///
     /// # Errors
-    /// `NotFound` if there are none; `Full` if the note would be too large, unless any size is allowed.
+    /// `NotFound` if there are none; `Full` if the note would be too large, unless any size is allowed;
+    /// `Conflict` if the note is not at the version that was expected.
     pub fn merge(
         &self,
         note: Note,
         path: Option<&str>,
         children: &[String],
         size: MergeSize,
+        guarded: &Guarded,
     ) -> Result<Done<MergeResult>> {
         let path = normal_path(path)?;
         let children: Vec<String> =
@@ -259,7 +267,10 @@ impl Notes {
             MergeSize::Any => None,
             MergeSize::Fitting => Some(self.bytes_max),
         };
-        let done = self.change(note, |draft, _| merge::merge(draft, &path, &children, most))?;
+        let done = self.change(note, |draft, _| {
+            draft.check(&path, guarded.expect.as_ref())?;
+            merge::merge(draft, &path, &children, most)
+        })?;
         self.moved.store(true, Ordering::Relaxed);
         Ok(done)
     }
@@ -310,8 +321,7 @@ impl Notes {
     /// # Errors
     /// As the store says.
     pub fn linked(&self, target: &str, from: &str) -> Result<Option<String>> {
-        let paths = Known::of(self.store(), &self.root)?.paths;
-        Ok(paths::resolved(target, from, &paths).map(str::to_owned))
+        Ok(Known::of(self.store(), &self.root)?.leads(self.store(), &self.root, target, from))
     }
 
     /// The decisions, newest first, and how many lines of the log are damaged.

@@ -28,6 +28,7 @@ mod patchwork;
 pub mod query;
 pub mod reading;
 pub mod repair;
+mod rescue;
 mod rewrite;
 pub mod schema;
 mod shelf;
@@ -59,6 +60,7 @@ use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 use crate::store::Store;
+use crate::text::jsonl;
 use crate::vfs::Vfs;
 use shelf::State;
 
@@ -69,7 +71,7 @@ mod verb {
     /// The index was written.
     pub(super) const INDEX: &str = "record_index";
     /// What was due was archived.
-    pub(super) const ARCHIVE: &str = "record_archive";
+    pub(super) const ARCHIVE: &str = "record_archive_due";
     /// Records were brought to another version of the format.
     pub(super) const MIGRATE: &str = "record_migrate";
 }
@@ -102,7 +104,7 @@ pub struct Records {
 pub struct Got {
     /// The record, this reading counted.
     pub record: Record,
-    /// The version of its line, for a change that expects it.
+    /// The version of its line, for a change that expects it; reading it is no change.
     pub version: Version,
     /// The file that it is in.
     pub file: Locator,
@@ -224,7 +226,7 @@ impl Records {
         let mut record = table.reading(row, &self.limits).record;
         self.log()?.apply(row, &mut record);
         let text = table.object(row).to_owned();
-        Ok(Got { record, version: Version::of(text.as_bytes()), file, line: row.line, text })
+        Ok(Got { record, version: version_of(&text), file, line: row.line, text })
     }
 
     /// Finds records.
@@ -255,6 +257,16 @@ impl Records {
         std::mem::take(&mut self.state().warnings)
     }
 
+    /// Does something to the memory that the records are in, with the folder's lock in hand.
+    ///
+    /// # Errors
+    /// As the lock and the act say.
+    pub fn while_locked<T>(&self, act: impl FnOnce(&Memory) -> Result<T>) -> Result<T> {
+        #[cfg(unix)]
+        let _held = self.lock.as_ref().map(FolderLock::take).transpose()?;
+        act(&self.memory)
+    }
+
     /// Plans a change and applies it, with the folder's lock in hand.
     fn change<T>(
         &self,
@@ -264,15 +276,15 @@ impl Records {
     where
         T: Serialize + DeserializeOwned,
     {
-        #[cfg(unix)]
-        let _held = self.lock.as_ref().map(FolderLock::take).transpose()?;
         let (mut first, derived) = (true, note.derived);
-        let done = self.memory.apply(note, |store| {
-            // A plan that was refused may rest on a file that only looks unchanged.
-            if !std::mem::take(&mut first) {
-                self.state().forget();
-            }
-            plan(store, self.memory.clock().now())
+        let done = self.while_locked(|memory| {
+            memory.apply(note, |store| {
+                // A plan that was refused may rest on a file that only looks unchanged.
+                if !std::mem::take(&mut first) {
+                    self.state().forget();
+                }
+                plan(store, memory.clock().now())
+            })
         })?;
         self.state().behind |= done.change.is_some() && !derived;
         Ok(done)
@@ -299,6 +311,11 @@ impl Drop for Records {
         // Readings that cannot be written down are not worth a failure.
         let _ = self.flush();
     }
+}
+
+/// The version of a record: of its object, without what reading it changes.
+fn version_of(object: &str) -> Version {
+    Version::of(jsonl::beside_readings(object).as_bytes())
 }
 
 /// The error for an id that no record has.

@@ -104,7 +104,10 @@ pub fn is_date(text: &str) -> bool {
         && (1..=31).contains(&number(8..10))
 }
 
-/// The blocks of a text, in order. Everything outside of them is white space.
+/// What some editors put before a text: it belongs to no block.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The blocks of a text, in order. Everything outside of them is white space, or a mark before the first.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut scan = Scan { text, lines: lines(text), at: 0, unclosed: [usize::MAX; 2], found: Vec::new() };
     scan.front();
@@ -248,7 +251,7 @@ fn is_rule(line: &str) -> bool {
 /// The lines of a text, without their newlines.
 fn lines(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut start = 0;
+    let mut start = text.len() - text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).len();
     while start < text.len() {
         let newline = memchr::memchr(b'\n', &text.as_bytes()[start..]);
         let next = newline.map_or(text.len(), |at| start + at + 1);
@@ -289,6 +292,7 @@ mod tests {
         );
         check("1. a\r\n2) b\r\n", &[("item", "1. a"), ("item", "2) b")]);
         check("---\na: b\n---\n\nx", &[("front", "---\na: b\n---"), ("paragraph", "x")]);
+        check("\u{feff}---\na: b\n---\n# A", &[("front", "---\na: b\n---"), ("heading(1)", "# A")]);
         check(
             "x\n```\n# no\n\n```\ny",
             &[("paragraph", "x"), ("code", "```\n# no\n\n```"), ("paragraph", "y")],

@@ -3,9 +3,11 @@
 //!
 //! Nothing here fails on any input. The lines of a file, put together again, are the file.
 
+mod back;
 mod object;
 
-pub use object::{Member, members, spliced};
+pub use back::{READINGS, beside_readings, taken_back};
+pub use object::{Member, members, spliced, value};
 
 use std::fmt;
 use std::ops::Range;
@@ -121,15 +123,11 @@ pub fn pieces(body: &[u8]) -> Vec<Piece> {
                 at += len;
             }
             Err(damage) => {
-                let next = next_record(rest);
-                let end = at + next.unwrap_or(rest.len());
-                let spoilt = trimmed(body, at..end);
-                found.push(Piece::Damaged(spoilt, damage));
-                at = match next {
-                    Some(_) => end,
-                    // A tail of NULs is told apart from the text before it.
-                    None => body.len(),
-                };
+                let spoilt = &rest[..next_record(rest).unwrap_or(rest.len())];
+                // A tail of NULs is told apart from the text before it.
+                let text = spoilt.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+                found.push(Piece::Damaged(trimmed(body, at..at + text), damage));
+                at += text;
             }
         }
     }
@@ -218,6 +216,13 @@ mod tests {
             &["Syntax(\"expected `:`\") {\"id\":\"x\",\"con", &format!("object {whole}")],
         );
         check(&format!("\0\0{whole}"), &["Nul 00", &format!("object {whole}")]);
+        check(
+            "{\"id\":\"x\0\0",
+            &[
+                "Syntax(\"control character (\\\\u0000-\\\\u001F) found while parsing a string\") {\"id\":\"x",
+                "Nul 00",
+            ],
+        );
         check("{\"id\":\"x\",\"content\":\"to", &["Torn {\"id\":\"x\",\"content\":\"to"]);
         check("[1]", &["NotAnObject [1]"]);
         check("{\"a\":{\"b\":1},\"c\":", &["Torn {\"a\":{\"b\":1},\"c\":"]);

@@ -5,4 +5,5 @@ pub mod dates;
 pub mod jsonl;
 pub mod links;
 pub mod merge;
+pub mod metadata;
 pub mod words;

@@ -243,8 +243,11 @@ impl Vfs for RealFs {
     }
 
     fn set_mode(&self, name: &str, mode: u32) -> io::Result<()> {
-        let (folder, last) = self.holder(name)?;
         let mode = Mode::from_bits_truncate(mode as _);
+        if name.is_empty() {
+            return Ok(fs::fchmod(&self.root, mode)?);
+        }
+        let (folder, last) = self.holder(name)?;
         Ok(fs::chmodat(&folder, last, mode, AtFlags::empty())?)
     }
 

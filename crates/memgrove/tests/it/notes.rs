@@ -1,7 +1,9 @@
 //! Notes: one file that grows into a linked memory.
 
 mod blocks;
+mod by_hand;
 mod every_block;
+mod filing;
 mod growing;
 mod models;
 mod moving;
@@ -138,9 +140,12 @@ fn a_large_note_comes_apart_by_its_headings_and_can_be_put_back() {
     let (decisions, damaged) = notes.decisions().unwrap();
     assert_eq!((decisions[0].what.as_str(), decisions[1].what.as_str(), damaged), ("place", "split", 0));
     assert!(decisions[1].reason.contains("3 sections"), "{decisions:?}");
-    let refused = notes.merge(noted(), None, &[], MergeSize::Fitting).unwrap_err();
+    let refused = notes.merge(noted(), None, &[], MergeSize::Fitting, &Guarded::default()).unwrap_err();
     assert_eq!(refused.kind(), Kind::Full);
-    let merged = notes.merge(noted(), None, &["garden".into()], MergeSize::Fitting).unwrap().outcome;
+    let merged = notes
+        .merge(noted(), None, &["garden".into()], MergeSize::Fitting, &Guarded::default())
+        .unwrap()
+        .outcome;
     assert_eq!(merged.merged, ["garden"]);
     let root = read(&notes, "");
     assert!(root.contains("## Garden\n\n- Garden note 0") && !root.contains("[[garden]]"), "{root}");
@@ -256,7 +261,7 @@ fn a_split_can_be_undone_after_later_decisions() {
     let undone = notes.memory().undo(noted(), &memgrove::memory::UndoScope::Change(done.change.unwrap()));
     // The root was changed since: it lists the other note now.
     assert_eq!(undone.unwrap_err().kind(), Kind::Conflict);
-    let split = notes.split(noted(), Some("silica")).unwrap();
+    let split = notes.split(noted(), Some("silica"), &Guarded::default()).unwrap();
     update(&notes, "Garden beds are raised");
     let silica = files(&notes)["notes/silica.md"].clone();
     let change = memgrove::memory::UndoScope::Change(split.change.unwrap());

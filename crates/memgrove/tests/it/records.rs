@@ -6,12 +6,13 @@ mod damage;
 #[cfg(unix)]
 mod lock;
 mod model;
+mod past;
 mod seed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memgrove::backend::{Edit, Expect, Note};
+use memgrove::backend::{Actor, Edit, Expect, Note, Origin};
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
 use memgrove::memory::Plan;
@@ -80,7 +81,9 @@ impl Folder {
     fn put(&self, name: &str, bytes: &[u8]) {
         let at = at(&format!("records/{name}"));
         let edit = Edit::Write { at, bytes: bytes.to_vec().into(), expect: Expect::Any };
-        self.memory.apply(Note::default(), |_| Ok(Plan { edits: vec![edit.clone()], outcome: () })).unwrap();
+        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
+        let note = Note { actor, ..Note::default() };
+        self.memory.apply(note, |_| Ok(Plan { edits: vec![edit.clone()], outcome: () })).unwrap();
     }
 
     fn text(&self, name: &str) -> String {

@@ -88,7 +88,7 @@ fn what_is_redacted_is_nowhere_and_the_history_stays() {
     let (first, secret) = prepared(&**backend);
     let changes = memory.history(&HistoryQuery::default()).unwrap().len();
     assert_ne!(holders(&disk, ""), Vec::<String>::new(), "the test can fail");
-    memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+    memory.redact(note("redact"), &at("a.md"), &Moment::After(secret.clone())).unwrap();
     assert_eq!(holders(&disk, ""), Vec::<String>::new());
     let history = memory.history(&HistoryQuery::default()).unwrap();
     assert_eq!(history.len(), changes + 1);
@@ -97,7 +97,7 @@ fn what_is_redacted_is_nowhere_and_the_history_stays() {
     let gone = backend.read_past(&at("a.md"), &Moment::After(secret.clone())).unwrap_err();
     assert_eq!((gone.kind(), gone.code_name()), (Kind::NotFound, Some(code::REDACTED)));
     check_the_rest(&**backend, &first);
-    memory.redact(note("redact"), &at("a.md"), &secret).expect("again is no error");
+    memory.redact(note("redact"), &at("a.md"), &Moment::After(secret.clone())).expect("again is no error");
     assert_eq!(memory.history(&HistoryQuery::default()).unwrap().len(), changes + 1);
     wrote(&**backend, "a.md", "new here\n");
     drop(memory);
@@ -111,13 +111,14 @@ fn what_is_still_there_is_not_redacted() {
     let memory = memory(&disk);
     let backend = memory.store().backend();
     let secret = wrote(&**backend, "a.md", SECRET);
-    let refused = memory.redact(note("redact"), &at("a.md"), &secret).unwrap_err();
+    let refused = memory.redact(note("redact"), &at("a.md"), &Moment::After(secret.clone())).unwrap_err();
     assert_eq!(refused.kind(), Kind::Conflict);
     assert_eq!(memory.store().read(&at("a.md")).unwrap(), SECRET);
     did(&**backend, Edit::Delete { at: at("a.md"), expect: Expect::Any });
-    memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+    memory.redact(note("redact"), &at("a.md"), &Moment::After(secret.clone())).unwrap();
     assert_eq!(holders(&disk, ""), Vec::<String>::new());
-    let unknown = memory.redact(note("redact"), &at("a.md"), &ChangeId::new("99")).unwrap_err();
+    let unknown =
+        memory.redact(note("redact"), &at("a.md"), &Moment::After(ChangeId::new("99"))).unwrap_err();
     assert_eq!(unknown.kind(), Kind::NotFound);
 }
 
@@ -132,12 +133,14 @@ fn backups_are_redacted_too() {
     wrote(&**backend, "records/.backup/tasks.jsonl.backup.2", SECRET);
     wrote(&**backend, "records/.backup/tasks.jsonl.backup.3", "another\n");
     did(&**backend, Edit::Delete { at: at("records/.backup/tasks.jsonl.backup.1"), expect: Expect::Any });
-    let refused = memory.redact(note("redact"), &at("records/tasks.jsonl"), &secret).unwrap_err();
+    let refused = memory
+        .redact(note("redact"), &at("records/tasks.jsonl"), &Moment::After(secret.clone()))
+        .unwrap_err();
     assert_eq!(refused.kind(), Kind::Conflict);
     assert!(memory.store().exists(&at("records/.backup/tasks.jsonl.backup.2")).unwrap(), "nothing was done");
     wrote(&**backend, "records/tasks.jsonl", "clean\n");
     assert!(holders(&disk, "").len() > 1, "the test can fail");
-    memory.redact(note("redact"), &at("records/tasks.jsonl"), &secret).unwrap();
+    memory.redact(note("redact"), &at("records/tasks.jsonl"), &Moment::After(secret.clone())).unwrap();
     assert_eq!(holders(&disk, ""), Vec::<String>::new());
     assert!(memory.store().exists(&at("records/.backup/tasks.jsonl.backup.3")).unwrap());
     assert_eq!(backend.check().unwrap(), []);
@@ -149,7 +152,7 @@ fn power_cuts_during_a_redaction_lose_nothing() {
     let backend = open(Arc::new(disk.clone()), None, None).unwrap();
     let (first, secret) = prepared(&backend);
     disk.record();
-    backend.redact(&at("a.md"), &secret).unwrap();
+    backend.redact(&at("a.md"), &Moment::After(secret.clone())).unwrap();
     let recording = disk.recording();
     assert!(recording.ops() > 10, "something happened");
     for after in 0..=recording.ops() {
@@ -160,7 +163,7 @@ fn power_cuts_during_a_redaction_lose_nothing() {
             match backend.read_past(&at("a.md"), &Moment::After(secret.clone())) {
                 Ok(bytes) => {
                     assert_eq!(bytes.as_deref(), Some(format!("{SECRET}\n").as_bytes()));
-                    backend.redact(&at("a.md"), &secret).unwrap();
+                    backend.redact(&at("a.md"), &Moment::After(secret.clone())).unwrap();
                 }
                 Err(error) => assert_eq!(error.code_name(), Some(code::REDACTED)),
             }
@@ -187,7 +190,7 @@ fn writers_beside_a_redaction_lose_nothing() {
                 }
             });
         }
-        memory.redact(note("redact"), &at("a.md"), &secret).unwrap();
+        memory.redact(note("redact"), &at("a.md"), &Moment::After(secret.clone())).unwrap();
     });
     for (writer, line) in (0..4).flat_map(|writer| (0..25).map(move |line| (writer, line))) {
         assert_eq!(memory.store().read(&at(&format!("w{writer}-{line}.md"))).unwrap(), "kept\n");

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use memgrove::backend::{Actor, ChangeId, HistoryQuery, Op, Past, PastEdit, Version};
+use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, Op, Past, PastEdit, Version};
 use memgrove::clock::Timestamp;
-use memgrove::memory::REDACTION;
+use memgrove::memory::{REDACTION, redaction_of};
 use memgrove::{Locator, Result};
 
 use crate::context::Context;
@@ -31,7 +31,9 @@ pub(super) struct Lineage {
 /// One change of a memory.
 pub(super) struct VersionOf {
     pub(super) id: String,
-    pub(super) change: ChangeId,
+    /// When it held what it is a version of: after the change that made it, or before the change that
+    /// found it, if it was made outside the history.
+    pub(super) moment: Moment,
     /// Where it was after the change; before it, if the change deleted it.
     pub(super) at: Locator,
     pub(super) operation: Operation,
@@ -99,7 +101,7 @@ impl Catalog {
         for (index, edit) in past.edits.iter().enumerate() {
             match edit.op {
                 Op::Write | Op::Append if edit.at.is_within(files) => self.written(&past, index, edit),
-                Op::Delete => self.deleted(&past, index, &edit.at),
+                Op::Delete => self.deleted(files, &past, index, edit),
                 Op::Rename => self.renamed(files, &past, index, edit),
                 _ => {}
             }
@@ -108,24 +110,47 @@ impl Catalog {
     }
 
     fn written(&mut self, past: &Past, index: usize, edit: &PastEdit) {
-        let known = self.live.get(&edit.at).copied();
-        let operation =
-            if known.is_some() || edit.old.is_some() { Operation::Modified } else { Operation::Created };
-        let memory = known.unwrap_or_else(|| {
-            let id = match edit.old {
-                // It was there before the history began.
-                Some(_) => unrecorded(&edit.at),
-                None => format!("mem_{}x{index}", past.change),
-            };
-            self.begin(id, &edit.at)
-        });
+        let known = self.live.get(&edit.at).copied().or_else(|| self.unrecorded(edit));
+        let operation = if known.is_some() { Operation::Modified } else { Operation::Created };
+        let memory = known.unwrap_or_else(|| self.begin(format!("mem_{}x{index}", past.change), &edit.at));
+        self.found(memory, past, index, edit);
         self.version(memory, past, index, &edit.at, operation, edit.new.clone());
     }
 
-    fn deleted(&mut self, past: &Past, index: usize, at: &Locator) {
-        if let Some(memory) = self.live.remove(at) {
-            self.version(memory, past, index, at, Operation::Deleted, None);
+    fn deleted(&mut self, files: &Locator, past: &Past, index: usize, edit: &PastEdit) {
+        let known = self.live.get(&edit.at).copied();
+        let memory = known.or_else(|| edit.at.is_within(files).then(|| self.unrecorded(edit)).flatten());
+        if let Some(memory) = memory {
+            self.found(memory, past, index, edit);
+            self.live.remove(&edit.at);
+            self.version(memory, past, index, &edit.at, Operation::Deleted, None);
         }
+    }
+
+    /// A memory that was there before the history knew of it.
+    fn unrecorded(&mut self, edit: &PastEdit) -> Option<usize> {
+        edit.old.as_ref().map(|_| self.begin(unrecorded(&edit.at), &edit.at))
+    }
+
+    /// What a change found in the place of what the history knew: it is a version too, because the
+    /// history holds it from now on.
+    fn found(&mut self, memory: usize, past: &Past, index: usize, edit: &PastEdit) {
+        let Some(old) = &edit.old else { return };
+        let versions = &mut self.memories[memory].versions;
+        let last = versions.last();
+        if last.is_some_and(|last| last.content.as_ref().is_none_or(|held| held == old)) {
+            return;
+        }
+        let operation = if last.is_none() { Operation::Created } else { Operation::Modified };
+        versions.push(VersionOf {
+            id: format!("memver_{}x{index}o", past.change),
+            moment: Moment::Before(past.change.clone()),
+            at: edit.at.clone(),
+            operation,
+            time: past.time,
+            actor: Actor::default(),
+            content: Some(old.clone()),
+        });
     }
 
     fn renamed(&mut self, files: &Locator, past: &Past, index: usize, edit: &PastEdit) {
@@ -162,7 +187,8 @@ impl Catalog {
         content: Option<Version>,
     ) {
         let versions = &mut self.memories[memory].versions;
-        if let Some(last) = versions.last_mut().filter(|last| last.change == past.change) {
+        let moment = Moment::After(past.change.clone());
+        if let Some(last) = versions.last_mut().filter(|last| last.moment == moment) {
             last.at = at.clone();
             last.content = content;
             if operation == Operation::Deleted {
@@ -172,7 +198,7 @@ impl Catalog {
         }
         versions.push(VersionOf {
             id: format!("memver_{}x{index}", past.change),
-            change: past.change.clone(),
+            moment,
             at: at.clone(),
             operation,
             time: past.time,
@@ -196,7 +222,7 @@ impl Catalog {
     /// When and by whom a version was redacted; if only its content was, with another version of the
     /// same content, then as that one.
     pub(super) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
-        let key = format!("{REDACTION} {} {}", version.change, version.at);
+        let key = redaction_of(&version.at, &version.moment);
         self.redactions.iter().find(|redaction| redaction.key == key).or(self.redactions.last())
     }
 }

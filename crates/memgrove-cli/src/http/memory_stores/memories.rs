@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::catalog::{Catalog, unrecorded};
 use super::stores::MemoryStore;
-use super::{Order, Page, absent, answered, invalid, key, limit, note, sent};
+use super::{Order, Page, absent, answered, invalid, limit, note, sent};
 use crate::context::Context;
 use crate::http::route::Call;
 
@@ -81,6 +81,8 @@ pub(super) struct Desk<'a> {
     pub(super) cx: &'a Context,
     pub(super) of: MemoryStore,
     pub(super) root: Locator,
+    /// When it was deleted, if it was.
+    pub(super) until: Option<Timestamp>,
     catalog: &'a Mutex<Catalog>,
 }
 
@@ -89,11 +91,27 @@ pub(super) async fn at_desk<T: Send + 'static>(
     call: &Call,
     work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    at_desk_of(call, |cx, id| Ok((MemoryStore::find(cx, id)?, None)), work).await
+}
+
+/// Works on what the history holds of a memory store, which need not be there any more.
+pub(super) async fn at_old_desk<T: Send + 'static>(
+    call: &Call,
+    work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    at_desk_of(call, MemoryStore::find_past, work).await
+}
+
+async fn at_desk_of<T: Send + 'static>(
+    call: &Call,
+    find: impl FnOnce(&Context, &str) -> Result<(MemoryStore, Option<Timestamp>)> + Send + 'static,
+    work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (id, space) = (call.param("store").to_owned(), call.space.clone());
     call.work(move |cx| {
-        let of = MemoryStore::find(cx, &id)?;
+        let (of, until) = find(cx, &id)?;
         let root = of.root(cx)?;
-        let desk = Desk { cx, of, root, catalog: &space.catalog };
+        let desk = Desk { cx, of, root, until, catalog: &space.catalog };
         desk.catalog().refresh(cx)?;
         work(&desk)
     })
@@ -241,7 +259,7 @@ fn checked(content: String) -> Result<Vec<u8>> {
 
 pub(super) async fn create(call: Call) -> Result<Response> {
     let view = call.query::<Viewed>()?.view.unwrap_or(View::Basic);
-    let (key, New { path, content }) = (key(&call), sent(&call).await?);
+    let (key, New { path, content }) = (call.key(), sent(&call).await?);
     let bytes = checked(content.unwrap_or_default())?;
     let made = at_desk(&call, move |desk| {
         desk.of.check_open()?;
@@ -279,16 +297,17 @@ enum Precondition {
 
 pub(super) async fn update(call: Call) -> Result<Response> {
     let view = call.query::<Viewed>()?.view.unwrap_or(View::Basic);
-    let (key, id) = (key(&call), call.param("memory").to_owned());
+    let (key, id) = (call.key(), call.param("memory").to_owned());
     let Changes { content, path, precondition } = sent(&call).await?;
     let bytes = content.map(checked).transpose()?;
     let expected = precondition.map(|Precondition::ContentSha256 { content_sha256 }| content_sha256);
     let changed = at_desk(&call, move |desk| {
         desk.of.check_open()?;
-        let from = desk.find(desk.cx.reading()?.store(), &id)?;
-        let to = path.map_or(Ok(from.clone()), |path| place(&desk.root, &path))?;
+        let to = path.map(|path| place(&desk.root, &path)).transpose()?;
         let note = note(desk.cx, "memory_update", key);
-        desk.cx.writing()?.apply(note, |store| {
+        let done = desk.cx.writing()?.apply(note, |store| {
+            let from = desk.find(store, &id)?;
+            let to = to.as_ref().unwrap_or(&from).clone();
             let there = held(store, &from, &id, expected.as_deref())?;
             let mut edits = Vec::new();
             if to != from {
@@ -302,9 +321,9 @@ pub(super) async fn update(call: Call) -> Result<Response> {
                     expect: Expect::At(there.version),
                 });
             }
-            Ok(Plan { edits, outcome: () })
+            Ok(Plan { edits, outcome: to })
         })?;
-        desk.told_now(&to, view)
+        desk.told_now(&done.outcome, view)
     });
     Ok(answered(&changed.await?))
 }
@@ -327,13 +346,13 @@ struct Deleted {
 
 pub(super) async fn delete(call: Call) -> Result<Response> {
     let expected = call.query::<Deleted>()?.expected_content_sha256;
-    let (key, id) = (key(&call), call.param("memory").to_owned());
+    let (key, id) = (call.key(), call.param("memory").to_owned());
     let deleted = at_desk(&call, move |desk| {
-        let at = desk.find(desk.cx.reading()?.store(), &id)?;
         let note = note(desk.cx, "memory_delete", key);
         desk.cx.writing()?.apply(note, |store| {
+            let at = desk.find(store, &id)?;
             let there = held(store, &at, &id, expected.as_deref())?;
-            let edit = Edit::Delete { at: at.clone(), expect: Expect::At(there.version) };
+            let edit = Edit::Delete { at, expect: Expect::At(there.version) };
             Ok(Plan { edits: vec![edit], outcome: () })
         })?;
         Ok(json!({"type": "memory_deleted", "id": id}))

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use axum::response::Response;
-use memgrove::backend::{Edit, Expect, Version};
+use memgrove::backend::{Edit, Expect, HistoryQuery, Moment, Version};
 use memgrove::clock::Timestamp;
 use memgrove::memory::Plan;
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Order, Page, absent, answered, invalid, key, limit, moment, note, sent};
+use super::{Order, Page, absent, answered, invalid, limit, moment, note, sent};
 use crate::address::{MEMORIES, file_at};
 use crate::context::{Context, random_id};
 use crate::http::route::Call;
@@ -42,6 +42,26 @@ impl MemoryStore {
     /// The memory store of an id.
     pub(super) fn find(cx: &Context, id: &str) -> Result<MemoryStore> {
         Ok(read(cx.reading()?.store(), id)?.0)
+    }
+
+    /// The memory store of an id, or what the history holds of it and when it was deleted.
+    pub(super) fn find_past(cx: &Context, id: &str) -> Result<(MemoryStore, Option<Timestamp>)> {
+        let missing = match Self::find(cx, id) {
+            Err(error) if error.kind() == Kind::NotFound => error,
+            found => return found.map(|found| (found, None)),
+        };
+        let (memory, at) = (cx.reading()?, place(id)?);
+        let query = HistoryQuery { at: Some(at.clone()), limit: 1, ..HistoryQuery::default() };
+        let Some(last) = memory.history(&query)?.into_iter().next() else { return Err(missing) };
+        let held = memory.read_past(&at, &Moment::Before(last.change).into())?;
+        let found = held.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        found.map(|found| (found, Some(last.time))).ok_or(missing)
+    }
+
+    /// Since when what happens in its folder is its own: from the beginning, if it was made over a
+    /// folder that was there, and else from when it was made, because there may have been another.
+    pub(super) fn since(&self) -> Option<Timestamp> {
+        (!self.metadata.contains_key(CHOSEN)).then_some(self.created_at)
     }
 
     /// Where its memories are.
@@ -151,7 +171,7 @@ struct New {
 }
 
 pub(super) async fn create(call: Call) -> Result<Response> {
-    let (key, New { name, description, metadata }) = (key(&call), sent(&call).await?);
+    let (key, New { name, description, metadata }) = (call.key(), sent(&call).await?);
     let id = format!("memstore_{}", random_id().replace('-', ""));
     let made = move |cx: &Context| {
         let memory = cx.writing()?;
@@ -243,7 +263,7 @@ async fn changed(
     verb: &'static str,
     mut change: impl FnMut(&mut MemoryStore, Timestamp) -> Result<()> + Send + 'static,
 ) -> Result<Response> {
-    let (key, id) = (key(&call), call.param("store").to_owned());
+    let (key, id) = (call.key(), call.param("store").to_owned());
     let changed = move |cx: &Context| {
         let memory = cx.writing()?;
         let now = memory.clock().now();
@@ -263,7 +283,7 @@ async fn changed(
 /// Deletes a memory store with all its memories. The history still holds them: `memgrove undo` brings
 /// them back, and redaction takes them out.
 pub(super) async fn delete(call: Call) -> Result<Response> {
-    let (key, id) = (key(&call), call.param("store").to_owned());
+    let (key, id) = (call.key(), call.param("store").to_owned());
     let deleted = move |cx: &Context| {
         cx.writing()?.apply(note(cx, "memory_store_delete", key), |store| {
             let (found, version) = read(store, &id)?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Lineage, Operation, VersionOf};
-use super::memories::{Desk, View, Viewed, at_desk, path_of, sha256};
+use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
 
@@ -48,7 +48,12 @@ impl Desk<'_> {
     fn versions<'a>(&self, catalog: &'a Catalog) -> Vec<(&'a Lineage, &'a VersionOf)> {
         let all = catalog.memories.iter();
         let all = all.flat_map(|lineage| lineage.versions.iter().map(move |version| (lineage, version)));
-        all.filter(|(_, version)| version.at.is_within(&self.root)).collect()
+        let own = |version: &VersionOf| {
+            version.at.is_within(&self.root)
+                && self.of.since().is_none_or(|since| version.time >= since)
+                && self.until.is_none_or(|until| version.time <= until)
+        };
+        all.filter(|(_, version)| own(version)).collect()
     }
 
     fn version<'a>(&self, catalog: &'a Catalog, id: &str) -> Result<(&'a Lineage, &'a VersionOf)> {
@@ -81,7 +86,7 @@ impl Desk<'_> {
             return Ok(told);
         }
         let store = self.cx.reading()?;
-        let held = store.store().backend().read_past(&version.at, &Moment::After(version.change.clone()));
+        let held = store.store().backend().read_past(&version.at, &version.moment);
         match held {
             Ok(bytes) => {
                 let bytes = bytes.unwrap_or_default();
@@ -119,12 +124,16 @@ pub(super) async fn list(call: Call) -> Result<Response> {
     let asked: Listed = call.query()?;
     let view = asked.view.unwrap_or(View::Basic);
     let limit = limit(asked.limit, if view == View::Full { 20 } else { 100 })?;
-    let listed = at_desk(&call, move |desk| {
+    let listed = at_old_desk(&call, move |desk| {
         let catalog = desk.catalog();
         let all = desk.versions(&catalog).into_iter();
         let wanted = all.filter(|(lineage, version)| asked.wants(lineage, version));
         let key = |(_, version): &(&Lineage, &VersionOf)| {
-            format!("{} {:0>20} {}", moment(version.time), version.change.as_str(), version.id)
+            let (order, change) = match &version.moment {
+                Moment::Before(change) => (0, change),
+                Moment::After(change) => (1, change),
+            };
+            format!("{} {:0>20} {order} {}", moment(version.time), change.as_str(), version.id)
         };
         let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
         let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
@@ -137,7 +146,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
 pub(super) async fn retrieve(call: Call) -> Result<Response> {
     let view = call.query::<Viewed>()?.view.unwrap_or(View::Full);
     let id = call.param("version").to_owned();
-    let found = at_desk(&call, move |desk| {
+    let found = at_old_desk(&call, move |desk| {
         let catalog = desk.catalog();
         desk.told_version(&catalog, desk.version(&catalog, &id)?, view)
     });
@@ -147,15 +156,15 @@ pub(super) async fn retrieve(call: Call) -> Result<Response> {
 /// Takes what a version held out of the journal for good.
 pub(super) async fn redact(call: Call) -> Result<Response> {
     let id = call.param("version").to_owned();
-    let redacted = at_desk(&call, move |desk| {
-        let (at, change, operation) = {
+    let redacted = at_old_desk(&call, move |desk| {
+        let (at, moment, operation) = {
             let catalog = desk.catalog();
             let (_, version) = desk.version(&catalog, &id)?;
-            (version.at.clone(), version.change.clone(), version.operation)
+            (version.at.clone(), version.moment.clone(), version.operation)
         };
         if operation != Operation::Deleted {
             let note = note(desk.cx, "memory_version_redact", None);
-            desk.cx.writing()?.redact(note, &at, &change).map_err(still_there)?;
+            desk.cx.writing()?.redact(note, &at, &moment).map_err(still_there)?;
             // It is out of the store, whatever comes of the index.
             if let Err(error) = desk.cx.index().and_then(|index| index.scrub()) {
                 crate::notice(&format!("the index may still hold what was redacted: {error}"));

@@ -7,7 +7,7 @@ use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cost;
+use super::{cost, guarded};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
@@ -62,7 +62,8 @@ impl Verb for NoteSplit {
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));
         }
-        let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref())?;
+        let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
+        let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref(), &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
         Ok(SplitAnswer { result: done.outcome, change, dry_run: self.dry_run })
     }
@@ -118,6 +119,7 @@ pub(crate) struct MergeAnswer {
 struct Merged {
     path: String,
     merged: Vec<String>,
+    relinked: Option<Vec<String>>,
     size_bytes: usize,
 }
 
@@ -136,7 +138,8 @@ impl Verb for NoteMerge {
         }
         let size = if self.any_size { MergeSize::Any } else { MergeSize::Fitting };
         let note = cx.note(Self::NAME, &self.guard);
-        let done = notes.merge(note, self.path.as_deref(), &self.children, size)?;
+        let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
+        let done = notes.merge(note, self.path.as_deref(), &self.children, size, &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
         Ok(MergeAnswer { result: done.outcome, change, dry_run: self.dry_run })
     }
@@ -147,6 +150,9 @@ impl Verb for NoteMerge {
         page.ink(Ink::Strong, &format!("note:{}", result.path))?;
         page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
         result.merged.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
+        if !result.relinked.is_empty() {
+            page.line(&format!("links changed in: {}", result.relinked.join(", ")))?;
+        }
         answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
     }
 }

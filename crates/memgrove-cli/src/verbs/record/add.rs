@@ -3,7 +3,7 @@
 use std::io;
 
 use memgrove::memory::Done;
-use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Status};
+use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Records, Status};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{ImportanceName, RecordSchema, StatusName, TypeName, settle};
 use crate::context::{Context, Guard};
+use crate::journals::name_of;
 use crate::page::{Ink, Page};
 use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
@@ -82,9 +83,9 @@ pub(crate) struct AddAnswer {
 }
 
 impl AddAnswer {
-    fn new(done: Done<Added>) -> Self {
+    fn new(records: &Records, done: Done<Added>) -> Self {
+        let change = done.change.map(|change| name_of(records, &change));
         let Added { records, archived, warnings } = done.outcome;
-        let change = done.change.map(|change| change.as_str().to_owned());
         AddAnswer { records, archived, warnings, change, replayed: done.replayed }
     }
 
@@ -108,7 +109,7 @@ fn add(cx: &Context, verb: &str, guard: &Guard, new: &[NewRecord]) -> Result<Add
     let records = cx.records_writing()?;
     let done = records.add(cx.note(verb, guard), new)?;
     settle(&records);
-    Ok(AddAnswer::new(done))
+    Ok(AddAnswer::new(&records, done))
 }
 
 impl Verb for Add {
@@ -119,8 +120,13 @@ impl Verb for Add {
     type Answer = AddAnswer;
 
     fn run(self, cx: &Context) -> Result<AddAnswer> {
-        let content = String::from_utf8(cx.text(self.content, None)?)
+        let piped = self.content.is_none();
+        let mut content = String::from_utf8(cx.text(self.content, None)?)
             .map_err(|_| Error::new(Kind::Invalid, "`content` is not UTF-8 text"))?;
+        if piped {
+            // The newline ends what a program prints; it is not what is to be remembered.
+            content.truncate(content.trim_end_matches(['\r', '\n']).len());
+        }
         let new = NewRecord {
             kind: self.kind,
             content,

@@ -8,8 +8,9 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ImportanceName, RecordChanged, StatusName, guarded, id_of, settle};
+use super::{ImportanceName, RecordChanged, StatusName, guarded, id_of, refuse_version, settle};
 use crate::context::{Context, Guard};
+use crate::journals::name_of;
 use crate::page::{Ink, Page};
 use crate::verbs::{Effect, On, Verb};
 
@@ -24,7 +25,7 @@ pub(crate) struct Update {
     /// What it is about; empty takes it away
     #[arg(long)]
     category: Option<String>,
-    /// All of its tags
+    /// All of its tags; an empty one takes them away
     #[arg(long = "tag", value_name = "TAG")]
     tags: Option<Vec<String>>,
     /// high, medium or low
@@ -58,9 +59,14 @@ fn change(
         done,
         record: outcome.record,
         version: outcome.version.map(|version| version.as_str().to_owned()),
-        change: change.map(|change| change.as_str().to_owned()),
+        change: change.map(|change| name_of(&records, &change)),
         replayed,
     })
+}
+
+/// A list as it is given at a command line, where an empty text stands for an empty list.
+fn cleared(list: Option<Vec<String>>) -> Option<Vec<String>> {
+    list.map(|list| if list.iter().all(String::is_empty) { Vec::new() } else { list })
 }
 
 impl Verb for Update {
@@ -75,10 +81,10 @@ impl Verb for Update {
         let patch = Patch {
             content: self.content,
             category: self.category,
-            tags: self.tags,
+            tags: cleared(self.tags),
             importance: self.importance,
             status: self.status,
-            blockers: self.blockers,
+            blockers: cleared(self.blockers),
             outcome: self.outcome,
         };
         if patch == Patch::default() {
@@ -132,6 +138,9 @@ impl Verb for Archive {
                 "name the records to archive, or say that it is what is due",
             ));
         }
+        if self.due {
+            refuse_version(&self.guard)?;
+        }
         let records = cx.records_writing()?;
         let note = cx.note(Self::NAME, &self.guard);
         let done = match self.due {
@@ -146,7 +155,7 @@ impl Verb for Archive {
             }
         };
         settle(&records);
-        let change = done.change.map(|change| change.as_str().to_owned());
+        let change = done.change.map(|change| name_of(&records, &change));
         Ok(ArchiveAnswer { archived: done.outcome.archived, change })
     }
 

@@ -11,13 +11,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ImportanceName, RecordSchema, StatusName, TypeName, got, id_of, show_record, tell};
-use crate::context::Context;
+use crate::context::{Context, Input};
 use crate::page::{Ink, Page};
 use crate::portion;
 use crate::verbs::{Effect, On, Verb};
 
 /// What a listing answers with, in tokens, unless it is asked for more.
 const LIST_TOKENS_MAX: usize = 1_500;
+
+/// What a listing costs a program beside its records.
+const FRAME_TOKENS: usize = 50;
 
 /// Get a record by its id; this counts as an access
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -163,9 +166,14 @@ impl Verb for List {
         let records = cx.records()?;
         let found = records.list(&query)?;
         tell(&records);
-        let mut spent = 0;
+        // Programs are sent the records themselves too, and what is around them.
+        let to_program = cx.input == Input::None;
+        let mut spent = if to_program { FRAME_TOKENS } else { 0 };
         let fits = |record: &Record| {
             spent += portion::tokens(&record.content) + portion::tokens(&super::facts(record)) + 14;
+            if to_program {
+                spent += portion::tokens(&record.line());
+            }
             spent <= self.budget
         };
         let shown = found.records.into_iter().take_while(fits).collect::<Vec<_>>();

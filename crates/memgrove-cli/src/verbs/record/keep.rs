@@ -7,7 +7,7 @@ use memgrove::shapes::records::{Backup, Migrated, RecordType, RestoredBackup, Wh
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordSchema, settle, tell};
+use super::{RecordSchema, refuse_version, settle, tell};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::portion;
@@ -47,6 +47,7 @@ impl Verb for RestoreBackup {
             tell(&records);
             return Ok(RestoreBackupAnswer { restored: None, backups });
         };
+        refuse_version(&self.guard)?;
         let which = match given.parse::<RecordType>() {
             Ok(kind) => Which::Newest(kind),
             Err(_) => Which::Named(given),

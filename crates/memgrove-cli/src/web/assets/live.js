@@ -35,7 +35,7 @@ export function listen(shown) {
 
   function heard(event) {
     const change = event.type === "change" ? JSON.parse(event.data) : null;
-    if (change) last = change.change ?? last ?? "outside";
+    if (event.lastEventId) last = event.lastEventId;
     if (!concerns(change)) return;
     if (main.dataset.live === "warn") {
       news(`${change?.by ?? "Someone"} has changed this meanwhile. Saving will show both versions.`);
@@ -48,10 +48,14 @@ export function listen(shown) {
 
   function open() {
     if (source || document.hidden) return;
-    source = new EventSource(`${base}/api/events`);
+    // What happened while nobody looked is told first.
+    source = new EventSource(`${base}/api/events${last ? `?since=${encodeURIComponent(last)}` : ""}`);
     source.addEventListener("change", heard);
     source.addEventListener("missed", heard);
-    source.addEventListener("open", () => { main.dataset.listening = "yes"; });
+    source.addEventListener("listening", (event) => {
+      last = event.lastEventId || last;
+      main.dataset.listening = "yes";
+    });
   }
 
   function close() {
@@ -62,8 +66,8 @@ export function listen(shown) {
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return close();
     open();
-    // What happened while nobody looked.
-    if (last && main.dataset.live !== "warn") anew();
+    // What was edited by hand is not in the history.
+    if (main.dataset.live !== "warn") anew();
   });
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lexicon::{Bag, Lexicon};
+use super::lexicon::{Bag, Lexicon, is_starter};
 use super::units::Unit;
 use crate::agent::Strategy;
 use crate::text::dates::is_weekday;
@@ -117,6 +117,7 @@ fn by_words(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Opti
         let fits = |stem: &str, count: usize| {
             let common = lexicon.places(stem) * 2 > units.len();
             let telling = stem.chars().count() > 3 || !stem.is_ascii();
+            let telling = telling && !is_starter(&lexicon.surface(stem).to_lowercase());
             count >= UNITS_MIN && !common && telling && !names_a_day(lexicon, stem)
         };
         let best = holders.into_iter().filter(|(stem, held)| fits(stem, held.len())).max_by(|one, two| {

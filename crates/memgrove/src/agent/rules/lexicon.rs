@@ -2,16 +2,53 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::text::links::links_in;
 use crate::text::words;
 
 /// How long a description may be.
 const DESCRIPTION_BYTES_MAX: usize = 160;
+
+/// Words that begin a sentence with a capital although they name nothing.
+const STARTERS: &str = " add after all also always ask avoid before call check close create delete do don does each \
+ ensure every fix for get give go if install just keep let look make maybe must need never new next no not note now \
+ once one only open please prefer put read remember remove run see send set should since skip some start stop store \
+ take test then these they this those todo try turn update use user verify wait watch we when while work write you ";
+
+/// Whether a word, in lower case, begins sentences without being a name.
+pub(super) fn is_starter(word: &str) -> bool {
+    STARTERS.split_ascii_whitespace().any(|starter| starter == word)
+}
+
+/// The words of a text that are written as names, one behind the other.
+pub(super) fn capitals(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let named = |word: &&str| word.starts_with(char::is_uppercase) && !is_starter(&word.to_lowercase());
+    words.filter(named).collect::<Vec<_>>().join(" ")
+}
+
+/// A text without addresses: where a link leads is not what is said. What it shows is.
+fn spoken(text: &str) -> String {
+    let mut said = String::new();
+    let mut end = 0;
+    for link in links_in(text) {
+        said.push_str(&text[end..link.at.start]);
+        said.push_str(link.alias.unwrap_or(""));
+        end = link.at.end;
+    }
+    said.push_str(&text[end..]);
+    match said.contains("://") {
+        true => said.split_inclusive(char::is_whitespace).filter(|word| !word.contains("://")).collect(),
+        false => said,
+    }
+}
 
 /// What is known of one word.
 #[derive(Debug, Default, Clone)]
 struct Word {
     places: usize,
     capital: usize,
+    /// How often it has a capital although no sentence begins there.
+    inside: usize,
     small: usize,
     surface: String,
 }
@@ -64,15 +101,21 @@ impl Lexicon {
 
     fn add(&mut self, text: &str) -> Bag {
         self.texts += 1;
-        let bag = Bag::of(text);
+        let text = spoken(text);
+        let bag = Bag::of(&text);
         for stem in &bag.stems {
             self.words.entry(stem.clone()).or_default().places += 1;
         }
+        let mut end = 0;
         for token in text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()) {
+            let start = end + text[end..].find(token).unwrap_or(0);
+            let begins = end == 0 || text[end..start].contains(['\n', '.', '!', '?', ':', '"']);
+            end = start + token.len();
             let capital = token.starts_with(char::is_uppercase);
             words::each_raw_word(token, |_, stem| {
                 let Some(word) = self.words.get_mut(stem) else { return };
                 *(if capital { &mut word.capital } else { &mut word.small }) += 1;
+                word.inside += usize::from(capital && !begins);
                 if word.surface.is_empty() || (!capital && word.small == 1) {
                     word.surface = token.to_owned();
                 }
@@ -86,10 +129,13 @@ impl Lexicon {
         self.words.get(stem).map_or(0, |word| word.places)
     }
 
-    /// Whether a word is always written as a name.
+    /// Whether a word is always written as a name. Many a name begins every sentence that it is in; what
+    /// begins sentences without being one is known.
     pub(super) fn is_name(&self, stem: &str) -> bool {
-        self.words.get(stem).is_some_and(|word| word.capital > 0 && word.small == 0)
-            && stem.chars().count() > 1
+        self.words.get(stem).is_some_and(|word| {
+            let begins = word.inside == 0 && is_starter(&word.surface.to_lowercase());
+            word.capital > 0 && word.small == 0 && !begins
+        }) && stem.chars().count() > 1
     }
 
     /// A word as it is written.

@@ -11,6 +11,7 @@ mod split;
 mod units;
 
 pub use names::{slug, title_of};
+pub use same::{may_replace, may_say};
 
 use super::{
     Advice, Agent, Follow, FollowAsk, MigrateAsk, MigrationPlan, PlaceAsk, Placement, Promise, SplitAsk,
@@ -50,6 +51,11 @@ pub fn describe(text: &str) -> String {
     let blocks = crate::text::blocks::blocks(text);
     let (lexicon, bags) = lexicon::Lexicon::of(blocks.into_iter().map(|block| &text[block.body]));
     lexicon.description(bags.iter(), "")
+}
+
+/// Whether a block says a fact in its own words.
+pub fn says(block: &str, fact: &str) -> bool {
+    same::says(block, &same::plain_words(fact))
 }
 
 /// Blocks with words of the question, and links by how many of its words they mention.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::groups::periods;
-use super::lexicon::Bag;
+use super::lexicon::{Bag, capitals};
 use super::same::{plain_words, replaces, says};
 use super::units::heading_words;
 use crate::agent::{Action, Advice, NoteView, PlaceAsk, Placement};
@@ -32,6 +32,8 @@ struct Place {
     number: usize,
     shown: String,
     names: Bag,
+    /// Words that what is said of it writes as names.
+    mentions: Bag,
     words: Bag,
 }
 
@@ -47,6 +49,7 @@ impl<'a> Places<'a> {
             number: line.number,
             shown: line.path.clone(),
             names: Bag::of(line.path.rsplit('/').next().unwrap_or("")),
+            mentions: Bag::of(&capitals(&line.description)),
             words: Bag::of(&format!("{} {}", line.path, line.description)),
         };
         let mut sections = Vec::new();
@@ -54,8 +57,9 @@ impl<'a> Places<'a> {
             let below = note.blocks[index + 1..].iter().take_while(|other| other.level == 0);
             let text: Vec<&str> = below.map(|other| other.text.as_str()).collect();
             let shown = heading_words(block).to_owned();
-            let names = Bag::of(&shown);
-            sections.push(Place { number: block.number, shown, names, words: Bag::of(&text.join(" ")) });
+            let (names, mentions) = (Bag::of(&shown), Bag::default());
+            let words = Bag::of(&text.join(" "));
+            sections.push(Place { number: block.number, shown, names, mentions, words });
         }
         Places { note, children: note.links.iter().map(child).collect(), sections }
     }
@@ -66,17 +70,17 @@ impl<'a> Places<'a> {
         if let Some(block) = plain.clone().find(|block| says(&block.text, &words)) {
             return (placed(Action::Known, Some(block.number)), "it is there already".to_owned());
         }
-        let old: Vec<usize> =
-            plain.filter(|block| replaces(&block.text, fact, &words)).map(|block| block.number).collect();
-        if let Some(last) = old.last() {
-            let placement = Placement { action: Action::After, at: Some(*last), supersedes: old };
-            return (placement, "it replaces an older fact, which is kept and marked".to_owned());
-        }
         let bag = Bag::of(fact);
         let child = best(&self.children, &bag, fact);
         let section = best(&self.sections, &bag, fact);
+        let old =
+            plain.filter(|block| replaces(&block.text, fact, &words)).map(|block| block.number).collect();
+        if let Some(old) = self.only(old, section.map(|(_, section)| section.number)) {
+            let placement = Placement { action: Action::After, at: Some(old), supersedes: vec![old] };
+            return (placement, "it replaces an older fact, which is kept and marked".to_owned());
+        }
         match (child, section) {
-            (Some((score, child)), section) if section.is_none_or(|(other, _)| score > other) => (
+            (Some((score, child)), section) if section.is_none_or(|(other, _)| score.beats(other)) => (
                 placed(Action::Child, Some(child.number)),
                 format!("it shares words with [[{}]]", child.shown),
             ),
@@ -87,6 +91,32 @@ impl<'a> Places<'a> {
             _ => (placed(Action::Top, None), "nothing here is closer to it than the note itself".to_owned()),
         }
     }
+
+    /// The one block that a fact replaces: the only one, or the only one in the section that is about it.
+    /// Which of several is meant, nobody knows.
+    fn only(&self, mut old: Vec<usize>, section: Option<usize>) -> Option<usize> {
+        let heading = |number: usize| {
+            let before = self.sections.iter().take_while(|section| section.number < number);
+            before.last().map(|section| section.number)
+        };
+        if old.len() > 1 {
+            old.retain(|number| section.is_some() && heading(*number) == section);
+        }
+        if let [only] = old[..] { Some(only) } else { None }
+    }
+}
+
+/// What speaks for a place: a name outweighs any number of common words.
+#[derive(Debug, Clone, Copy)]
+struct Score {
+    named: bool,
+    all: f64,
+}
+
+impl Score {
+    fn beats(self, other: Score) -> bool {
+        (self.named, self.all) > (other.named, other.all)
+    }
 }
 
 fn placed(action: Action, at: Option<usize>) -> Placement {
@@ -94,34 +124,37 @@ fn placed(action: Action, at: Option<usize>) -> Placement {
 }
 
 /// The place that most of the fact's words speak for. A word that names several places counts less.
-fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(f64, &'p Place)> {
+fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(Score, &'p Place)> {
+    let written = Bag::of(&capitals(text));
+    let names =
+        |place: &Place, stem: &str| place.names.has(stem) || (place.mentions.has(stem) && written.has(stem));
     let mut named: HashMap<&str, usize> = HashMap::new();
     let mut found: HashMap<&str, usize> = HashMap::new();
     for stem in &fact.stems {
-        named.insert(stem, places.iter().filter(|place| place.names.has(stem)).count());
+        named.insert(stem, places.iter().filter(|place| names(place, stem)).count());
         found.insert(stem, places.iter().filter(|place| place.words.has(stem)).count());
     }
     let date = leading_date(text).map(str::to_owned).or_else(|| written_date(text));
     let when = date.as_deref().map(periods);
-    let mut best: Option<(f64, &Place)> = None;
+    let mut best: Option<(Score, &Place)> = None;
     let name = |place: &Place| place.shown.rsplit('/').next().unwrap_or("").to_owned();
     let dated = when.is_some() && places.iter().any(|place| is_period(&name(place)));
     for place in places {
-        let mut score = 0.0;
+        let (mut by_name, mut by_words) = (0.0, 0.0);
         // Among notes that are told apart by their dates, the date decides.
         let stems = if dated { &[][..] } else { &fact.stems[..] };
         for stem in stems {
-            if place.names.has(stem) {
-                score += NAME_WEIGHT / named[stem.as_str()] as f64;
+            if names(place, stem) {
+                by_name += NAME_WEIGHT / named[stem.as_str()] as f64;
             } else if place.words.has(stem) {
-                score += 1.0 / found[stem.as_str()] as f64;
+                by_words += 1.0 / found[stem.as_str()] as f64;
             }
         }
         if let Some(when) = &when {
-            let name = name(place);
-            score += if when.contains(&name) { PERIOD_WEIGHT } else { 0.0 };
+            by_name += if when.contains(&name(place)) { PERIOD_WEIGHT } else { 0.0 };
         }
-        if score >= SCORE_MIN && best.is_none_or(|(other, _)| score > other) {
+        let score = Score { named: by_name >= SCORE_MIN, all: by_name + by_words };
+        if score.all >= SCORE_MIN && best.is_none_or(|(other, _)| score.beats(other)) {
             best = Some((score, place));
         }
     }

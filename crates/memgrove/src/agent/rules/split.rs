@@ -90,16 +90,9 @@ fn by_headings(units: &[Unit], bytes_max: usize) -> Option<Grouping> {
         return None;
     }
     headed.sort_by_key(|index| (std::cmp::Reverse(units[*index].bytes()), *index));
-    let mut rest = all;
-    let mut chosen = Vec::new();
-    for index in headed {
-        let bytes = units[index].bytes();
-        if rest * 5 > bytes_max * 2 || bytes * 8 > bytes_max {
-            rest -= bytes;
-            chosen.push(index);
-        }
-    }
-    chosen.sort_unstable();
+    // A note that is small and is to come apart all the same is measured by itself.
+    let chosen = [bytes_max, all].into_iter().map(|most| large_enough(units, &headed, most));
+    let chosen = chosen.into_iter().find(|chosen| !chosen.is_empty())?;
     let named = |index: usize| units[index].heading.clone().unwrap_or_default();
     let itself = |index: &usize| {
         let (name, text) = (named(*index).to_lowercase(), units[*index].text.to_lowercase());
@@ -113,6 +106,21 @@ fn by_headings(units: &[Unit], bytes_max: usize) -> Option<Grouping> {
         format!("it has {} sections, and {} of them are large enough", units_headed(units), chosen.len());
     let groups = chosen.into_iter().map(|index| Group { name: named(index), units: vec![index] }).collect();
     Some(Grouping { strategy, reason, groups })
+}
+
+/// The sections that move, so that what stays is small beside `most`.
+fn large_enough(units: &[Unit], largest_first: &[usize], most: usize) -> Vec<usize> {
+    let mut rest: usize = units.iter().map(Unit::bytes).sum();
+    let mut chosen = Vec::new();
+    for index in largest_first {
+        let bytes = units[*index].bytes();
+        if rest * 5 > most * 2 || bytes * 8 > most {
+            rest -= bytes;
+            chosen.push(*index);
+        }
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 fn units_headed(units: &[Unit]) -> usize {

@@ -316,6 +316,12 @@ impl Search {
                     () => State::Unknown,
                 })
             }
+            // What was appended next begins elsewhere than this ends.
+            Entry::Append { at, offset, len, .. }
+                if *at == self.name && self.offset.is_some_and(|next| next != offset + len) =>
+            {
+                Some(State::Unknown)
+            }
             Entry::Append { at, offset, created, .. } if *at == self.name => {
                 self.appended.push(record.after(index).to_vec());
                 self.offset = Some(*offset);

@@ -44,7 +44,7 @@ use mark::MarkFile;
 use tree::{absent_or, info_of, meant, not_regular};
 
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, FileKind, Finding,
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, FileKind, Finding,
     HistoryQuery, Info, Moment, Past, Version,
 };
 use crate::clock::Clock;
@@ -282,8 +282,8 @@ impl Backend for Local {
         self.core.read_past(at, moment)
     }
 
-    fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
-        self.core.redact(at, change)
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.core.redact(at, moment)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::journal::{FOLDER, segment_name, segments};
 use super::record::{Decoded, Entry, Record, decode, encode, resync};
 use super::{Core, Locked};
-use crate::backend::{ChangeId, Moment, Version, not_found};
+use crate::backend::{Moment, Version, not_found};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, Vfs};
@@ -30,11 +30,11 @@ pub(super) fn is_redacted(version: &Version) -> bool {
 }
 
 impl Core {
-    /// Takes what `change` left at `at` (its name then) out of the journal.
-    pub(super) fn redact(&self, at: &Locator, change: &ChangeId) -> Result<()> {
+    /// Takes what `at` (its name then) held at a moment out of the journal.
+    pub(super) fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
         let (locked, current) = self.lock_fresh_segment()?;
-        let content = self.read_past(at, &Moment::After(change.clone()))?.ok_or_else(|| not_found(at))?;
+        let content = self.read_past(at, moment)?.ok_or_else(|| not_found(at))?;
         let version = Version::of(&content);
         let names = self.names_of(at)?;
         for name in &names {

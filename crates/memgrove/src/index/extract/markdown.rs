@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
 use crate::index::dates;
+use crate::text::metadata::metadata;
 
 /// What a front matter says of a whole file.
 #[derive(Default)]
@@ -53,8 +54,7 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
         vec![Section { heading: None, span: body..text.len() }]
     };
     if blank.shape == Shape::Notes {
-        // What the engine keeps of a note is nothing that anyone looks for.
-        sections.retain(|section| section.heading.as_deref() != Some("Metadata"));
+        sections = sections.into_iter().flat_map(|section| without_metadata(text, section)).collect();
     }
     let top = sections.iter().find_map(|section| section.heading.clone());
     let title = front.title.clone().or(top).unwrap_or_else(|| stem.clone());
@@ -95,6 +95,19 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
         found.push(Document { title, kind: front.kind, tags: front.tags, date: front.date, ..blank });
     }
     found
+}
+
+/// A section without the lines that memgrove keeps of a note: nobody looks for them, but for what people
+/// have written beside them.
+fn without_metadata(text: &str, section: Section) -> Vec<Section> {
+    let is_metadata =
+        section.heading.as_deref().is_some_and(|heading| heading.eq_ignore_ascii_case("metadata"));
+    let found = metadata(&text[section.span.clone()]).filter(|_| is_metadata);
+    let Some(lines) = found else { return vec![section] };
+    let Range { start, end } = section.span;
+    let others = [start..start + lines.start, start + lines.end..end].into_iter();
+    let others = others.filter(|span| !text[span.clone()].trim().is_empty());
+    others.map(|span| Section { heading: section.heading.clone(), span }).collect()
 }
 
 fn address(source: &Source<'_>, shape: Shape) -> String {

@@ -23,12 +23,14 @@ const RECENT: usize = 64;
 /// What to undo.
 ///
 /// Changes that are undone already count no more, so undoing again steps further back. A change
-/// that undoes is never chosen, except by name: undoing it brings back what it took away. What
-/// people wrote with an editor is never chosen.
+/// that undoes is never chosen, except by name: undoing it brings back what it took away. Neither is
+/// upkeep ([`Note::is_upkeep`]). What people wrote with an editor is never chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoScope {
     /// The latest change.
     Last,
+    /// The latest change of a session.
+    LastOf(String),
     /// This change.
     Change(ChangeId),
     /// The latest change that touched this place, or anything beneath it.
@@ -49,6 +51,14 @@ pub struct UndoOutcome {
 }
 
 impl Memory {
+    /// The changes that an undo would take back, newest first.
+    ///
+    /// # Errors
+    /// As [`Memory::undo`].
+    pub fn undoable(&self, scope: &UndoScope) -> Result<Vec<Past>> {
+        choose(self, scope)
+    }
+
     /// Takes changes back, all of them in one change of its own, which can be undone in turn.
     ///
     /// # Errors
@@ -125,7 +135,9 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
         UndoScope::Last => true,
         UndoScope::Change(change) => past.change == *change,
         UndoScope::Memory(_) => touching.as_ref().is_some_and(|all| all.contains(&past.change)),
-        UndoScope::Session(session) => past.note.actor.session.as_ref() == Some(session),
+        UndoScope::LastOf(session) | UndoScope::Session(session) => {
+            past.note.actor.session.as_ref() == Some(session)
+        }
         UndoScope::Source(source) => {
             past.note.actor.client.as_ref() == Some(source) || origin_name(past.note.actor.origin) == source
         }
@@ -138,9 +150,13 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
         }
     }
     let found = live(history(None, 0)?, scope, meant)?;
-    match found.is_empty() {
-        false => Ok(found),
-        true => Err(Error::new(Kind::NotFound, "there is nothing to undo")
+    match (found.is_empty(), scope) {
+        (false, _) => Ok(found),
+        (true, UndoScope::LastOf(_)) => {
+            Err(Error::new(Kind::NotFound, "nothing of this session is left to undo")
+                .hint("name a change: the history shows them all"))
+        }
+        (true, _) => Err(Error::new(Kind::NotFound, "there is nothing to undo")
             .hint("`memgrove history` lists the changes and who made them")),
     }
 }
@@ -163,6 +179,9 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
             if by_name {
                 return Ok(vec![past]);
             }
+            continue;
+        }
+        if past.note.is_upkeep() && !by_name {
             continue;
         }
         if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(&past) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Texts;
 use crate::locator::Locator;
+use crate::text::jsonl::READINGS;
 
 pub(super) fn fits(at: &Locator) -> bool {
     at.name().ends_with(".jsonl")
@@ -93,7 +94,7 @@ fn newer<'a>(base: Option<&Entry<'_>>, ours: &Entry<'a>, theirs: &Entry<'a>) -> 
 fn said(entry: &Entry<'_>) -> Value {
     let mut value = entry.value.clone();
     if let Some(members) = value.as_object_mut() {
-        members.retain(|name, _| !["access_count", "accessed_at", "archived"].contains(&name.as_str()));
+        members.retain(|name, _| name != "archived" && !READINGS.contains(&name.as_str()));
     }
     value
 }

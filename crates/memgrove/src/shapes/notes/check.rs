@@ -17,6 +17,8 @@ const OTHER_KINDS: [&str; 4] = ["entity:", "node:", "record:", "file:"];
 struct Desk {
     notes: BTreeMap<String, (Page, Version, usize)>,
     paths: Vec<String>,
+    /// Notes that are not text: nothing is known of them, and nothing is changed in them.
+    unreadable: Vec<String>,
     /// The names of everything else that lies among the notes.
     others: BTreeSet<String>,
 }
@@ -24,6 +26,7 @@ struct Desk {
 impl Desk {
     fn of(notes: &Notes, store: &Store) -> Result<Self> {
         let (mut found, mut others) = (BTreeMap::new(), BTreeSet::new());
+        let mut unreadable = Vec::new();
         for info in store.list_all(&notes.root)? {
             if info.kind != FileKind::File {
                 continue;
@@ -33,10 +36,20 @@ impl Desk {
                 continue;
             };
             let Some(content) = store.read_optional(&info.locator)? else { continue };
-            let page = Page::parse(&String::from_utf8_lossy(&content.bytes));
-            found.insert(path, (page, content.version, content.bytes.len()));
+            match std::str::from_utf8(&content.bytes) {
+                Ok(text) => drop(found.insert(path, (Page::parse(text), content.version, text.len()))),
+                Err(_) => unreadable.push(path),
+            }
         }
-        Ok(Desk { paths: found.keys().cloned().collect(), notes: found, others })
+        let mut paths: Vec<String> = found.keys().chain(&unreadable).cloned().collect();
+        paths.sort_unstable();
+        Ok(Desk { paths, notes: found, unreadable, others })
+    }
+
+    /// The note that a link leads to.
+    fn linked(&self, target: &str, from: &str) -> Option<&str> {
+        let origin = |path: &str| self.notes.get(path)?.0.meta(SPLIT_FROM).map(str::to_owned);
+        resolved(target, from, &self.paths, &mut { origin })
     }
 
     /// Whether a link leads somewhere.
@@ -44,7 +57,7 @@ impl Desk {
         let name = target.rsplit('/').next().unwrap_or(target).to_lowercase();
         target.is_empty()
             || OTHER_KINDS.iter().any(|kind| target.starts_with(kind))
-            || resolved(target, from, &self.paths).is_some()
+            || self.linked(target, from).is_some()
             || self.others.contains(&name)
     }
 
@@ -53,7 +66,7 @@ impl Desk {
         let mut found: HashMap<&str, Vec<&str>> = HashMap::new();
         for (path, (page, ..)) in &self.notes {
             for (_, target, _) in page.links() {
-                if let Some(to) = resolved(&target, path, &self.paths) {
+                if let Some(to) = self.linked(&target, path) {
                     found.entry(to).or_default().push(path);
                 }
             }
@@ -70,6 +83,14 @@ impl Notes {
     pub fn check(&self) -> Result<Vec<Finding>> {
         let desk = Desk::of(self, self.store())?;
         let mut findings = Vec::new();
+        for path in &desk.unreadable {
+            findings.push(Finding {
+                level: Level::Warning,
+                at: note_at(&self.root, path)?.key().to_owned(),
+                what: "it is not UTF-8 text, so nothing in it is found or moved".to_owned(),
+                hint: "save it as UTF-8; until then it is left alone".to_owned(),
+            });
+        }
         for (path, (page, _, size)) in &desk.notes {
             let at = note_at(&self.root, path)?.key().to_owned();
             let mut found = |level, what: String, hint: String| {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::advice::Decided;
 use crate::agent::{Spent, Strategy};
+use crate::clock::Timestamp;
 
 /// The file of the decisions, beside the notes.
 pub(super) const DECISIONS: &str = "decisions.jsonl";
@@ -26,6 +28,9 @@ pub struct Decision {
     /// The notes that came of it, or that it was made of, with how many blocks of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
+    /// Facts that were not kept, because a model found them said already in other words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<String>,
     /// Whose answer was refused before, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
@@ -53,6 +58,22 @@ pub struct Refusal {
 }
 
 impl Decision {
+    /// A decision about a note, with nothing but who made it and why.
+    pub(super) fn new<T>(what: &str, path: &str, now: Timestamp, decided: &Decided<T>) -> Self {
+        Decision {
+            time: format!("{now:.0}"),
+            what: what.to_owned(),
+            path: path.to_owned(),
+            agent: decided.agent.clone(),
+            reason: decided.advice.reason.clone(),
+            strategy: None,
+            parts: Vec::new(),
+            known: Vec::new(),
+            refused: decided.refused.clone(),
+            spent: decided.advice.spent,
+        }
+    }
+
     /// The decision as a line of the log.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"

@@ -1,21 +1,21 @@
 //! Notes in the making: what was read, what became of it, and the edits that come of that.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::decisions::{DECISIONS, Decision};
 use super::page::{Page, SPLIT_FROM};
-use super::paths::{METADATA, ROOT, linkable, note_at};
+use super::paths::{METADATA, ORIGINS_MAX, ROOT, folder_of, is_relative, linkable, normal_path, note_at};
+use super::survey::Survey;
 use crate::agent::Spent;
 use crate::agent::rules::title_of;
 use crate::backend::{Edit, Expect, Version};
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Result, code};
 use crate::locator::{Locator, collision_key};
 use crate::memory::Plan;
 use crate::store::{Store, text};
-
-/// How far `split_from` is followed.
-const DEPTH_MAX: usize = 32;
+use crate::text::links::joined;
 
 /// Notes of one change.
 pub(super) struct Draft<'a> {
@@ -23,6 +23,7 @@ pub(super) struct Draft<'a> {
     root: &'a Locator,
     pub(super) now: Timestamp,
     sheets: BTreeMap<String, Sheet>,
+    survey: Option<Rc<Survey>>,
     /// What was decided on the way.
     pub(super) decisions: Vec<Decision>,
 }
@@ -35,7 +36,7 @@ struct Sheet {
 
 impl<'a> Draft<'a> {
     pub(super) fn new(store: &'a Store, root: &'a Locator, now: Timestamp) -> Self {
-        Draft { store, root, now, sheets: BTreeMap::new(), decisions: Vec::new() }
+        Draft { store, root, now, sheets: BTreeMap::new(), survey: None, decisions: Vec::new() }
     }
 
     fn sheet(&mut self, path: &str) -> Result<&mut Sheet> {
@@ -77,6 +78,52 @@ impl<'a> Draft<'a> {
     /// Whether there is such a note.
     pub(super) fn exists(&mut self, path: &str) -> Result<bool> {
         Ok(self.page(path)?.is_some())
+    }
+
+    /// The note that a link in another leads to. Most links have the path of a note, which is found without a
+    /// look at all the others; and whatever a link says, it is no error.
+    pub(super) fn linked(&mut self, target: &str, from: &str) -> Result<Option<String>> {
+        if let Some(path) = self.linked_by_path(target, from)? {
+            return Ok(Some(path));
+        }
+        let survey = self.survey()?;
+        let Some(path) = survey.leads(target, from, &survey.paths()).map(str::to_owned) else {
+            return Ok(None);
+        };
+        self.linked_by_path(&path, ROOT)
+    }
+
+    /// The note whose path a link has.
+    pub(super) fn linked_by_path(&mut self, target: &str, from: &str) -> Result<Option<String>> {
+        let wanted = match is_relative(target) {
+            true => joined(folder_of(from), target),
+            false => Some(target.to_owned()),
+        };
+        let path = wanted.and_then(|path| normal_path(Some(&path)).ok());
+        let Some(path) = path.filter(|path| note_at(self.root, path).is_ok()) else { return Ok(None) };
+        match self.exists(&path) {
+            Ok(there) => Ok(there.then_some(path)),
+            Err(error) if error.code_name() == Some(code::NOT_TEXT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The note that another was split from, if it is there.
+    pub(super) fn origin(&mut self, path: &str) -> Result<Option<String>> {
+        let named = self.page(path)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned);
+        match named.filter(|from| from != path) {
+            Some(from) => self.linked_by_path(&from, ROOT),
+            None => Ok(None),
+        }
+    }
+
+    /// All notes at a glance, as they were before the change.
+    pub(super) fn survey(&mut self) -> Result<Rc<Survey>> {
+        let survey = match self.survey.take() {
+            Some(survey) => survey,
+            None => Rc::new(Survey::of(self.store, self.root)?),
+        };
+        Ok(Rc::clone(self.survey.insert(survey)))
     }
 
     /// A note to change; a new one has nothing but its title.
@@ -130,9 +177,9 @@ impl<'a> Draft<'a> {
     /// How many splits a note is away from the root.
     pub(super) fn depth(&mut self, path: &str) -> Result<usize> {
         let (mut at, mut depth) = (path.to_owned(), 0);
-        while depth < DEPTH_MAX && at != ROOT {
+        while depth < ORIGINS_MAX && at != ROOT {
             depth += 1;
-            match self.page(&at)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned) {
+            match self.origin(&at)? {
                 Some(from) => at = from,
                 None => break,
             }
@@ -151,9 +198,21 @@ impl<'a> Draft<'a> {
                 None => break ROOT.to_owned(),
             }
         };
-        let listed = |page: &Page| page.links().iter().any(|(_, own, _)| own == path);
-        if parent != path && !self.page(&parent)?.is_some_and(listed) {
-            self.change(&parent)?.list_link(path, description);
+        let targets = self.page(&parent)?.map(Page::links).unwrap_or_default();
+        for (_, target, _) in targets {
+            if self.linked_by_path(&target, &parent)?.as_deref() == Some(path) {
+                return Ok(parent);
+            }
+        }
+        if parent != path {
+            let above = self.change(&parent)?;
+            above.list_link(path, description);
+            let line = above.line_of(path).map(|at| above.pieces[at].text.clone());
+            if let (Some(line), sheet) = (line, self.sheet(path)?)
+                && let Some(page) = sheet.page.as_mut().filter(|_| sheet.changed)
+            {
+                page.listed_as(&line);
+            }
         }
         Ok(parent)
     }
@@ -180,7 +239,9 @@ impl<'a> Draft<'a> {
                 (None, expect) => edits.push(Edit::Delete { at, expect }),
             }
         }
-        if !edits.is_empty() && !decisions.is_empty() {
+        // A fact that was not kept is in the log at least.
+        let told = !edits.is_empty() || decisions.iter().any(|decision| !decision.known.is_empty());
+        if told && !decisions.is_empty() {
             let lines: String = decisions.iter().map(Decision::line).collect();
             let at = root.child(METADATA)?.child(DECISIONS)?;
             edits.push(Edit::Append { at, bytes: lines.into(), expect: Expect::Any });

@@ -109,8 +109,10 @@ pub(super) fn import(
         )?,
     };
     let mut notes = Vec::new();
+    let mut planned = vec![ROOT.to_owned(); taken.len()];
     for note in &decided.advice.plan.notes {
         let path = draft.spelled(&normal_path(Some(&note.path))?)?;
+        note.files.iter().for_each(|number| planned[*number].clone_from(&path));
         let files: Vec<&Taken<'_>> = note.files.iter().map(|number| &taken[*number]).collect();
         notes.push((path, files));
     }
@@ -123,28 +125,19 @@ pub(super) fn import(
     }
     let mut parts = Vec::new();
     for (path, files) in notes {
-        let blocks = fill(draft, &path, &files)?;
+        let blocks = fill(draft, &path, &files, structure)?;
         parts.push(Part { path, blocks });
     }
     link(draft, &touched)?;
-    draft.decisions.push(Decision {
-        time: format!("{:.0}", draft.now),
-        what: "import".to_owned(),
-        path: ROOT.to_owned(),
-        agent: decided.agent,
-        reason: decided.advice.reason.clone(),
-        strategy: None,
-        parts,
-        refused: decided.refused,
-        spent: decided.advice.spent,
-    });
+    let decision = Decision::new("import", ROOT, draft.now, &decided);
+    draft.decisions.push(Decision { parts, ..decision });
     let mut new: BTreeSet<String> = touched.iter().filter(|path| !before.contains(*path)).cloned().collect();
     for path in &touched {
         new.extend(split(draft, advisor, path, bytes_max, When::TooLarge)?);
     }
     imported.new_files = new.into_iter().collect();
     imported.reason = decided.advice.reason;
-    account(draft, &taken, &mut imported)?;
+    account(draft, &taken, &planned, &mut imported)?;
     Ok(imported)
 }
 
@@ -158,7 +151,7 @@ fn readable(sources: &[Source]) -> (Vec<Taken<'_>>, Vec<Skipped>) {
                 let bare = EXTENSIONS.iter().find_map(|extension| source.path.strip_suffix(extension));
                 let path = bare.unwrap_or(&source.path).to_owned();
                 let head = text.chars().take(HEAD_CHARS).collect();
-                let (page, bytes) = (Page::parse(text), text.len());
+                let (page, bytes) = (own_page(text), text.len());
                 taken.push(Taken { from: &source.path, path, page, bytes, head });
                 continue;
             }
@@ -192,41 +185,85 @@ fn check(plan: &MigrationPlan, files: usize) -> Result<()> {
     }
 }
 
-/// Puts files into a note, each under a heading of its name unless it has one.
-fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>]) -> Result<usize> {
+/// A file as a page. Metadata that is not all ours is content.
+fn own_page(text: &str) -> Page {
+    let mut page = Page::parse(text);
+    if !page.foreign_meta().is_empty() {
+        let meta = page.pieces.iter_mut().filter(|piece| matches!(piece.role, Role::MetaHead | Role::Meta));
+        meta.for_each(|piece| piece.role = Role::Body);
+    }
+    page
+}
+
+/// Puts files into a note, each under a heading of its name unless it has one that no other has. What is
+/// called as the note itself comes first.
+fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>], structure: Structure) -> Result<usize> {
     let mut blocks = 0;
     for file in files {
-        let own: Vec<&Piece> = file.page.pieces.iter().filter(|piece| is_own(piece)).collect();
-        let there = draft.page(path)?.is_some_and(|page| {
-            let texts: BTreeSet<&str> = page.pieces.iter().map(|piece| piece.text.as_str()).collect();
-            own.iter().all(|piece| texts.contains(piece.text.as_str()))
-        });
+        let own = file.page.pieces.iter().filter(|piece| is_own(piece));
+        let (links, body): (Vec<&Piece>, Vec<&Piece>) = own.partition(|piece| piece.role == Role::Link);
+        let headed = body.first().is_some_and(|piece| piece.kind.level().is_some());
+        let alike = |other: &&&Taken<'_>| {
+            other.from != file.from && headed && first_own(other) == body.first().map(|piece| &piece.text)
+        };
+        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+        let is_itself = path.rsplit('/').next() == Some(&crate::agent::rules::slug(name));
+        let heading = match headed {
+            true if files.iter().any(|other| alike(&other)) => Some(heading(file, files, structure)),
+            true => None,
+            false => Some(heading(file, files, structure)).filter(|_| !is_itself),
+        };
+        let old = draft.page(path)?.cloned();
+        let has = |line: &&&Piece| old.iter().flat_map(|page| &page.pieces).any(|own| own.text == line.text);
+        let links: Vec<&Piece> = links.into_iter().filter(|line| !has(&line)).collect();
+        let there =
+            body.is_empty() || old.as_ref().is_some_and(|page| is_there(page, heading.as_deref(), &body));
+        if there && links.is_empty() {
+            continue;
+        }
+        if files.len() == 1 && headed && old.is_none() {
+            draft.put(path, Page::parse("\n"))?;
+        }
+        let page = draft.change(path)?;
+        blocks += links.len();
+        links.into_iter().for_each(|line| page.add_link(line.clone()));
         if there {
             continue;
         }
-        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-        let headed = own.first().is_some_and(|piece| piece.kind.level().is_some());
-        let alone = files.len() == 1 && headed && !draft.exists(path)?;
-        if alone {
-            draft.put(path, Page::parse("\n"))?;
-        }
-        let same = path.rsplit('/').next() == Some(&crate::agent::rules::slug(name));
-        let page = draft.change(path)?;
-        if !headed && !same {
-            let end = page.body_end();
-            page.insert(end, Piece::added(format!("## {}", title_of(name)), Role::Body));
-        }
-        for piece in own {
-            blocks += 1;
-            if piece.role == Role::Link {
-                page.add_link(piece.clone());
-                continue;
-            }
-            let end = page.body_end();
-            page.insert(end, Piece { role: Role::Body, ..piece.clone() });
+        blocks += body.len();
+        let at = if heading.is_none() && !headed { page.top_end() } else { page.body_end() };
+        let heading = heading.map(|heading| Piece::added(heading, Role::Body));
+        let body = body.into_iter().map(|piece| Piece { role: Role::Body, ..piece.clone() });
+        for (count, piece) in heading.into_iter().chain(body).enumerate() {
+            page.insert(at + count, piece);
         }
     }
     Ok(blocks)
+}
+
+fn first_own<'t>(file: &'t Taken<'_>) -> Option<&'t String> {
+    file.page.pieces.iter().find(|piece| is_own(piece)).map(|piece| &piece.text)
+}
+
+/// The heading that a file gets: its name, or its path where the name does not say whose it is.
+fn heading(file: &Taken<'_>, files: &[&Taken<'_>], structure: Structure) -> String {
+    let name = |path: &str| title_of(path.rsplit('/').next().unwrap_or(path));
+    let same = files.iter().filter(|other| name(&other.path) == name(&file.path)).count();
+    let words = match structure == Structure::Flatten || same > 1 {
+        true => file.path.split('/').map(title_of).collect::<Vec<_>>().join(" / "),
+        false => name(&file.path),
+    };
+    format!("## {words}")
+}
+
+/// Whether the blocks of a file are in a note already: one behind the other, and under its heading.
+fn is_there(page: &Page, heading: Option<&str>, body: &[&Piece]) -> bool {
+    let wanted: Vec<&str> = heading.into_iter().chain(body.iter().map(|piece| piece.text.as_str())).collect();
+    let texts: Vec<&str> = page.pieces.iter().map(|piece| piece.text.as_str()).collect();
+    let headed = |at: usize| page.pieces.get(at).is_some_and(|piece| piece.kind.level().is_some());
+    let found = texts.windows(wanted.len()).enumerate().filter(|(_, part)| *part == wanted);
+    // Without a heading of its own it must not stand under that of another.
+    { found }.any(|(at, _)| headed(at) || at <= page.top_end())
 }
 
 /// Whether a piece is the file's own, and not what memgrove itself would have written.
@@ -260,31 +297,40 @@ fn link(draft: &mut Draft<'_>, paths: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Finds every block of every file again in the notes, by its hash, and says where.
-fn account(draft: &Draft<'_>, taken: &[Taken<'_>], imported: &mut Imported) -> Result<()> {
-    let mut places: HashMap<blake3::Hash, &str> = HashMap::new();
-    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+/// Finds every block of every file again in the notes, by its hash, and says where: first in the note that
+/// it was meant for, then beneath it. Each block that is found stands for one, so none is found for two.
+fn account(
+    draft: &Draft<'_>,
+    taken: &[Taken<'_>],
+    planned: &[String],
+    imported: &mut Imported,
+) -> Result<()> {
+    let mut places: HashMap<blake3::Hash, BTreeMap<&str, usize>> = HashMap::new();
     for (path, page) in draft.pages() {
-        texts.insert(path, page.render());
-        for piece in &page.pieces {
-            places.entry(blake3::hash(piece.text.as_bytes())).or_insert(path);
+        let text = page.render();
+        for piece in page.pieces.iter().filter(|piece| text.contains(&piece.text)) {
+            let held = places.entry(blake3::hash(piece.text.as_bytes())).or_default();
+            *held.entry(path).or_default() += 1;
         }
     }
-    for file in taken {
+    for (file, meant) in taken.iter().zip(planned) {
         let mut to: Vec<String> = Vec::new();
         let mut blocks = 0;
         for piece in file.page.pieces.iter().filter(|piece| is_own(piece)) {
-            let place = places.get(&blake3::hash(piece.text.as_bytes())).copied();
-            let place = place.filter(|path| texts[path].contains(&piece.text));
-            let Some(place) = place else {
+            let held = places.get_mut(&blake3::hash(piece.text.as_bytes()));
+            let near = |path: &str| (path != meant, !path.starts_with(&format!("{meant}/")));
+            let left = held.into_iter().flatten().filter(|(_, count)| **count > 0);
+            let Some((place, count)) = left.min_by_key(|(path, _)| near(path)) else {
                 let message =
                     format!("a block of `{}` is not in the result, so nothing was changed", file.from);
                 return Err(Error::new(Kind::Corrupt, message)
                     .hint("please report this: it is a mistake in memgrove"));
             };
+            // A line that lists a note is there once, whoever lists it.
+            *count -= usize::from(piece.role != Role::Link);
             blocks += 1;
             if !to.iter().any(|path| path == place) {
-                to.push(place.to_owned());
+                to.push((*place).to_owned());
             }
         }
         imported.blocks += blocks;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::page::Page;
-use super::paths::{METADATA, path_of};
+use super::page::{Page, SPLIT_FROM};
+use super::paths::{METADATA, note_at, path_of, resolved};
 use super::signature::{Signature, Word};
 use crate::backend::{Edit, Expect, FileKind, Info};
 use crate::error::Result;
@@ -105,7 +105,7 @@ impl Index {
 }
 
 fn read(store: &Store, root: &Locator, path: &str) -> Result<Option<Entry>> {
-    let at = super::paths::note_at(root, path)?;
+    let at = note_at(root, path)?;
     let Some(info) = store.info_optional(&at)? else { return Ok(None) };
     let Some(content) = store.read_optional(&at)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&content.bytes);
@@ -135,6 +135,17 @@ impl Known {
         };
         unchanged.retain(|path, entry| same(path, entry));
         Ok(Known { paths: there.into_keys().collect(), bytes, unchanged })
+    }
+
+    /// Where a link leads. What a note was split from is looked up in the note, and only for a link that
+    /// cannot be followed without.
+    pub(super) fn leads(&self, store: &Store, root: &Locator, target: &str, from: &str) -> Option<String> {
+        let origin = |path: &str| {
+            let content = store.read_optional(&note_at(root, path).ok()?).ok()??;
+            let page = Page::parse(&String::from_utf8_lossy(&content.bytes));
+            page.meta(SPLIT_FROM).map(str::to_owned)
+        };
+        resolved(target, from, &self.paths, &mut { origin }).map(str::to_owned)
     }
 
     /// Whether most of the notes are not known.

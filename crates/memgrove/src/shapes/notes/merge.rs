@@ -1,14 +1,17 @@
 //! Putting notes that came of a split back together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::advice::Decided;
 use super::decisions::{Decision, Part};
 use super::draft::Draft;
 use super::page::{Page, Piece, Role, SPLIT_FROM, TITLE_ADDED};
+use super::relink::{Gone, relink};
 use super::split::Census;
 use super::survey::Proposal;
+use crate::agent::Advice;
 use crate::error::{Error, Kind, Result};
 
 /// What came of a merge.
@@ -18,6 +21,9 @@ pub struct MergeResult {
     pub path: String,
     /// The notes that are gone.
     pub merged: Vec<String>,
+    /// Other notes in which links to those that are gone were changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relinked: Vec<String>,
     /// The size of the note now.
     pub size_bytes: usize,
 }
@@ -30,24 +36,20 @@ pub(super) fn merge(
     bytes_max: Option<usize>,
 ) -> Result<MergeResult> {
     let missing = || Error::new(Kind::NotFound, format!("there is no note `{path}`"));
+    if !draft.exists(path)? {
+        return Err(missing());
+    }
+    let chosen = chosen(draft, path, children)?;
+    let gone = Gone::into(draft, path, &chosen)?;
+    let relinked = relink(draft, &gone)?;
     let mut page = draft.page(path)?.cloned().ok_or_else(missing)?;
-    let listed: Vec<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
-    let mut chosen = Vec::new();
-    for child in listed {
-        let ours = draft.page(&child)?.is_some_and(|page| page.meta(SPLIT_FROM) == Some(path));
-        if ours && child != path && (children.is_empty() || children.contains(&child)) {
-            chosen.push(child);
+    let mut aside = BTreeSet::new();
+    for child in &chosen {
+        let taken = draft.page(child)?.ok_or_else(missing)?;
+        if page.line_of(child).is_some_and(|at| taken.is_listed_as(&page.pieces[at].text)) {
+            aside.insert(child.as_str());
         }
     }
-    if let Some(other) = children.iter().find(|child| !chosen.contains(child)) {
-        let message = format!("`{other}` did not come of splitting `{path}`");
-        return Err(Error::new(Kind::Invalid, message).hint("`memgrove note list` shows what did"));
-    }
-    if chosen.is_empty() {
-        let message = format!("`{path}` has no notes that came of splitting it");
-        return Err(Error::new(Kind::NotFound, message).hint("`memgrove note list` shows what has"));
-    }
-    let aside: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
     let mut given = Census::default();
     given.count(&page, &aside);
     let mut parts = Vec::new();
@@ -72,35 +74,50 @@ pub(super) fn merge(
         let message = format!("`{path}` would have {size_bytes} bytes, more than {most}");
         return Err(Error::new(Kind::Full, message).hint("name some of its notes, or allow any size"));
     }
-    draft.decisions.push(Decision {
-        time: format!("{:.0}", draft.now),
-        what: "merge".to_owned(),
-        path: path.to_owned(),
-        agent: "rules".to_owned(),
-        reason: "asked for".to_owned(),
-        strategy: None,
-        parts,
-        refused: None,
-        spent: Default::default(),
-    });
-    Ok(MergeResult { path: path.to_owned(), merged: chosen, size_bytes })
+    let asked = Decided { advice: Advice::free((), "asked for"), agent: "rules".to_owned(), refused: None };
+    let decision = Decision::new("merge", path, draft.now, &asked);
+    draft.decisions.push(Decision { parts, ..decision });
+    Ok(MergeResult { path: path.to_owned(), merged: chosen, relinked, size_bytes })
+}
+
+/// The notes that were split off a note and that it lists: those that are named, or all.
+fn chosen(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Vec<String>> {
+    let mut chosen: Vec<String> = Vec::new();
+    let listed = draft.page(path)?.map(Page::links).unwrap_or_default();
+    for (_, target, _) in listed {
+        let Some(child) = draft.linked(&target, path)?.filter(|child| child != path) else { continue };
+        let ours = draft.page(&child)?.is_some_and(|page| page.meta(SPLIT_FROM) == Some(path));
+        if ours && !chosen.contains(&child) && (children.is_empty() || children.contains(&child)) {
+            chosen.push(child);
+        }
+    }
+    if let Some(other) = children.iter().find(|child| !chosen.contains(child)) {
+        let message = format!("`{other}` did not come of splitting `{path}`");
+        return Err(Error::new(Kind::Invalid, message).hint("`memgrove note list` shows what did"));
+    }
+    if chosen.is_empty() {
+        let message = format!("`{path}` has no notes that came of splitting it");
+        return Err(Error::new(Kind::NotFound, message).hint("`memgrove note list` shows what has"));
+    }
+    Ok(chosen)
 }
 
 /// What to merge after a write to a note: what was split off it, or off the note that it was split from,
 /// if all of that together fills less than half a note.
 pub(super) fn proposed(draft: &mut Draft<'_>, path: &str, bytes_max: usize) -> Result<Option<Proposal>> {
-    let above = draft.page(path)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned);
+    let above = draft.origin(path)?;
     for parent in [Some(path.to_owned()), above].into_iter().flatten() {
         let Some(page) = draft.page(&parent)? else { continue };
         let listed: Vec<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
         let mut room = (bytes_max / 2).checked_sub(draft.bytes(&parent)?);
         let mut children = Vec::new();
-        for child in listed.into_iter().filter(|child| *child != parent) {
+        for target in listed {
             // Most families are too large, and that is known after a few of them.
-            room = match room {
-                Some(room) => room.checked_sub(draft.bytes(&child)?),
-                None => break,
+            let Some(left) = room else { break };
+            let Some(child) = draft.linked_by_path(&target, &parent)?.filter(|child| *child != parent) else {
+                continue;
             };
+            room = left.checked_sub(draft.bytes(&child)?);
             let Some(page) = draft.page(&child)? else { continue };
             if page.meta(SPLIT_FROM) == Some(parent.as_str()) {
                 let leaf = page.links().is_empty();
@@ -123,38 +140,74 @@ fn know_added_title(page: &mut Page) {
     }
 }
 
-/// Puts the blocks of a child at the end of a page; gives back how many.
-fn absorb(draft: &mut Draft<'_>, page: &mut Page, child: Page, path: &str, name: &str) -> Result<usize> {
-    if let Some((at, ..)) = page.links().into_iter().find(|(_, target, _)| target == name) {
-        page.remove(at);
+/// Whether a note has sections, so that what comes to it needs a heading.
+fn has_sections(page: &Page) -> bool {
+    page.pieces.iter().any(|piece| piece.role == Role::Body && piece.kind.level().is_some())
+}
+
+impl Gone {
+    /// Where the content of some notes goes when another takes them in.
+    fn into(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Self> {
+        let mut sections = draft.page(path)?.is_some_and(has_sections);
+        let mut headings = BTreeMap::new();
+        for child in children {
+            let Some(mut taken) = draft.page(child)?.cloned() else { continue };
+            know_added_title(&mut taken);
+            let content = content(&taken, sections);
+            sections |= content.iter().any(|piece| piece.kind.level().is_some());
+            headings.insert(child.clone(), content.first().and_then(Piece::heading).map(str::to_owned));
+        }
+        Ok(Gone { to: path.to_owned(), headings })
     }
-    let sections = page.pieces.iter().any(|piece| piece.role == Role::Body && piece.kind.level().is_some());
-    let mut blocks = 0;
-    for piece in child.pieces {
+}
+
+/// What a note brings along besides its links. A title that a split gave it becomes the heading of a
+/// section, where there are sections; what people have put beside our metadata is content from now on.
+fn content(child: &Page, sections: bool) -> Vec<Piece> {
+    let mut content = Vec::new();
+    for piece in &child.pieces {
         match piece.role {
-            Role::Link => {
-                let target = crate::text::links::listed(&piece.text).map(|(link, _)| link.target.to_owned());
-                page.add_link(piece);
-                blocks += 1;
-                if let Some(target) = target
-                    && draft.page(&target)?.is_some_and(|page| page.meta(SPLIT_FROM) == Some(name))
-                {
-                    draft.change(&target)?.set_meta(SPLIT_FROM, path);
-                }
-            }
             Role::Title if piece.added && sections => {
-                let words = piece.heading().unwrap_or_default().to_owned();
-                let end = page.body_end();
-                page.insert(end, Piece::added(format!("## {words}"), Role::Body));
+                let words = piece.heading().unwrap_or_default();
+                content.push(Piece::added(format!("## {words}"), Role::Body));
             }
             Role::Title if piece.added => {}
             Role::Front | Role::Title | Role::Body | Role::Aside => {
-                let end = page.body_end();
-                page.insert(end, Piece { role: Role::Body, ..piece });
-                blocks += 1;
+                content.push(Piece { role: Role::Body, ..piece.clone() });
             }
-            Role::LinksHead | Role::MetaHead | Role::Meta => {}
+            Role::Link | Role::LinksHead | Role::MetaHead | Role::Meta => {}
         }
     }
-    Ok(blocks)
+    let foreign = child.foreign_meta();
+    if !foreign.is_empty() {
+        content.push(Piece::new(foreign, Role::Body));
+    }
+    content
+}
+
+/// Puts the blocks of a child at the end of a page; gives back how many.
+fn absorb(draft: &mut Draft<'_>, page: &mut Page, child: Page, path: &str, name: &str) -> Result<usize> {
+    // A line that someone has written or changed stays: it leads to what comes of the child by now.
+    if let Some(at) = page.line_of(name).filter(|at| child.is_listed_as(&page.pieces[*at].text)) {
+        page.remove(at);
+    }
+    let content = content(&child, has_sections(page));
+    let blocks = content.iter().filter(|piece| !piece.added).count();
+    for piece in content {
+        page.insert(page.body_end(), piece);
+    }
+    let links = child.pieces.into_iter().filter(|piece| piece.role == Role::Link);
+    let mut listed = 0;
+    for piece in links {
+        let target = crate::text::links::listed(&piece.text).map(|(link, _)| link.target.to_owned());
+        page.add_link(piece);
+        listed += 1;
+        if let Some(target) = target
+            && let Some(below) = draft.linked(&target, name)?
+            && draft.page(&below)?.is_some_and(|page| page.meta(SPLIT_FROM) == Some(name))
+        {
+            draft.change(&below)?.set_meta(SPLIT_FROM, path);
+        }
+    }
+    Ok(blocks + listed)
 }

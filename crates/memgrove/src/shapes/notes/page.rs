@@ -3,19 +3,14 @@
 //! `## Links` and `## Metadata` are known; everything else is the note's own. A page that is not
 //! changed is rendered exactly as it was read.
 
+use std::ops::Range;
+
 use super::paths::is_linkable;
 use crate::agent::rules::title_of;
 use crate::agent::{LinkLine, NoteView, Numbered};
-use crate::clock::Timestamp;
-use crate::text::blocks::{self, BlockKind};
+use crate::text::blocks::{self, BYTE_ORDER_MARK, BlockKind};
 use crate::text::links::{links_in, listed, listing};
-
-/// The metadata that memgrove keeps.
-pub(super) const LAST_UPDATED: &str = "last_updated";
-pub(super) const SIZE_BYTES: &str = "size_bytes";
-pub(super) const SPLIT_FROM: &str = "split_from";
-/// The title that a split gave the note, so that a merge may take it away again.
-pub(super) const TITLE_ADDED: &str = "title_added";
+pub(super) use crate::text::metadata::{LAST_UPDATED, SIZE_BYTES, SPLIT_FROM, TITLE_ADDED};
 
 /// What a piece is to the note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +69,8 @@ impl Piece {
 pub(super) struct Page {
     pub(super) pieces: Vec<Piece>,
     tail: String,
+    /// Whether its lines end as on Windows.
+    crlf: bool,
 }
 
 impl Page {
@@ -93,14 +90,16 @@ impl Page {
                 added: false,
             });
         }
-        let mut page = Page { pieces, tail: text[end..].to_owned() };
+        let crlf = text.find('\n').is_some_and(|at| text[..at].ends_with('\r'));
+        let mut page = Page { pieces, tail: text[end..].to_owned(), crlf };
         page.find_roles();
         page
     }
 
     /// A new note with a title.
     pub(super) fn titled(title: &str) -> Self {
-        Page { pieces: vec![Piece::added(format!("# {title}"), Role::Title)], tail: "\n".to_owned() }
+        let title = Piece::added(format!("# {title}"), Role::Title);
+        Page { pieces: vec![title], tail: "\n".to_owned(), crlf: false }
     }
 
     fn find_roles(&mut self) {
@@ -120,14 +119,7 @@ impl Page {
             }
         }
         if let Some(at) = self.pieces.iter().rposition(|piece| head(piece, "Metadata")) {
-            match self.pieces.get(at + 1) {
-                Some(next) if next.kind.level().is_none() && !is_metadata(&next.text) => {}
-                Some(next) if next.kind.level().is_none() => {
-                    self.pieces[at].role = Role::MetaHead;
-                    self.pieces[at + 1].role = Role::Meta;
-                }
-                _ => self.pieces[at].role = Role::MetaHead,
-            }
+            self.find_metadata(at);
         }
     }
 
@@ -138,7 +130,7 @@ impl Page {
         for piece in &self.pieces {
             match (&piece.gap, before) {
                 (Some(gap), _) => text.push_str(gap),
-                (None, Some(before)) => text.push_str(blocks::gap(before, piece.kind)),
+                (None, Some(before)) => text.push_str(&self.ended(blocks::gap(before, piece.kind))),
                 (None, None) => {}
             }
             text.push_str(&piece.text);
@@ -153,23 +145,38 @@ impl Page {
         self.render().len()
     }
 
+    /// A text with lines that end as those of the note do.
+    pub(super) fn ended(&self, text: &str) -> String {
+        match self.crlf && !text.contains('\r') {
+            true => text.replace('\n', "\r\n"),
+            false => text.to_owned(),
+        }
+    }
+
     /// Puts a piece before the one at an index.
     pub(super) fn insert(&mut self, at: usize, mut piece: Piece) {
-        piece.gap = None;
+        piece.gap = self.mark_before(at);
         if let Some(next) = self.pieces.get_mut(at) {
             next.gap = None;
         } else if self.tail.trim_matches(['\n', '\r']).is_empty() {
-            self.tail = "\n".to_owned();
+            self.tail = self.ended("\n");
         }
         self.pieces.insert(at, piece);
     }
 
     /// Takes a piece out.
     pub(super) fn remove(&mut self, at: usize) -> Piece {
+        let mark = self.mark_before(at);
         if let Some(next) = self.pieces.get_mut(at + 1) {
-            next.gap = None;
+            next.gap = mark;
         }
         self.pieces.remove(at)
+    }
+
+    /// The mark that stays before whatever is first.
+    fn mark_before(&self, at: usize) -> Option<String> {
+        let gap = self.pieces.get(at).filter(|_| at == 0)?.gap.as_deref()?;
+        gap.starts_with(BYTE_ORDER_MARK).then(|| BYTE_ORDER_MARK.to_string())
     }
 
     /// The title: the first heading, or the last name of the path.
@@ -238,19 +245,22 @@ impl Page {
         edges
     }
 
+    /// The line that lists a note.
+    pub(super) fn line_of(&self, path: &str) -> Option<usize> {
+        self.links().into_iter().find(|(_, own, _)| own == path).map(|(at, ..)| at)
+    }
+
     /// Lists a note, or describes it anew: unless it has a name, by someone else, that no link can hold.
     pub(super) fn list_link(&mut self, path: &str, description: &str) {
         if !is_linkable(path) {
             return;
         }
         let line = listing(path, description);
-        if let Some((at, ..)) = self.links().into_iter().find(|(_, own, _)| own == path) {
-            if !description.is_empty() {
-                self.pieces[at].text = line;
-            }
-            return;
+        match self.line_of(path) {
+            Some(_) if description.is_empty() => {}
+            Some(at) => self.pieces[at].text = line,
+            None => self.add_link(Piece::added(line, Role::Link)),
         }
-        self.add_link(Piece::added(line, Role::Link));
     }
 
     /// Puts a line at the end of the list of links, which is made if it is missing.
@@ -278,69 +288,24 @@ impl Page {
         }
     }
 
-    /// A line of the metadata.
-    pub(super) fn meta(&self, key: &str) -> Option<&str> {
-        let lines = self.pieces.iter().find(|piece| piece.role == Role::Meta)?.text.lines();
-        lines
-            .filter_map(|line| line.split_once(':'))
-            .find(|(own, _)| own.trim() == key)
-            .map(|(_, value)| value.trim())
-    }
-
-    /// Sets a line of the metadata; the other lines stay as they are.
-    pub(super) fn set_meta(&mut self, key: &str, value: &str) {
-        let line = format!("{key}: {value}");
-        if let Some(meta) = self.pieces.iter_mut().find(|piece| piece.role == Role::Meta) {
-            let mut lines: Vec<&str> = meta.text.split('\n').collect();
-            let own =
-                lines.iter().position(|old| old.split_once(':').is_some_and(|(own, _)| own.trim() == key));
-            match own {
-                Some(at) => lines[at] = &line,
-                None => lines.push(&line),
-            }
-            meta.text = lines.join("\n");
-            return;
-        }
-        let head = self.pieces.iter().position(|piece| piece.role == Role::MetaHead);
-        let at = head.unwrap_or_else(|| {
-            self.insert(self.pieces.len(), Piece::added("## Metadata", Role::MetaHead));
-            self.pieces.len() - 1
-        });
-        self.insert(at + 1, Piece::added(line, Role::Meta));
-    }
-
-    /// Writes down when the note was changed, and how large it is.
-    pub(super) fn stamp(&mut self, now: Timestamp) {
-        self.set_meta(LAST_UPDATED, &format!("{now:.0}"));
-        self.stamp_size();
-    }
-
-    /// Writes down how large the note is.
-    pub(super) fn stamp_size(&mut self) {
-        self.set_meta(SIZE_BYTES, "0");
-        // The number is part of the size.
-        for _ in 0..4 {
-            let bytes = self.bytes().to_string();
-            if self.meta(SIZE_BYTES) == Some(bytes.as_str()) {
-                break;
-            }
-            self.set_meta(SIZE_BYTES, &bytes);
-        }
-    }
-
     /// The note as an agent sees it: what may be moved, numbered.
     pub(super) fn view(&self, path: &str) -> NoteView {
-        let block = |(number, piece): (usize, &Piece)| Numbered {
+        NoteView { links: self.link_lines(), ..self.view_of(path, 0..self.pieces.len()) }
+    }
+
+    /// Some pieces of the note as an agent sees them, without its links.
+    pub(super) fn view_of(&self, path: &str, pieces: Range<usize>) -> NoteView {
+        let block = |number: usize| Numbered {
             number,
-            level: piece.kind.level().unwrap_or(0),
-            text: piece.text.clone(),
+            level: self.pieces[number].kind.level().unwrap_or(0),
+            text: self.pieces[number].text.clone(),
         };
-        let own = self.pieces.iter().enumerate().filter(|(_, piece)| piece.role == Role::Body);
+        let own = pieces.filter(|number| self.pieces[*number].role == Role::Body);
         NoteView {
             path: path.to_owned(),
             title: self.title(path),
             blocks: own.map(block).collect(),
-            links: self.link_lines(),
+            links: Vec::new(),
         }
     }
 
@@ -359,11 +324,4 @@ impl Page {
             |page: &Page| page.links().into_iter().map(|(_, path, told)| (path, told)).collect::<Vec<_>>();
         paths(self) == paths(&again) && meta(self) == meta(&again)
     }
-}
-
-/// Whether a block is lines of metadata, at least one of them ours.
-fn is_metadata(text: &str) -> bool {
-    let known = [LAST_UPDATED, SIZE_BYTES, SPLIT_FROM, TITLE_ADDED];
-    let mut keys = text.lines().filter_map(|line| line.split_once(':')).map(|(key, _)| key.trim());
-    keys.any(|key| known.contains(&key))
 }

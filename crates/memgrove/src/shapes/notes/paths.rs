@@ -75,34 +75,68 @@ pub(super) fn child_path(parent: &str, name: &str) -> String {
     if parent == ROOT { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
+/// How far `split_from` is followed.
+pub(super) const ORIGINS_MAX: usize = 32;
+
 /// What a link in a note leads to among the notes there are, as Obsidian has it: the note of that path;
 /// else the one whose path ends so, however it is written, best in the folder of the linking note, then
 /// the one with the shortest path; `./` and `../` begin at that folder. Else the note that a former one
 /// was merged into.
-pub(super) fn resolved<'a>(target: &str, from: &str, paths: &'a [String]) -> Option<&'a str> {
+///
+/// Blocks are moved as they are, so a relative link may stand elsewhere than where it was written. One
+/// that leads nowhere from here is tried from the folder of the note's own name, out of which files were
+/// taken in, and from the folder of the note that this one was split from, and so on: `origin` names it.
+pub(super) fn resolved<'a>(
+    target: &str,
+    from: &str,
+    paths: &'a [String],
+    origin: &mut dyn FnMut(&str) -> Option<String>,
+) -> Option<&'a str> {
     // Paths are kept in this form, however a link is typed.
     let target: &str = &target.nfc().collect::<String>();
     let exact = |wanted: &str| {
         let found = paths.binary_search_by(|path| path.as_str().cmp(wanted));
         found.ok().map(|at| paths[at].as_str())
     };
-    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-    if target.starts_with("./") || target.starts_with("../") {
-        let wanted = joined(folder, target)?;
-        return exact(&wanted).or_else(|| paths.iter().find(|path| same(path, &wanted)).map(String::as_str));
+    let above = |wanted: &str| {
+        std::iter::successors(wanted.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
+            .find_map(|(above, _)| exact(above))
+    };
+    if is_relative(target) {
+        let found = |wanted: &String| {
+            exact(wanted).or_else(|| paths.iter().find(|path| same(path, wanted)).map(String::as_str))
+        };
+        let here = joined(folder_of(from), target);
+        if let Some(path) = here.as_ref().and_then(found) {
+            return Some(path);
+        }
+        let mut tried: Vec<String> = here.into_iter().chain(joined(from, target)).collect();
+        let origins = std::iter::successors(origin(from), |path| origin(path)).take(ORIGINS_MAX);
+        tried.extend(origins.filter_map(|path| joined(folder_of(&path), target)));
+        return tried.iter().find_map(found).or_else(|| tried.iter().find_map(|wanted| above(wanted)));
     }
     let target = target.trim_start_matches('/');
     if let Some(path) = exact(target) {
         return Some(path);
     }
+    let folder = folder_of(from);
     let beneath = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let is_beside = |path: &str| !folder.is_empty() && beneath(path);
     let nearest = |path: &&String| (!same(path, target), !is_beside(path), path.len(), (*path).clone());
     if let Some(path) = paths.iter().filter(|path| ends_so(path, target)).min_by_key(nearest) {
         return Some(path);
     }
-    std::iter::successors(target.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
-        .find_map(|(above, _)| exact(above))
+    above(target)
+}
+
+/// Whether a link says where it leads as seen from its own folder.
+pub(super) fn is_relative(target: &str) -> bool {
+    target.starts_with("./") || target.starts_with("../")
+}
+
+/// The folder of a note.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 fn same(one: &str, two: &str) -> bool {
@@ -139,7 +173,7 @@ mod tests {
         let paths: Vec<String> =
             ["a", "memory", "projects", "projects/silica", "x/a"].map(str::to_owned).to_vec();
         let check = |target: &str, from: &str, path: Option<&str>| {
-            assert_eq!(resolved(target, from, &paths), path, "{target} in {from}");
+            assert_eq!(resolved(target, from, &paths, &mut |_| None), path, "{target} in {from}");
         };
         check("projects/silica", "memory", Some("projects/silica"));
         check("Silica", "memory", Some("projects/silica"));
@@ -157,7 +191,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec();
         let check = |target: &str, from: &str, path: Option<&str>| {
-            assert_eq!(resolved(target, from, &paths), path, "{target} in {from}");
+            assert_eq!(resolved(target, from, &paths, &mut |_| None), path, "{target} in {from}");
         };
         check("features", "memory", Some("projects/silica/features"));
         check("silica/features", "memory", Some("projects/silica/features"));
@@ -174,6 +208,28 @@ mod tests {
         check("über", "memory", Some("Über"));
         check("u\u{308}ber", "memory", Some("Über"));
         let paths: Vec<String> = ["a/x/n", "ab/n"].map(str::to_owned).to_vec();
-        assert_eq!(resolved("n", "a/b", &paths), Some("a/x/n"), "`ab` is not beneath `a`");
+        assert_eq!(resolved("n", "a/b", &paths, &mut |_| None), Some("a/x/n"), "`ab` is not beneath `a`");
+    }
+
+    #[test]
+    fn relative_links_lead_where_they_led_before_a_split() {
+        let paths: Vec<String> = ["memory", "people", "work", "work/budget", "work/plan", "work/plan/q1"]
+            .map(str::to_owned)
+            .to_vec();
+        let mut origin = |path: &str| match path {
+            "work/plan/q1" => Some("work/plan".to_owned()),
+            // A circle, as a hand may make one.
+            "people" => Some("people".to_owned()),
+            _ => None,
+        };
+        let mut check = |target: &str, from: &str, path: Option<&str>| {
+            assert_eq!(resolved(target, from, &paths, &mut origin), path, "{target} in {from}");
+        };
+        check("./budget", "work/plan", Some("work/budget"));
+        check("./budget", "work/plan/q1", Some("work/budget"));
+        check("../people", "work/plan/q1", Some("people"));
+        check("./nowhere", "people", None);
+        check("./budget", "work", Some("work/budget"));
+        check("./plan/q2", "work/plan", Some("work/plan"));
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::known::Known;
 use super::lead::{Lead, Promise};
 use super::page::{Page, Piece, Role};
-use super::paths::{ROOT, note_at, resolved};
+use super::paths::{ROOT, note_at};
 use super::signature::Word;
 use crate::agent::rules::Rules;
 use crate::agent::{Agent, Follow, FollowAsk, NoteView, SUPERSEDED};
@@ -176,8 +176,7 @@ impl<'a> Walk<'a> {
         let mut pending = VecDeque::from([(target.to_owned(), promise, trail.to_vec())]);
         while let Some((target, promise, trail)) = pending.pop_front() {
             let from = trail.last().map_or(ROOT, String::as_str);
-            let found = resolved(&target, from, &self.known_notes.paths);
-            let Some(path) = found.map(str::to_owned) else { continue };
+            let Some(path) = self.known_notes.leads(self.store, self.root, &target, from) else { continue };
             if !self.known.insert(path.clone()) {
                 continue;
             }

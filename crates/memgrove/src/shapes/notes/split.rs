@@ -78,16 +78,12 @@ fn once(
     let Some(page) = draft.page(path)?.cloned() else { return Ok(Vec::new()) };
     let ask = SplitAsk { note: page.view(path), bytes_max };
     let decided = advisor.ask(|agent| agent.split(&ask), |plan| check(&page, plan))?;
-    let strategy = decided.advice.plan.strategy;
-    let plan = with_headings(&page, one_for_each_name(decided.advice.plan.parts));
+    let plan = with_headings(&page, one_for_each_name(decided.advice.plan.parts.clone()));
     let beside = match draft.depth(path)? >= DEPTH_MAX {
-        true => page.meta(SPLIT_FROM).map(str::to_owned).filter(|from| from != path),
+        true => draft.origin(path)?,
         false => None,
     };
-    let owner = match beside {
-        Some(above) if draft.exists(&above)? => above,
-        _ => path.to_owned(),
-    };
+    let owner = beside.unwrap_or_else(|| path.to_owned());
     let mut rest = page.clone();
     let moved: BTreeSet<usize> = plan.iter().flat_map(|part| part.blocks.iter().copied()).collect();
     for number in moved.iter().rev() {
@@ -100,7 +96,7 @@ fn once(
         before.push(above.clone());
         after.insert(owner.clone(), above);
     }
-    let (mut parts, mut changed) = (Vec::new(), Vec::new());
+    let (mut parts, mut changed, mut described) = (Vec::new(), Vec::new(), BTreeSet::new());
     for part in plan {
         let name = free_name(draft, &owner, &part.name, path)?;
         let target = draft.spelled(&child_path(&owner, &name))?;
@@ -109,31 +105,36 @@ fn once(
         before.extend(there.clone());
         parts.push(Part { path: target.clone(), blocks: part.blocks.len() });
         let pieces = part.blocks.iter().map(|number| page.pieces[*number].clone()).collect();
-        after.insert(target.clone(), received(there, pieces, &part, &target, &owner));
+        let mut child = received(there, pieces, &part, &target, &owner);
         let description: String = part.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-        if let Some(above) = after.get_mut(&owner) {
-            above.list_link(&target, &description);
+        if after.get_mut(&owner).is_some_and(|above| list(above, &mut child, &target, &description)) {
+            described.insert(target.clone());
         }
+        after.insert(target, child);
     }
-    prove(path, &before, &after, &changed)?;
+    prove(path, &before, &after, &described)?;
     for (path, page) in after {
         draft.put(&path, page)?;
     }
-    draft.decisions.push(Decision {
-        time: format!("{:.0}", draft.now),
-        what: "split".to_owned(),
-        path: path.to_owned(),
-        agent: decided.agent,
-        reason: decided.advice.reason,
-        strategy: Some(strategy),
-        parts,
-        refused: decided.refused,
-        spent: decided.advice.spent,
-    });
+    let decision = Decision::new("split", path, draft.now, &decided);
+    draft.decisions.push(Decision { strategy: Some(decided.advice.plan.strategy), parts, ..decision });
     if owner != path {
         changed.push((owner, false));
     }
     Ok(changed)
+}
+
+/// Lists a note in the one above it. A line that someone has written or changed stays as it is.
+fn list(above: &mut Page, child: &mut Page, path: &str, description: &str) -> bool {
+    let line = |above: &Page| above.line_of(path).map(|at| above.pieces[at].text.clone());
+    if line(above).is_some_and(|line| !child.is_listed_as(&line)) {
+        return false;
+    }
+    above.list_link(path, description);
+    if let Some(line) = line(above) {
+        child.listed_as(&line);
+    }
+    true
 }
 
 /// Parts of the same name are one.
@@ -256,7 +257,7 @@ fn prove(
     path: &str,
     before: &[Page],
     after: &BTreeMap<String, Page>,
-    parts: &[(String, bool)],
+    described: &BTreeSet<String>,
 ) -> Result<()> {
     for (place, page) in after {
         if !page.reads_back() {
@@ -264,7 +265,7 @@ fn prove(
             return Err(Error::new(Kind::Unsupported, why).hint("look for code fences that never end"));
         }
     }
-    let aside: BTreeSet<&str> = parts.iter().map(|(target, _)| target.as_str()).collect();
+    let aside: BTreeSet<&str> = described.iter().map(String::as_str).collect();
     let (mut given, mut kept) = (Census::default(), Census::default());
     before.iter().for_each(|page| given.count(page, &aside));
     after.values().for_each(|page| kept.count(page, &aside));
@@ -276,8 +277,8 @@ fn prove(
 pub(super) struct Census(BTreeMap<String, usize>);
 
 impl Census {
-    /// Counts the blocks of a page as its text has them; links to some notes aside, which the
-    /// change itself describes.
+    /// Counts the blocks of a page as its text has them, and what is not ours of its metadata; links to
+    /// some notes aside, which the change itself describes.
     pub(super) fn count(&mut self, page: &Page, aside: &BTreeSet<&str>) {
         let text = page.render();
         let mut rest = text.as_str();
@@ -290,8 +291,10 @@ impl Census {
                 Role::Link => listed(&piece.text).is_none_or(|(link, _)| !aside.contains(link.target)),
                 Role::LinksHead | Role::MetaHead | Role::Meta => false,
             };
-            if own {
-                *self.0.entry(piece.text.clone()).or_default() += 1;
+            let text = if own { piece.text.clone() } else { String::new() };
+            let text = if piece.role == Role::Meta { page.foreign_meta() } else { text };
+            if !text.is_empty() {
+                *self.0.entry(text).or_default() += 1;
             }
         }
     }

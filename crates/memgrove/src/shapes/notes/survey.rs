@@ -136,7 +136,7 @@ impl Survey {
 
     /// The graph: every link that leads to a note, each once.
     pub(super) fn graph(&self) -> Graph {
-        let paths: Vec<String> = self.notes.keys().cloned().collect();
+        let paths = self.paths();
         let label =
             |path: &str, seen: &Seen| if path == ROOT { "Root".to_owned() } else { seen.title.clone() };
         let nodes = self.notes.iter().map(|(path, seen)| Node {
@@ -148,7 +148,7 @@ impl Survey {
         for (path, seen) in &self.notes {
             let first = edges.len();
             for (target, label) in &seen.links {
-                let Some(to) = resolved(target, path, &paths).filter(|to| to != path) else { continue };
+                let Some(to) = self.leads(target, path, &paths).filter(|to| to != path) else { continue };
                 match edges[first..].iter_mut().find(|edge| edge.to == to) {
                     Some(edge) if edge.label.is_empty() => edge.label.clone_from(label),
                     Some(_) => {}
@@ -157,6 +157,20 @@ impl Survey {
             }
         }
         Graph { nodes: nodes.collect(), edges }
+    }
+
+    /// Where a link in a note leads.
+    pub(super) fn leads<'p>(&self, target: &str, from: &str, paths: &'p [String]) -> Option<&'p str> {
+        resolved(target, from, paths, &mut |path| self.notes.get(path)?.split_from.clone())
+    }
+
+    /// The notes with a link that leads to one of some others.
+    pub(super) fn linking_to(&self, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+        let paths = self.paths();
+        let leads = |path: &str, target: &str| self.leads(target, path, &paths).is_some_and(&is_one);
+        let links =
+            |(path, seen): &(&String, &Seen)| seen.links.iter().any(|(target, _)| leads(path, target));
+        self.notes.iter().filter(links).map(|(path, _)| path.clone()).collect()
     }
 
     /// The list of all notes.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::page::{LAST_UPDATED, Page, Piece, Role, SIZE_BYTES};
-use crate::text::links::listed;
+use crate::text::links::{listed, listing};
 
 /// What makes a block of one copy the same as a block of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,28 +102,35 @@ fn add_new(page: &mut Page, base: &[Option<Key>], theirs: &Page) {
     }
 }
 
-/// Lists what they list too; where only they describe it anew, as they do.
+/// Lists what they list too; where only they have changed a line, as they have it.
 fn unite_links(page: &mut Page, base: &Page, theirs: &Page) {
-    let described = |page: &Page, path: &str| {
-        let lines = page.links().into_iter();
-        lines.map(|(_, own, told)| (own, told)).find(|(own, _)| own == path).map(|(_, told)| told)
-    };
+    let line = |page: &Page, path: &str| page.line_of(path).map(|at| page.pieces[at].text.clone());
     for (at, path, told) in theirs.links() {
-        let before = described(base, &path);
-        match described(page, &path) {
-            None if before.is_none() => {
+        let (before, text) = (line(base, &path), &theirs.pieces[at].text);
+        let Some(own) = page.line_of(&path) else {
+            if before.is_none() {
                 page.add_link(Piece { gap: None, ..theirs.pieces[at].clone() });
             }
-            Some(ours) if before.as_ref() == Some(&ours) || told.contains(&ours) => {
-                page.list_link(&path, &told)
-            }
-            Some(ours) if before.as_ref() == Some(&told) || ours.contains(&told) => {}
+            continue;
+        };
+        let ours = page.pieces[own].text.clone();
+        if before.as_ref() == Some(&ours) || text.contains(&ours) {
+            page.pieces[own].text.clone_from(text);
+        } else if before.as_ref() == Some(text) || ours.contains(text) {
+        } else if is_plain(&ours, &path) && is_plain(text, &path) {
             // Both describe it, each in its own words.
-            Some(ours) => page.list_link(&path, &format!("{ours}, {told}")),
-            None => {}
+            let own = listed(&ours).map_or("", |(_, told)| told);
+            page.list_link(&path, &format!("{own}, {told}"));
+        } else {
+            page.add_link(Piece { gap: None, ..theirs.pieces[at].clone() });
         }
     }
     page.drop_empty_links();
+}
+
+/// Whether a line says no more than where it leads and what is there.
+fn is_plain(line: &str, path: &str) -> bool {
+    listed(line).is_some_and(|(_, told)| listing(path, told) == line)
 }
 
 /// The later time, the size as it is, and every other line as whoever changed it has it.

@@ -7,14 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::advice::Advisor;
 use super::decisions::Decision;
 use super::draft::Draft;
+use super::facts::{Content, Given};
+use super::filing::put;
 use super::merge::proposed;
 use super::page::{Page, Piece, Role};
 use super::paths::check_linkable;
 use super::split::{When, split};
 use super::survey::Proposal;
-use crate::agent::{Action, PlaceAsk, Placement, SUPERSEDED, Spent};
+use crate::agent::rules::{may_replace, may_say, says, title_of};
+use crate::agent::{Action, PlaceAsk, Placement, Spent};
 use crate::error::{Error, Kind, Result};
-use crate::text::blocks::{BlockKind, blocks, bullet};
+use crate::text::blocks::blocks;
+use crate::text::links::listed;
 
 /// How many notes deep a fact is handed on.
 const HANDED_MAX: usize = 12;
@@ -45,6 +49,9 @@ pub struct WriteResult {
     pub split_triggered: bool,
     /// The notes that came of it.
     pub new_files: Vec<String>,
+    /// Whether a note was changed: what is known already changes nothing.
+    #[serde(default)]
+    pub changed: bool,
     /// Facts that were there already.
     pub already_known: usize,
     /// Older facts that were marked as superseded.
@@ -71,7 +78,7 @@ pub(super) fn write(
     bytes_max: usize,
 ) -> Result<WriteResult> {
     if content.trim().is_empty() && mode != Mode::Replace {
-        return Err(Error::new(Kind::Invalid, "there is nothing to write").hint("give the content"));
+        return Err(nothing());
     }
     let new = !draft.exists(path)?;
     if new {
@@ -79,7 +86,7 @@ pub(super) fn write(
     }
     let mut written = Written { path: path.to_owned(), ..Written::default() };
     match mode {
-        Mode::Update => update(draft, advisor, path, chunks(content), &mut written)?,
+        Mode::Update => update(draft, advisor, path, content, &mut written)?,
         Mode::Append => append(draft.change(path)?, content),
         Mode::Replace => replace(draft, path, content)?,
     }
@@ -100,6 +107,7 @@ pub(super) fn write(
     };
     Ok(WriteResult {
         success: true,
+        changed: !written.touched.is_empty(),
         merge_proposed,
         size_bytes: draft.bytes(&written.path)?,
         path: written.path,
@@ -113,6 +121,10 @@ pub(super) fn write(
     })
 }
 
+fn nothing() -> Error {
+    Error::new(Kind::Invalid, "there is nothing to write").hint("give the content")
+}
+
 #[derive(Default)]
 struct Written {
     path: String,
@@ -123,100 +135,119 @@ struct Written {
     reason: String,
 }
 
-/// What a text says, one fact each: its blocks, or its sections if it has headings.
-fn chunks(content: &str) -> Vec<String> {
-    let mut chunks: Vec<String> = Vec::new();
-    let mut headed = false;
-    for block in blocks(content) {
-        let text = &content[block.body.clone()];
-        match chunks.last_mut() {
-            Some(last) if headed && block.kind.level().is_none() => {
-                let end = content[..block.body.start].trim_end().len();
-                last.push_str(&content[end..block.body.start]);
-                last.push_str(text);
-            }
-            _ => {
-                headed = block.kind.level().is_some();
-                chunks.push(text.to_owned());
-            }
-        }
-    }
-    chunks
-}
-
+/// Adds what a text says to a note, and to those beneath it that are closer to it.
 fn update(
     draft: &mut Draft<'_>,
     advisor: &Advisor<'_>,
     path: &str,
-    facts: Vec<String>,
+    content: &str,
     written: &mut Written,
 ) -> Result<()> {
+    let content = Content::of(content);
+    if content.is_empty() {
+        return Err(nothing());
+    }
+    let facts: Vec<Given> = head(draft, path, &content, written)?.into_iter().chain(content.facts).collect();
     let mut pending = vec![(path.to_owned(), facts)];
     let mut visited = BTreeSet::new();
     let mut first = true;
     while let Some((path, facts)) = pending.pop() {
         visited.insert(path.clone());
-        let page = draft
-            .page(&path)?
-            .cloned()
-            .unwrap_or_else(|| Page::titled(&crate::agent::rules::title_of(&path)));
-        let ask = PlaceAsk { note: page.view(&path), facts };
-        let decided = advisor.ask(|agent| agent.place(&ask), |plan| check(&page, plan, ask.facts.len()))?;
+        let page = draft.page(&path)?.cloned().unwrap_or_else(|| Page::titled(&title_of(&path)));
+        let title = page.title(&path);
+        let facts: Vec<Given> = facts.into_iter().flat_map(|fact| fact.opened(&title)).collect();
+        if facts.is_empty() {
+            continue;
+        }
+        let ask = PlaceAsk { note: page.view(&path), facts: facts.iter().map(Given::text).collect() };
+        let decided = advisor.ask(|agent| agent.place(&ask), |plan| check(&page, plan, &ask.facts))?;
         let links: BTreeMap<usize, String> =
             page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
         let mut here = Vec::new();
-        let mut below: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (fact, placement) in ask.facts.into_iter().zip(&decided.advice.plan) {
-            let child =
+        let mut below: BTreeMap<String, Vec<Given>> = BTreeMap::new();
+        for (fact, placement) in facts.into_iter().zip(&decided.advice.plan) {
+            let target =
                 placement.at.and_then(|at| links.get(&at)).filter(|_| placement.action == Action::Child);
-            match child {
-                Some(child)
-                    if visited.len() < HANDED_MAX && !visited.contains(child) && draft.exists(child)? =>
-                {
-                    below.entry(child.clone()).or_default().push(fact);
-                }
-                Some(_) => {
-                    here.push((fact, Placement { action: Action::Top, at: None, supersedes: Vec::new() }))
-                }
+            let child = match target {
+                Some(target) if visited.len() < HANDED_MAX => draft.linked(target, &path)?,
+                _ => None,
+            };
+            match child.filter(|child| !visited.contains(child)) {
+                Some(child) => below.entry(child).or_default().push(fact),
+                None if target.is_some() => here.push((fact, TOP)),
                 None => here.push((fact, placement.clone())),
             }
         }
         if !here.is_empty() {
-            let day = format!("{:.10}", draft.now.to_string());
-            let (known, superseded) = put(draft, &path, page, here, &day)?;
-            written.known += known.0;
-            written.superseded += superseded;
-            if known.1 {
+            let unsaid = here.iter().filter(|(fact, placement)| is_unsaid(&page, fact, placement));
+            let known = unsaid.map(|(fact, _)| fact.text()).collect();
+            let put = put(draft, &path, page, here)?;
+            written.known += put.known;
+            written.superseded += put.superseded;
+            if put.changed {
                 written.touched.insert(path.clone());
             }
             if std::mem::take(&mut first) {
                 written.path.clone_from(&path);
                 (written.agent, written.reason) = (decided.agent.clone(), decided.advice.reason.clone());
             }
-            draft.decisions.push(Decision {
-                time: format!("{:.0}", draft.now),
-                what: "place".to_owned(),
-                path: path.clone(),
-                agent: decided.agent,
-                reason: decided.advice.reason,
-                strategy: None,
-                parts: Vec::new(),
-                refused: decided.refused,
-                spent: decided.advice.spent,
-            });
+            let decision = Decision::new("place", &path, draft.now, &decided);
+            draft.decisions.push(Decision { known, ..decision });
         }
         pending.extend(below.into_iter().rev());
     }
     Ok(())
 }
 
-/// Checks placements: one for each fact, and only about blocks and links that are there.
-fn check(page: &Page, placements: &[Placement], facts: usize) -> Result<()> {
-    let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
-    if placements.len() != facts {
-        return refused(format!("there are {} placements for {facts} facts", placements.len()));
+/// Puts the head of a text and its list of links where a note has its own. Gives back what is to be filed like
+/// any other fact, because the note has another head.
+fn head(
+    draft: &mut Draft<'_>,
+    path: &str,
+    content: &Content,
+    written: &mut Written,
+) -> Result<Option<Given>> {
+    let mut page = draft.page(path)?.cloned().unwrap_or_else(|| Page::titled(&title_of(path)));
+    let before = page.clone();
+    let mut other = None;
+    if let Some(front) = &content.front {
+        match page.pieces.first().filter(|piece| piece.role == Role::Front) {
+            Some(own) if own.text == front.text => written.known += 1,
+            Some(_) => other = Some(Given { blocks: vec![front.text.clone()], ..Given::default() }),
+            None => page.insert(0, front.clone()),
+        }
     }
-    for placement in placements {
+    for line in &content.links {
+        let target = listed(&line.text).map_or("", |(link, _)| link.target);
+        match page.line_of(target) {
+            Some(_) => written.known += 1,
+            None => page.add_link(line.clone()),
+        }
+    }
+    if page != before {
+        written.touched.insert(path.to_owned());
+        draft.put(path, page)?;
+    }
+    Ok(other)
+}
+
+/// Before the first section.
+const TOP: Placement = Placement { action: Action::Top, at: None, supersedes: Vec::new() };
+
+/// Whether a fact is taken for known although no block says it in the same words.
+fn is_unsaid(page: &Page, fact: &Given, placement: &Placement) -> bool {
+    let block = placement.at.and_then(|at| page.pieces.get(at));
+    placement.action == Action::Known && block.is_none_or(|block| !says(&block.text, &fact.text()))
+}
+
+/// Checks placements: one for each fact, only about blocks and links that are there, and nothing known or
+/// superseded that has little to do with the fact.
+fn check(page: &Page, placements: &[Placement], facts: &[String]) -> Result<()> {
+    let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
+    if placements.len() != facts.len() {
+        return refused(format!("there are {} placements for {} facts", placements.len(), facts.len()));
+    }
+    for (placement, fact) in placements.iter().zip(facts) {
         let piece = placement.at.and_then(|at| page.pieces.get(at));
         let fits = match placement.action {
             Action::Top => true,
@@ -229,106 +260,25 @@ fn check(page: &Page, placements: &[Placement], facts: usize) -> Result<()> {
         if !fits {
             return refused(format!("{:?} does not fit what is at {:?}", placement.action, placement.at));
         }
+        if placement.action == Action::Known && !piece.is_some_and(|piece| may_say(&piece.text, fact)) {
+            return refused("a fact is said to be known, and the block says something else".to_owned());
+        }
         let marked = |at: &usize| {
-            page.pieces.get(*at).is_some_and(|piece| piece.role == Role::Body && piece.kind.level().is_none())
+            page.pieces.get(*at).is_some_and(|piece| {
+                piece.role == Role::Body && piece.kind.level().is_none() && may_replace(&piece.text, fact)
+            })
         };
         if !placement.supersedes.iter().all(marked) {
-            return refused("a placement supersedes what is no fact".to_owned());
+            return refused("a placement supersedes what is no fact, or one about something else".to_owned());
         }
     }
     Ok(())
 }
 
-/// Puts facts into a page; gives back how many were known and whether anything changed, and how
-/// many older ones were marked.
-fn put(
-    draft: &mut Draft<'_>,
-    path: &str,
-    mut page: Page,
-    facts: Vec<(String, Placement)>,
-    day: &str,
-) -> Result<((usize, bool), usize)> {
-    let (mut known, mut superseded) = (0, BTreeSet::new());
-    // By their places before any of them is put in, from the last to the first.
-    let mut places = Vec::new();
-    for (order, (fact, placement)) in facts.into_iter().enumerate() {
-        if placement.action == Action::Known {
-            known += 1;
-            continue;
-        }
-        superseded.extend(placement.supersedes);
-        let section = own_section(&page, &fact);
-        let at = match (section, placement.action, placement.at) {
-            (Some(heading), ..) => page.section_end(heading),
-            // A section of its own must not swallow what follows it.
-            (None, ..) if blocks(&fact).first().is_some_and(|block| block.kind.level().is_some()) => {
-                page.body_end()
-            }
-            (None, Action::Under, Some(heading)) => page.section_end(heading),
-            (None, Action::After, Some(block)) => block + 1,
-            _ => page.top_end(),
-        };
-        places.push((at, order, fact, section.is_some()));
-    }
-    let changed = !places.is_empty();
-    if !changed {
-        return Ok(((known, false), 0));
-    }
-    for at in &superseded {
-        mark(&mut page.pieces[*at], day);
-    }
-    places.sort_by_key(|(at, order, ..)| std::cmp::Reverse((*at, *order)));
-    for (at, _, fact, merged) in places {
-        insert(&mut page, at, &fact, merged);
-    }
-    draft.put(path, page)?;
-    Ok(((known, true), superseded.len()))
-}
-
-/// The heading of the page that a fact's own heading repeats.
-fn own_section(page: &Page, fact: &str) -> Option<usize> {
-    let first = Piece::new(fact, Role::Body);
-    let words = first.heading()?.to_lowercase();
-    let same = |piece: &Piece| {
-        piece.role == Role::Body && piece.heading().is_some_and(|own| own.to_lowercase() == words)
-    };
-    page.pieces.iter().position(same)
-}
-
-/// Puts the blocks of a fact into a page: a plain line becomes an item where the others are items.
-fn insert(page: &mut Page, mut at: usize, fact: &str, merged: bool) {
-    let parts = blocks(fact);
-    for block in parts.iter().skip(usize::from(merged)) {
-        let text = &fact[block.body.clone()];
-        let before = at.checked_sub(1).and_then(|before| page.pieces.get(before));
-        let listed =
-            before.is_none_or(|before| before.kind == BlockKind::Item || before.kind.level().is_some());
-        let plain = matches!(block.kind, BlockKind::Paragraph | BlockKind::Entry) && !text.contains('\n');
-        let item =
-            listed && plain && parts.len() == 1 && bullet(text).is_none() && !text.starts_with(['>', '|']);
-        let piece = match item {
-            true => Piece::new(format!("- {}", text.trim_start()), Role::Body),
-            false => Piece { kind: block.kind, ..Piece::new(text, Role::Body) },
-        };
-        page.insert(at, piece);
-        at += 1;
-    }
-}
-
-/// Marks a fact as superseded, at the end of its first line.
-fn mark(piece: &mut Piece, day: &str) {
-    if piece.text.contains(SUPERSEDED) {
-        return;
-    }
-    let end = piece.text.find('\n').unwrap_or(piece.text.len());
-    let end = piece.text[..end].trim_end().len();
-    piece.text.insert_str(end, &format!(" {SUPERSEDED}{day})*"));
-}
-
 fn append(page: &mut Page, content: &str) {
     for block in blocks(content) {
         let at = page.body_end();
-        let text = &content[block.body];
+        let text = page.ended(&content[block.body]);
         page.insert(at, Piece { kind: block.kind, ..Piece::new(text, Role::Body) });
     }
 }
@@ -339,8 +289,8 @@ fn replace(draft: &mut Draft<'_>, path: &str, content: &str) -> Result<()> {
     if page.links().is_empty()
         && let Some(old) = &old
     {
-        for (_, target, description) in old.links() {
-            page.list_link(&target, &description);
+        for (at, ..) in old.links() {
+            page.add_link(old.pieces[at].clone());
         }
     }
     if let Some(from) = old.as_ref().and_then(|old| old.meta(super::page::SPLIT_FROM)) {

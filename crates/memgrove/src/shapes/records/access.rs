@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::rewrite::Rewrite;
 use super::schema::{Record, spelled};
 use super::table::Row;
 use super::{Records, verb};
@@ -22,7 +23,7 @@ use crate::text::jsonl;
 pub const LOG: &str = ".access.jsonl";
 /// How many accesses wait in memory before they are logged.
 pub(super) const PENDING_MAX: usize = 32;
-/// The size from which the log is cleared of what was folded in.
+/// The size from which the log is put into the files.
 const LOG_BYTES_MAX: usize = 32 * 1024;
 
 /// One reading of a record.
@@ -125,18 +126,32 @@ impl Records {
         Ok(())
     }
 
-    /// Clears the log of what the files hold by now.
+    /// Puts a log that has grown large into the files, and clears it of what they hold by now.
     pub(super) fn trim_log(&self) -> Result<()> {
         let (memory, at) = self.aside();
         if memory.store().read_optional(at)?.is_none_or(|log| log.bytes.len() < LOG_BYTES_MAX) {
             return Ok(());
         }
-        let tables = self.tables(self.memory.store())?;
+        let note = || Note { verb: verb::ACCESS.into(), actor: self.actor.clone(), ..Note::default() };
+        self.change(note(), |store, _| {
+            let (log, mut edits) = (self.log()?, Vec::new());
+            for (at, table) in self.files(store)? {
+                let mut rewrite = Rewrite::new(&table);
+                rewrite.fold(&log);
+                let bytes = rewrite.bytes();
+                if bytes != table.bytes {
+                    let expect = table.version.clone().map_or(Expect::Absent, Expect::At);
+                    edits.push(Edit::Write { at, bytes: bytes.into(), expect });
+                }
+            }
+            Ok(Plan { edits, outcome: () })
+        })?;
+        let files = self.files(self.memory.store())?;
         let counts = |access: &Access| {
-            let mut rows = tables.iter().filter_map(|table| table.find(&access.id).map(|at| &table.rows[at]));
+            let mut rows =
+                files.iter().filter_map(|(_, table)| table.find(&access.id).map(|at| &table.rows[at]));
             rows.any(|row| access.at > row.accessed)
         };
-        let note = Note { verb: verb::ACCESS.into(), actor: self.actor.clone(), ..Note::default() };
         let trimmed = |store: &Store| {
             let Some(content) = store.read_optional(at)? else {
                 return Ok(Plan { edits: vec![], outcome: () });
@@ -144,11 +159,14 @@ impl Records {
             let kept = entries(&content.bytes).filter(counts);
             let kept: String =
                 kept.map(|access| serde_json::to_string(&access).expect("plain data") + "\n").collect();
+            if kept.len() >= content.bytes.len() {
+                return Ok(Plan { edits: vec![], outcome: () });
+            }
             let expect = Expect::At(content.version);
             let edits = vec![Edit::Write { at: at.clone(), bytes: kept.into(), expect }];
             Ok(Plan { edits, outcome: () })
         };
-        memory.apply(note, trimmed).map(drop)
+        memory.apply(note(), trimmed).map(drop)
     }
 }
 

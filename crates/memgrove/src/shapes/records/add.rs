@@ -221,7 +221,8 @@ impl Records {
 
     fn nearly_full(&self, kind: RecordType, (size, records): (u64, Option<u64>)) -> Option<String> {
         let limit = self.limits.of(kind);
-        let near = |used: u64, most: u64| used >= (most / 100).saturating_mul(NEARLY_FULL_PERCENT);
+        let near =
+            |used: u64, most: u64| used.saturating_mul(100) >= most.saturating_mul(NEARLY_FULL_PERCENT);
         let records = records.filter(|records| near(*records, limit.records_max));
         if kind != RecordType::Core || (records.is_none() && !near(size, limit.bytes_max)) {
             return None;

@@ -9,8 +9,8 @@ use super::edit::{Changed, Guarded};
 use super::rewrite::Rewrite;
 use super::schema::{RecordType, Status, invalid, spelled};
 use super::table::{Row, Table};
-use super::{Records, limits};
-use crate::backend::{Edit, Expect, Note, Version};
+use super::{Records, limits, version_of};
+use crate::backend::{Edit, Expect, Note};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
@@ -127,7 +127,8 @@ impl Records {
         Ok(due)
     }
 
-    /// Learnings that nobody has read for long, and tasks that were completed long ago.
+    /// Learnings that nobody has read for long, and tasks that were completed long ago and are as
+    /// they were then: one that was changed or restored since is still of use.
     fn due_rows(&self, table: &Table, log: &Log, now: Timestamp) -> Vec<(usize, String)> {
         let days = |since: i64| (now.as_millisecond() - since) / DAY_MS;
         let due = |row: &Row| match table.kind {
@@ -138,16 +139,16 @@ impl Records {
                     .then(|| format!("not read for {idle} days"))
             }
             RecordType::Task => {
-                let over = days(row.completed.filter(|_| row.status == Some(Status::Completed))?);
-                (over >= i64::from(self.limits.tasks_archive_days))
-                    .then(|| format!("completed {over} days ago"))
+                let completed = row.completed.filter(|_| row.status == Some(Status::Completed))?;
+                (days(completed.max(row.updated)) >= i64::from(self.limits.tasks_archive_days))
+                    .then(|| format!("completed {} days ago", days(completed)))
             }
         };
         let rows = table.rows.iter().enumerate().filter(|(_, row)| !row.archived);
         rows.filter_map(|(at, row)| Some((at, due(row)?))).collect()
     }
 
-    /// Gets a record back out of the archive, read just now.
+    /// Gets a record back out of the archive, changed and read just now.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` for one that is not archived; `Full` where a hard limit is reached.
@@ -164,11 +165,11 @@ impl Records {
             let time = spelled(now);
             let mut splices = log.splices(row);
             splices.push(("archived", Some("false".to_owned())));
-            splices.push(("accessed_at", Some(format!("\"{time}\""))));
+            splices.extend(["updated_at", "accessed_at"].map(|name| (name, Some(format!("\"{time}\"")))));
             let object = jsonl::spliced(table.object(row), &splices);
             let mut record = table.reading(row, &self.limits).record;
             log.apply(row, &mut record);
-            (record.archived, record.accessed_at) = (false, time);
+            (record.archived, record.updated_at, record.accessed_at) = (false, time.clone(), time);
             let mut rewrite = Rewrite::new(&table);
             let edits = match put_away {
                 false => {
@@ -182,7 +183,7 @@ impl Records {
                     edits
                 }
             };
-            let version = Some(Version::of(object.as_bytes()));
+            let version = Some(version_of(&object));
             Ok(Plan { edits, outcome: Changed { record, version } })
         })
     }
@@ -300,6 +301,14 @@ impl Records {
         let (year, quarter) = (date.year(), (date.month() - 1) / 3 + 1);
         self.root.child(format!("{FOLDER}/{year}/{}_{year}_Q{quarter}.jsonl", kind.stem()))
     }
+}
+
+/// The year in the name of a file of the archive, such as `learnings_2026_Q1.jsonl`.
+pub(super) fn year_of(file: &str) -> Option<&str> {
+    let (rest, quarter) = file.strip_suffix(".jsonl")?.rsplit_once("_Q")?;
+    let year = rest.rsplit_once('_')?.1;
+    let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(year, 4) && digits(quarter, 1)).then_some(year)
 }
 
 /// Lines to append to a file, whose last line is closed first.

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::schema::invalid;
 use super::table::Table;
-use super::{Records, rewrite};
+use super::{Records, archive, rewrite};
 use crate::backend::{Depth, Edit, Expect, FileKind, Note};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
@@ -14,8 +15,6 @@ use crate::store::Store;
 
 /// The folder of the backups.
 pub const FOLDER: &str = ".backup";
-/// How many backups may be made of a file in one second.
-const SAME_SECOND_MAX: usize = 99;
 
 /// One backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +56,9 @@ impl Records {
             let file = name.split_once(".backup").map(|(file, _)| file.to_owned())?;
             (info.kind == FileKind::File).then_some(Backup { name, file, bytes: info.size })
         };
-        Ok(infos.into_iter().filter_map(backup).collect())
+        let mut backups: Vec<Backup> = infos.into_iter().filter_map(backup).collect();
+        backups.sort_by(|one, other| (&one.file, age(&one.name)).cmp(&(&other.file, age(&other.name))));
+        Ok(backups)
     }
 
     /// The edits that keep what a file holds now, and drop the oldest backups beyond the limit.
@@ -92,14 +93,13 @@ impl Records {
     /// a name it is the newest backup of the type's file.
     ///
     /// # Errors
-    /// `NotFound` where there is no such backup.
+    /// `NotFound` where there is no such backup; `Invalid` where it is of no file of records.
     pub fn restore_backup(&self, note: Note, which: &Which) -> Result<Done<RestoredBackup>> {
         self.change(note, |store, now| {
             let backup = self.chosen(store, which)?;
-            let at = self.root.child(&backup.file)?;
+            let (kind, at) = self.file_of(&backup)?;
             let content = store.read_bytes(&self.root.child(FOLDER)?.child(&backup.name)?)?;
             let there = store.read_optional(&at)?;
-            let kind = rewrite::kind_of_file(&backup.file).unwrap_or(RecordType::Core);
             let records =
                 Table::parse(kind, content.bytes.clone(), None, &self.limits, now).rows.len() as u64;
             let expect = there.as_ref().map_or(Expect::Absent, |there| Expect::At(there.version.clone()));
@@ -116,6 +116,23 @@ impl Records {
             let outcome = RestoredBackup { backup: backup.name, file: backup.file, records, kept };
             Ok(Plan { edits, outcome })
         })
+    }
+
+    /// The file that a backup is of: one of the three, or one of the archive.
+    fn file_of(&self, backup: &Backup) -> Result<(RecordType, Locator)> {
+        let file = &backup.file;
+        let place = rewrite::kind_of_file(file).and_then(|kind| {
+            let inside = match file == kind.file() {
+                true => file.clone(),
+                false => format!("{}/{}/{file}", archive::FOLDER, archive::year_of(file)?),
+            };
+            Some((kind, inside))
+        });
+        let (kind, inside) = place.ok_or_else(|| {
+            invalid(format!("`{}` is no backup of a file of records", backup.name.escape_default()))
+                .hint("copy it by hand to where it belongs")
+        })?;
+        Ok((kind, self.root.child(inside)?))
     }
 
     fn chosen(&self, store: &Store, which: &Which) -> Result<Backup> {
@@ -149,7 +166,18 @@ pub enum Which {
     Newest(RecordType),
 }
 
-/// A name that is free: the file's, and the second; of several in one second each has a number.
+/// When a backup was made, as its name tells: its second, and which of several of that second it is.
+fn age(name: &str) -> (&str, u64) {
+    let stamp = name.split_once(".backup").map_or("", |(_, stamp)| stamp);
+    match stamp.rsplit_once('_') {
+        // The second itself has such a sign in it too.
+        Some((second, number)) if second.contains('_') => (second, number.parse().unwrap_or(0)),
+        _ => (stamp, 0),
+    }
+}
+
+/// A name that is free: the file's, and the second; of several in one second each has a number,
+/// higher than any that is or was there with those that are.
 fn fresh_name(file: &str, there: &[String], now: Timestamp) -> String {
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     let (date, time) = (zoned.date(), zoned.time());
@@ -162,9 +190,10 @@ fn fresh_name(file: &str, there: &[String], now: Timestamp) -> String {
         time.minute(),
         time.second()
     );
-    let numbered = |number: usize| match number {
-        0 => second.clone(),
-        number => format!("{second}_{number:02}"),
-    };
-    (0..=SAME_SECOND_MAX).map(numbered).find(|name| !there.contains(name)).unwrap_or(second)
+    let stamp = age(&second).0;
+    let numbers = there.iter().map(|name| age(name)).filter(|(second, _)| *second == stamp);
+    match numbers.map(|(_, number)| number).max() {
+        None => second,
+        Some(highest) => format!("{second}_{:02}", highest + 1),
+    }
 }

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::full;
 use super::rewrite::{Rewrite, corrected};
-use super::schema::{Importance, Record, Status, TaskMetadata, invalid, spelled};
+use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, check_line, invalid, spelled};
 use super::table::{Row, Table};
-use super::{Records, archive};
+use super::{Records, archive, version_of};
 use crate::backend::{Note, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
@@ -50,7 +51,7 @@ impl Guarded {
     /// Refuses an object that is not at the expected version.
     pub(super) fn check(&self, object: &str) -> Result<()> {
         let Some(expected) = self.expect.as_deref() else { return Ok(()) };
-        let there = Version::of(object.as_bytes());
+        let there = version_of(object);
         if expected.len() >= 8 && there.as_str().starts_with(expected) {
             return Ok(());
         }
@@ -86,14 +87,25 @@ impl Records {
                 return Err(invalid(format!("the record `{}` is in the archive", row.id))
                     .hint("restore it first: `memgrove record restore`"));
             }
-            let (object, record) = self.patched(&table, row, patch, now)?;
-            let version = Some(Version::of(object.as_bytes()));
+            let log = self.log()?;
+            let (object, mut record) = self.patched(&table, row, patch, now)?;
+            log.apply(row, &mut record);
+            let version = Some(version_of(&object));
             let mut rewrite = Rewrite::new(&table);
             rewrite.set(at, object);
-            rewrite.fold(&self.log()?);
-            let edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
+            rewrite.fold(&log);
+            let bytes = rewrite.bytes();
+            self.check_room(&table, &bytes)?;
+            let edits = self.replaced(store, &file, &table, bytes, now)?;
             Ok(Plan { edits, outcome: Changed { record, version } })
         })
+    }
+
+    /// Refuses a file with a hard limit that would grow beyond it.
+    fn check_room(&self, table: &Table, bytes: &[u8]) -> Result<()> {
+        let limit = self.limits.of(table.kind);
+        let grown = bytes.len() > table.bytes.len() && bytes.len() as u64 > limit.bytes_max;
+        if table.kind == RecordType::Core && grown { Err(full(table.kind, table, limit)) } else { Ok(()) }
     }
 
     fn patched(&self, table: &Table, row: &Row, patch: &Patch, now: Timestamp) -> Result<(String, Record)> {
@@ -114,7 +126,11 @@ impl Records {
         self.check_changed(&before, &record)?;
         let object = corrected(table, row, &self.limits);
         let splices = splices(&object, &before, &record);
-        Ok((jsonl::spliced(&object, &splices), record))
+        let patched = jsonl::spliced(&object, &splices);
+        if patched.len() > object.len() {
+            check_line(patched.len(), &self.limits)?;
+        }
+        Ok((patched, record))
     }
 
     /// Refuses what the change breaks; what was broken before may stay.
@@ -170,9 +186,7 @@ fn splices(object: &str, before: &Record, after: &Record) -> Vec<(&'static str, 
 
 /// A task's metadata with what others keep in it.
 fn task_json(object: &str, task: &TaskMetadata) -> String {
-    let there = jsonl::members(object).into_iter().rfind(|member| member.key == "task_metadata");
-    let there =
-        there.map(|member| &object[member.value]).filter(|text| text.starts_with('{')).unwrap_or("{}");
+    let there = jsonl::value(object, "task_metadata").filter(|text| text.starts_with('{')).unwrap_or("{}");
     let splices = [
         ("status", Some(json(&task.status))),
         ("completed_at", task.completed_at.as_ref().map(json)),

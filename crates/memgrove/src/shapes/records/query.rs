@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 use super::access::Log;
 use super::limits::Limits;
@@ -81,8 +82,7 @@ pub struct Found {
 /// Looks through tables. The rows that are tried are those of the rarest tag or category asked
 /// for, so nothing is parsed but what is answered (and, for words, what they may be in).
 pub(super) fn run(tables: &[Arc<Table>], query: &Query, limits: &Limits, log: &Log) -> Found {
-    let words: Vec<String> =
-        query.text.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect();
+    let words: Vec<String> = query.text.iter().flat_map(|text| text.split_whitespace()).map(folded).collect();
     let mut hits: Vec<(&Table, &Row)> = Vec::new();
     for table in tables {
         if !query.kinds.is_empty() && !query.kinds.contains(&table.kind) {
@@ -147,15 +147,23 @@ impl Query {
     }
 }
 
+/// A text without case, and with each character written in one way.
+fn folded(text: &str) -> String {
+    match text.is_ascii() {
+        true => text.to_ascii_lowercase(),
+        false => text.nfc().collect::<String>().to_lowercase().nfc().collect(),
+    }
+}
+
 fn says(table: &Table, row: &Row, words: &[String], limits: &Limits) -> bool {
     if words.is_empty() {
         return true;
     }
     let record = table.reading(row, limits).record;
-    let mut text = record.content.to_lowercase();
+    let mut text = folded(&record.content);
     for more in record.category.iter().chain(&record.tags) {
         text.push('\n');
-        text.push_str(&more.to_lowercase());
+        text.push_str(&folded(more));
     }
     words.iter().all(|word| text.contains(word.as_str()))
 }

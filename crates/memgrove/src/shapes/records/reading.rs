@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::limits::Limits;
 use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, moment, spelled};
 use crate::clock::Timestamp;
+use crate::text::jsonl;
 
 /// What an object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,8 @@ pub fn read(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) -> 
 }
 
 /// The members of an object, with what was corrected on the way.
-struct Desk {
+struct Desk<'a> {
+    object: &'a str,
     members: Map<String, Value>,
     corrections: Vec<Correction>,
 }
@@ -59,7 +61,7 @@ fn corrected(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) ->
         Ok(_) => return Err("it is not a JSON object".to_owned()),
         Err(error) => return Err(format!("it is not JSON: {error}")),
     };
-    let mut desk = Desk { members, corrections: Vec::new() };
+    let mut desk = Desk { object, members, corrections: Vec::new() };
     let content = match desk.members.get("content") {
         Some(Value::String(text)) if !text.trim().is_empty() => text.clone(),
         Some(Value::String(_)) => return Err("its `content` is empty".to_owned()),
@@ -106,13 +108,17 @@ fn corrected(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) ->
     Ok(Reading { record, moments, corrections: desk.corrections, remarks })
 }
 
-impl Desk {
+impl Desk<'_> {
     fn correct(&mut self, field: &'static str, value: impl Into<Value>, what: &str) {
+        self.correct_as(field, value.into().to_string(), what);
+    }
+
+    fn correct_as(&mut self, field: &'static str, value: String, what: &str) {
         let what = match self.members.get(field) {
             None => format!("`{field}` is missing"),
             Some(_) => format!("`{field}` {what}"),
         };
-        self.corrections.push(Correction { field, value: value.into().to_string(), what });
+        self.corrections.push(Correction { field, value, what });
     }
 
     fn category(&mut self) -> Option<String> {
@@ -213,9 +219,11 @@ impl Desk {
         let mut task: TaskMetadata = serde_json::from_value(given.clone()).ok()?;
         if task.status == Status::Completed && task.completed_at.is_none() {
             task.completed_at = Some(updated_at.to_owned());
-            let mut value = given.clone();
-            value["completed_at"] = updated_at.into();
-            self.correct("task_metadata", value, "lacks `completed_at`, though the task is completed");
+            // Spliced into what is written there, which may hold more than is understood.
+            let written = jsonl::value(self.object, "task_metadata")?;
+            let value =
+                jsonl::spliced(written, &[("completed_at", Some(Value::from(updated_at).to_string()))]);
+            self.correct_as("task_metadata", value, "lacks `completed_at`, though the task is completed");
         }
         Some(task)
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::index::Standing;
+use super::rescue::Ruin;
 use super::rewrite::{Rewrite, corrected};
-use super::schema::RecordType;
 use super::table::{Fate, Skip, Table};
-use super::{Records, backup, index};
+use super::{Records, archive, backup, index};
 use crate::backend::{Finding, Level, Note};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -41,10 +41,9 @@ impl Records {
         let mut findings = Vec::new();
         let mut seen: HashMap<Box<str>, String> = HashMap::new();
         for (at, table) in self.files(store)? {
-            if table.is_ruined() {
-                findings.push(self.ruined(store, &at, &table)?);
-            } else {
-                findings.extend(lines_of(&at, &table));
+            match self.ruin(store, &at, &table)? {
+                Ruin::None => findings.extend(lines_of(&at, &table)),
+                ruin => findings.push(ruin.finding(&at, &table)),
             }
             for row in &table.rows {
                 let here = format!("{at}:{}", row.line);
@@ -56,12 +55,20 @@ impl Records {
             }
             findings.extend(self.nearly(&at, &table));
         }
+        for folder in [backup::FOLDER, archive::FOLDER] {
+            let at = self.root.child(folder)?;
+            if store.info_optional(&at)?.is_some_and(|info| !info.is_dir()) {
+                let what = "it is in the place of a folder, so that records cannot be changed".to_owned();
+                let hint = "move it away".to_owned();
+                findings.push(Finding { level: Level::Error, at: at.to_string(), what, hint });
+            }
+        }
         findings.extend(self.index_finding()?);
         Ok(findings)
     }
 
     /// The three files that are there, and the archive.
-    fn files(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
+    pub(super) fn files(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
         let mut files = Vec::new();
         for table in self.tables(store)? {
             if table.version.is_some() {
@@ -70,19 +77,6 @@ impl Records {
         }
         files.extend(self.archives(store)?);
         Ok(files)
-    }
-
-    fn ruined(&self, store: &Store, at: &Locator, table: &Table) -> Result<Finding> {
-        let newest = self.sound_backup(store, at, table.kind)?;
-        let hint = match newest {
-            Some((name, _)) => format!("`memgrove doctor --fix` restores the backup {name}"),
-            None if self.archived_lines(store, table.kind)?.is_empty() => {
-                "there is no backup: look at `memgrove history` of this file".to_owned()
-            }
-            None => "`memgrove doctor --fix` rebuilds it from the archive".to_owned(),
-        };
-        let what = "no record in it can be read".to_owned();
-        Ok(Finding { level: Level::Error, at: at.to_string(), what, hint })
     }
 
     fn nearly(&self, at: &Locator, table: &Table) -> Option<Finding> {
@@ -122,12 +116,13 @@ impl Records {
         let done = self.change(note, |store, now| {
             let (mut edits, mut outcome) = (Vec::new(), Mended::default());
             for (at, table) in self.files(store)? {
-                let (bytes, what) = match table.is_ruined() {
-                    true => match self.rescued(store, &at, &table)? {
-                        Some(rescued) => rescued,
-                        None => continue,
-                    },
-                    false => self.mended(&table, now),
+                let (bytes, what) = match self.ruin(store, &at, &table)? {
+                    Ruin::From(rescue) => {
+                        let what = rescue.to_string();
+                        (rescue.bytes, what)
+                    }
+                    Ruin::None if !table.problems.is_empty() => self.mended(&table, now),
+                    Ruin::None | Ruin::Hopeless => continue,
                 };
                 if bytes != table.bytes {
                     edits.extend(self.replaced(store, &at, &table, bytes, now)?);
@@ -138,49 +133,6 @@ impl Records {
         })?;
         self.settle()?;
         Ok(done)
-    }
-
-    /// The newest backup of a file with a record in it.
-    fn sound_backup(
-        &self,
-        store: &Store,
-        at: &Locator,
-        kind: RecordType,
-    ) -> Result<Option<(String, Vec<u8>)>> {
-        let mut backups = self.backups_in(store)?;
-        backups.retain(|backup| backup.file == at.name());
-        for backup in backups.into_iter().rev() {
-            let Some(content) = store.read_optional(&self.backup_at(&backup.name)?)? else { continue };
-            let table = Table::parse(kind, content.bytes, None, &self.limits, Timestamp::UNIX_EPOCH);
-            if !table.rows.is_empty() {
-                return Ok(Some((backup.name, table.bytes)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// What a file is rebuilt from when nothing in it can be read.
-    fn rescued(&self, store: &Store, at: &Locator, table: &Table) -> Result<Option<(Vec<u8>, String)>> {
-        if let Some((name, bytes)) = self.sound_backup(store, at, table.kind)? {
-            return Ok(Some((bytes, format!("restored from {}/{name}", backup::FOLDER))));
-        }
-        let lines = self.archived_lines(store, table.kind)?;
-        if lines.is_empty() || at.name() != table.kind.file() {
-            return Ok(None);
-        }
-        let what = format!("rebuilt from {} records of the archive", lines.len());
-        Ok(Some((lines.concat().into_bytes(), what)))
-    }
-
-    fn archived_lines(&self, store: &Store, kind: RecordType) -> Result<Vec<String>> {
-        let mut lines = Vec::new();
-        for (_, table) in self.archives(store)?.into_iter().filter(|(_, table)| table.kind == kind) {
-            for row in &table.rows {
-                let splices = [("archived", Some("false".to_owned()))];
-                lines.push(jsonl::spliced(table.object(row), &splices) + "\n");
-            }
-        }
-        Ok(lines)
     }
 
     /// A file with everything mended that can be.
@@ -210,11 +162,15 @@ impl Records {
     fn regrouped(&self, table: &Table) -> (Vec<u8>, usize) {
         let mut bytes = Vec::with_capacity(table.bytes.len() + 64);
         let mut count = usize::from(table.bytes.starts_with(BYTE_ORDER_MARK));
+        let (mut rows_left, mut skips_left) = (&table.rows[..], &table.skipped[..]);
         for line in jsonl::lines(&table.bytes) {
             let body = &table.bytes[line.body.clone()];
-            let within = |span: &Range<usize>| line.body.start <= span.start && span.end <= line.body.end;
-            let skipped: Vec<_> = table.skipped.iter().filter(|(span, _)| within(span)).collect();
-            let rows = table.rows.iter().filter(|row| row.line == line.number).count();
+            // Both are in the order of the lines.
+            let rows = rows_left.iter().take_while(|row| row.span.start < line.whole.end).count();
+            rows_left = &rows_left[rows..];
+            let skips = skips_left.iter().take_while(|(span, _)| span.start < line.whole.end).count();
+            let skipped;
+            (skipped, skips_left) = skips_left.split_at(skips);
             if skipped.is_empty() && rows <= 1 {
                 bytes.extend_from_slice(&table.bytes[line.body.start..line.whole.end]);
                 continue;
@@ -242,9 +198,7 @@ impl Records {
         let text = &table.bytes[span];
         match skip {
             Some(Skip::Nul) => None,
-            Some(Skip::Duplicate) if table.rows.iter().any(|row| table.bytes[row.span.clone()] == *text) => {
-                None
-            }
+            Some(Skip::Duplicate) if is_copy(table, text) => None,
             Some(Skip::Nameless) => {
                 let object = std::str::from_utf8(text).ok()?;
                 let id = format!("\"{}\"", self.fresh_id());
@@ -253,6 +207,13 @@ impl Records {
             _ => Some(text.to_vec()),
         }
     }
+}
+
+/// Whether a record is, byte for byte, the one whose id it has.
+fn is_copy(table: &Table, object: &[u8]) -> bool {
+    let text = std::str::from_utf8(object).ok();
+    let id: Option<String> = text.and_then(|text| serde_json::from_str(jsonl::value(text, "id")?).ok());
+    id.and_then(|id| table.find(&id)).is_some_and(|at| table.bytes[table.rows[at].span.clone()] == *object)
 }
 
 /// What is wrong with the lines of one file.

@@ -117,12 +117,13 @@ pub(super) fn corrected(table: &Table, row: &Row, limits: &Limits) -> String {
     jsonl::spliced(table.object(row), &splices)
 }
 
-/// The type whose file, or whose archive, has this name.
+/// The type whose file, or whose archive, has this name. Archives of other programs may be named
+/// after the type: `learning_memories_2025_Q4.jsonl`.
 pub(super) fn kind_of_file(name: &str) -> Option<RecordType> {
+    let is_archive = |stem: &str| {
+        name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('_') && rest.ends_with(".jsonl"))
+    };
     RecordType::ALL.into_iter().find(|kind| {
-        name == kind.file()
-            || name
-                .strip_prefix(kind.stem())
-                .is_some_and(|rest| rest.starts_with('_') && rest.ends_with(".jsonl"))
+        name == kind.file() || is_archive(kind.stem()) || is_archive(&format!("{kind}_memories"))
     })
 }

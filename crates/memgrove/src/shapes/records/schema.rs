@@ -262,17 +262,18 @@ impl Record {
         if self.tags.iter().any(|tag| tag.trim().is_empty()) {
             return Err(invalid("`tags` has an empty tag".to_owned()));
         }
-        let bytes = self.line().len();
-        if bytes > limits.line_bytes_max {
-            return Err(invalid(format!(
-                "the record's line has {bytes} bytes, and {} are allowed",
-                limits.line_bytes_max
-            ))
-            .code(code::TOO_LARGE)
-            .hint("characters beyond ASCII take several bytes each: split it into several records"));
-        }
-        Ok(())
+        check_line(self.line().len(), limits)
     }
+}
+
+/// Refuses a line of so many bytes.
+pub(super) fn check_line(bytes: usize, limits: &Limits) -> Result<()> {
+    if bytes <= limits.line_bytes_max {
+        return Ok(());
+    }
+    Err(invalid(format!("the record's line has {bytes} bytes, and {} are allowed", limits.line_bytes_max))
+        .code(code::TOO_LARGE)
+        .hint("characters beyond ASCII take several bytes each: split it into several records"))
 }
 
 fn task_faults(kind: RecordType, task: &TaskMetadata) -> Vec<(&'static str, String)> {

@@ -8,13 +8,13 @@ use super::index::Archived;
 use super::rewrite::kind_of_file;
 use super::schema::RecordType;
 use super::table::Table;
-use super::{Records, archive, unknown};
+use super::{Records, archive, backup, unknown};
 use crate::backend::{Depth, FileKind, Info};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::store::Store;
-use crate::vfs::{Open, Vfs};
+use crate::vfs::Open;
 
 /// What is kept between calls.
 #[derive(Default)]
@@ -232,8 +232,23 @@ impl Records {
             return;
         }
         let mut names = vec![String::new()];
-        names.extend(folder.names("", usize::MAX).unwrap_or_default());
-        let mended: Vec<String> = names.into_iter().filter(|name| closed(&**folder, name)).collect();
+        names.extend(
+            folder.names("", usize::MAX).unwrap_or_default().into_iter().filter(|name| is_ours(name)),
+        );
+        let mut mended = Vec::new();
+        while let Some(name) = names.pop() {
+            let Some(stat) = folder.stat(&name).ok().filter(|stat| stat.kind != FileKind::Other) else {
+                continue;
+            };
+            if stat.mode & 0o077 != 0 && folder.set_mode(&name, stat.mode & 0o700).is_ok() {
+                mended.push(name.clone());
+            }
+            if stat.kind == FileKind::Folder && !name.is_empty() {
+                let inside = folder.names(&name, usize::MAX).unwrap_or_default();
+                names.extend(inside.into_iter().map(|inside| format!("{name}/{inside}")));
+            }
+        }
+        mended.sort_unstable();
         if let Some(first) = mended.first() {
             let first = if first.is_empty() { "the folder of records" } else { first };
             let more = match mended.len() {
@@ -246,9 +261,7 @@ impl Records {
     }
 }
 
-/// Whether a file of records was open to others, and is not any more.
-fn closed(folder: &dyn Vfs, name: &str) -> bool {
-    let ours = name.is_empty() || name.ends_with(".jsonl") || name.ends_with(".json") || name == ".backup";
-    let Some(stat) = folder.stat(name).ok().filter(|_| ours || name == archive::FOLDER) else { return false };
-    stat.kind != FileKind::Other && stat.mode & 0o077 != 0 && folder.set_mode(name, stat.mode & 0o700).is_ok()
+/// Whether something in a folder of records belongs to the format.
+fn is_ours(name: &str) -> bool {
+    name.ends_with(".jsonl") || name.ends_with(".json") || [backup::FOLDER, archive::FOLDER].contains(&name)
 }

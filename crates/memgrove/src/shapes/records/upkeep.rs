@@ -63,9 +63,7 @@ impl Records {
             self.state().warnings.push(migrated.to_string());
         }
         if !self.due()?.records.is_empty() {
-            let reason = Some("due".to_owned());
-            let note =
-                Note { verb: verb::ARCHIVE.into(), actor: self.actor.clone(), reason, ..Note::default() };
+            let note = Note { verb: verb::ARCHIVE.into(), actor: self.actor.clone(), ..Note::default() };
             let archived = self.archive_due(note)?.outcome.archived.len();
             self.state().warnings.push(format!("{archived} records were due and are archived"));
         }

@@ -47,6 +47,11 @@ pub fn members(object: &str) -> Vec<Member<'_>> {
     found
 }
 
+/// The value of a member as it is written; of duplicates the last, which counts.
+pub fn value<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    members(object).into_iter().rfind(|member| member.key == key).map(|member| &object[member.value])
+}
+
 /// The object with members set (`Some`, as JSON) or removed (`None`). All other bytes stay: a
 /// member that is there keeps its place, of duplicates the last is set, a new one comes last.
 pub fn spliced(object: &str, changes: &[(&str, Option<String>)]) -> String {

@@ -133,14 +133,15 @@ fn merge_all(notes: &Notes) {
         // The deepest first.
         let mut list = notes.list().unwrap();
         list.sort_by_key(|info| std::cmp::Reverse(info.path.matches('/').count()));
-        let merged =
-            list.iter().any(|info| match notes.merge(noted(), Some(&info.path), &[], MergeSize::Any) {
+        let merged = list.iter().any(|info| {
+            match notes.merge(noted(), Some(&info.path), &[], MergeSize::Any, &Guarded::default()) {
                 Ok(_) => true,
                 Err(error) => {
                     assert!(matches!(error.kind(), Kind::NotFound | Kind::Unsupported), "{error}");
                     false
                 }
-            });
+            }
+        });
         if !merged {
             return;
         }
@@ -160,7 +161,7 @@ fn kept(seeds: std::ops::Range<u64>) -> (usize, usize) {
         merge_all(&notes);
         merges += usize::from(notes.list().unwrap().len() == 1);
         check(&notes, &made, "after the merge", seed);
-        match notes.split(noted(), None) {
+        match notes.split(noted(), None, &Guarded::default()) {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), Kind::Unsupported, "{error}"),
         }

@@ -274,6 +274,38 @@ fn instructions_in_a_memory_stay_data() {
     assert_eq!(notes.decisions().unwrap().0[0].agent, "anthropic");
 }
 
+/// A fact is not gone because a model says that it is known, nor is another one because it says so.
+#[test]
+fn a_model_cannot_make_facts_vanish() {
+    let placed = |placement: Value| {
+        let server = Server::new(move |_, _| {
+            Reply::Json(200, message(&json!({"reason": "r", "placements": [placement]})))
+        });
+        let notes = anthropic(&server);
+        let text = "# Memory\n\n- Silica is tested with pytest\n- The rent is due on Monday\n";
+        notes.memory().store().write(&at("notes/memory.md"), text).unwrap();
+        (server, notes)
+    };
+    let (_server, notes) = placed(json!({"action": "known", "at": 1, "supersedes": []}));
+    let result = update(&notes, "The wifi password is hunter2");
+    assert_eq!((result.already_known, result.agent.as_str()), (0, "rules"));
+    assert!(read(&notes, "").contains("- The wifi password is hunter2\n"));
+    let (_server, notes) = placed(json!({"action": "top", "at": null, "supersedes": [1, 2]}));
+    assert_eq!(update(&notes, "Silica tests run with nose").superseded, 0);
+    let (decisions, _) = notes.decisions().unwrap();
+    assert!(decisions[0].refused.as_ref().is_some_and(|refused| refused.reason.contains("something else")));
+    // What is known in other words is not kept twice, and the log has it.
+    let (_server, notes) = placed(json!({"action": "known", "at": 1, "supersedes": []}));
+    let before = read(&notes, "");
+    let result = update(&notes, "Silica tests with pytest");
+    assert_eq!((result.already_known, result.changed, read(&notes, "")), (1, false, before));
+    let (decisions, _) = notes.decisions().unwrap();
+    assert_eq!(
+        (decisions[0].known.as_slice(), decisions[0].agent.as_str()),
+        (["Silica tests with pytest".to_owned()].as_slice(), "anthropic")
+    );
+}
+
 /// No lock is held while a model thinks: whoever writes meanwhile does not wait, and both facts are in.
 #[test]
 fn a_write_beside_a_slow_model_is_not_lost() {

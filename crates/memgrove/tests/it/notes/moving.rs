@@ -58,7 +58,8 @@ fn a_tree_of_files_becomes_one_note_if_asked() {
     let notes = notes();
     let imported = notes.import(noted(), &silica_v1(), Structure::Flatten).unwrap().outcome;
     assert_eq!((imported.new_files.as_slice(), imported.moved.len()), (["memory".to_owned()].as_slice(), 7));
-    assert!(read(&notes, "").contains("## Personal Website\n\nA static site.\n"), "{}", read(&notes, ""));
+    let text = read(&notes, "");
+    assert!(text.contains("## Projects / Personal Website\n\nA static site.\n"), "{text}");
 }
 
 #[test]
@@ -94,4 +95,75 @@ fn pictures_show_every_note() {
     let dot = picture::dot(&graph);
     assert!(dot.starts_with("digraph") && dot.contains("\"memory\" -> \"projects\""), "{dot}");
     assert_eq!(picture::mermaid(&graph).matches("-->").count(), graph.edges.len());
+}
+
+fn sources(files: &[(&str, &str)]) -> Vec<Source> {
+    let source =
+        |(path, text): &(&str, &str)| Source { path: (*path).to_owned(), bytes: text.as_bytes().to_vec() };
+    files.iter().map(source).collect()
+}
+
+#[test]
+fn files_that_say_the_same_are_all_there() {
+    let files = sources(&[
+        ("profile/likes", "pizza\n"),
+        ("profile/dislikes", "pizza\n"),
+        ("profile/profile.md", "A person.\n"),
+        ("people/alice/diet", "vegan\n"),
+        ("people/bob/diet", "vegan\n"),
+        ("people/bob/pets.md", "# Pets\n\nnone\n"),
+        ("people/alice/pets.md", "# Pets\n\nnone\n"),
+        ("memory", "At the top.\n"),
+        ("loose", "Beside it.\n"),
+    ]);
+    let notes = notes();
+    for round in 0..2 {
+        let done = notes.import(noted(), &files, Structure::Preserve).unwrap();
+        assert_eq!(done.change.is_some(), round == 0, "nothing is new the second time");
+        let imported = done.outcome;
+        let profile = read(&notes, "profile");
+        assert!(
+            profile.starts_with("# Profile\n\nA person.\n\n## Likes\n\npizza\n\n## Dislikes\n\npizza\n\n##"),
+            "{round}: {profile}"
+        );
+        let root = read(&notes, "");
+        assert!(
+            root.starts_with("# Memory\n\nAt the top.\n\n## Loose\n\nBeside it.\n\n##"),
+            "{round}: {root}"
+        );
+        let bob = imported.moved.iter().find(|moved| moved.from == "people/bob/diet").unwrap();
+        assert_eq!(bob.to, ["people/bob"], "{round}");
+    }
+    let notes = super::notes();
+    for round in 0..2 {
+        notes.import(noted(), &files, Structure::Flatten).unwrap();
+        let text = read(&notes, "");
+        for whole in [
+            "## People / Alice / Diet\n\nvegan\n",
+            "## People / Bob / Diet\n\nvegan\n",
+            "## People / Bob / Pets\n\n# Pets\n\nnone\n",
+        ] {
+            assert_eq!(text.matches(whole).count(), 1, "{round}: {text}");
+        }
+    }
+}
+
+#[test]
+fn metadata_and_links_of_other_systems_are_kept() {
+    let notes = notes();
+    let files = sources(&[
+        ("projects/silica/architecture", "See [[../personal_website]].\n"),
+        ("projects/silica/features", "Many.\n"),
+        (
+            "projects/personal_website",
+            "A static site.\n\n## Metadata\n\nlast_updated: 2020\nauthor: Ann\nlicense: MIT\n",
+        ),
+    ]);
+    notes.import(noted(), &files, Structure::Preserve).unwrap();
+    let text = read(&notes, "projects");
+    assert!(
+        text.contains("## Metadata\n\nlast_updated: 2020\nauthor: Ann\nlicense: MIT\n\n## Links"),
+        "{text}"
+    );
+    assert_eq!(notes.linked("../personal_website", "projects/silica").unwrap().as_deref(), Some("projects"));
 }

@@ -109,13 +109,11 @@ fn every_link_that_we_write_leads_somewhere_in_obsidian() {
         - [[../garden]], [[./Alpha Beta]], [[café/übersicht]], [[cafe\u{301}/u\u{308}bersicht]], [[#Own]]\n";
     write(&notes, "Big Projects/hand", by_hand, Mode::Append);
     check(&notes, "with links by hand");
-    notes.merge(noted(), Some("plan"), &[], MergeSize::Any).unwrap();
+    notes.merge(noted(), Some("plan"), &[], MergeSize::Any, &Guarded::default()).unwrap();
     check(&notes, "after a merge");
-    // What people have linked to is theirs to mend when it is merged away; what we have, is ours.
-    notes.memory().store().write(&at("notes/Big Projects/hand.md"), "# Hand\n").unwrap();
-    notes.merge(noted(), Some(""), &[], MergeSize::Any).unwrap();
+    notes.merge(noted(), Some(""), &[], MergeSize::Any, &Guarded::default()).unwrap();
     check(&notes, "after a merge into the root");
-    notes.split(noted(), Some("")).unwrap();
+    notes.split(noted(), Some(""), &Guarded::default()).unwrap();
     check(&notes, "after another split");
 }
 
@@ -131,7 +129,7 @@ fn names_that_no_link_can_hold_are_not_given() {
     check(&notes, "after an import");
     // What someone else has named so stays, and what is split off from it can be linked to.
     notes.memory().store().write(&at("notes/F#.md"), &sections(&ODD)).unwrap();
-    let new = notes.split(noted(), Some("F#")).unwrap().outcome.new_files;
+    let new = notes.split(noted(), Some("F#"), &Guarded::default()).unwrap().outcome.new_files;
     assert!(!new.is_empty() && new.iter().all(|path| path.starts_with("F_/")), "{new:?}");
     check(&notes, "beside a note that no link can lead to");
 }

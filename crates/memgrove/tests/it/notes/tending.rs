@@ -83,7 +83,7 @@ fn a_merge_is_proposed_where_children_have_stayed_small() {
             *level == Level::Info && at == "notes/memory.md" && what.contains("stayed small: silica")
         }) || told(&notes).iter().any(|(_, _, what)| what.contains("stayed small"))
     );
-    notes.merge(noted(), None, &[], MergeSize::Fitting).unwrap();
+    notes.merge(noted(), None, &[], MergeSize::Fitting, &Guarded::default()).unwrap();
     assert_eq!(update(&notes, "Silica is one note again").merge_proposed, None);
 }
 

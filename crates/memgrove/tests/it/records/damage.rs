@@ -129,18 +129,22 @@ fn what_has_no_id_gets_one() {
 }
 
 #[test]
-fn a_ruined_file_comes_back_from_its_backup_or_the_archive() {
+fn a_ruined_file_comes_back_as_it_was_last_written() {
     let folder = Folder::new();
     let one = folder.add(RecordType::Core, "one");
-    folder.add(RecordType::Core, "two");
     folder.records.delete(note("d"), &super::any(&one)).unwrap();
-    folder.put("core_memories.jsonl", b"\0\0\0\0garbage");
-    let findings = folder.records.check().unwrap();
-    assert_eq!((findings.len(), findings[0].level), (1, Level::Error));
-    assert_eq!(folder.records.list(&Query::default()).unwrap().total, 0, "loading does not fail");
-    let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
-    assert!(done[0].contains("restored from .backup/core_memories.jsonl.backup."), "{done:?}");
-    assert_eq!(folder.contents(&Query::default()).len(), 2);
+    folder.add(RecordType::Core, "two");
+    folder.add(RecordType::Core, "three");
+    for ruin in [&b"\0\0\0\0garbage"[..], b""] {
+        folder.put("core_memories.jsonl", ruin);
+        let findings = folder.records.check().unwrap();
+        assert_eq!((findings.len(), findings[0].level), (1, Level::Error), "{ruin:?}");
+        assert!(findings[0].hint.contains("restores 2 records from change "), "{findings:?}");
+        assert_eq!(folder.records.list(&Query::default()).unwrap().total, 0, "loading does not fail");
+        let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
+        assert!(done[0].contains("of the history: 2 records"), "{done:?}");
+        assert_eq!(folder.contents(&Query::default()), ["three", "two"]);
+    }
     let kept = folder
         .records
         .backups()
@@ -148,14 +152,67 @@ fn a_ruined_file_comes_back_from_its_backup_or_the_archive() {
         .iter()
         .any(|backup| folder.bytes(&format!(".backup/{}", backup.name)) == b"\0\0\0\0garbage");
     assert!(kept, "the ruin itself is kept");
+}
 
-    let folder = Folder::limited(Limits { backups_max: 0, ..Limits::default() });
+#[test]
+fn without_a_history_a_ruined_file_comes_back_from_its_backup_or_the_archive() {
+    let backup = ".backup/core_memories.jsonl.backup.20260101_000000";
+    let (sound, archive) = (line(1, "one"), "archive/2025/learning_memories_2025_Q4.jsonl");
+    let learning = sound.replace("\"core\"", "\"learning\"");
+    let torn_and_sound = format!("{{\"torn\n{sound}");
+    for (files, told) in [
+        (
+            vec![("core_memories.jsonl", "\u{0}garbage"), (backup, &sound)],
+            Some(format!("{backup}: 1 records")),
+        ),
+        // What is damaged stands in the backup too: the record beside it was taken out since.
+        (vec![("core_memories.jsonl", "{\"torn\n"), (backup, &torn_and_sound)], None),
+        (
+            vec![("learnings.jsonl", "garbage"), (archive, &learning)],
+            Some("the archive: 1 records".to_owned()),
+        ),
+        (vec![("learnings.jsonl", "garbage")], None),
+    ] {
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+        let folder = Folder::holding(&files);
+        let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
+        let wanted = told.map(|told| format!("records/{}: restored from {told}", files[0].0));
+        assert_eq!(done, Vec::from_iter(wanted));
+    }
+}
+
+#[test]
+fn what_was_taken_out_does_not_come_back_for_a_damaged_line_that_stayed() {
+    let folder = Folder::new();
     let one = folder.add(RecordType::Learning, "one");
-    folder.records.archive(note("a"), &[super::any(&one)]).unwrap();
-    folder.put("learnings.jsonl", b"\xff\xff");
-    let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
-    assert!(done[0].contains("rebuilt from 1 records of the archive"), "{done:?}");
-    assert_eq!(folder.contents(&Query::default()), ["one"]);
+    let two = folder.add(RecordType::Learning, "two");
+    let damaged = [folder.bytes("learnings.jsonl"), b"{\"torn\n".to_vec()].concat();
+    folder.put("learnings.jsonl", &damaged);
+    folder.records.delete(note("d"), &super::any(&one)).unwrap();
+    folder.records.archive(note("a"), &[super::any(&two)]).unwrap();
+    let findings = folder.records.check().unwrap();
+    assert_eq!(findings.iter().map(|finding| &*finding.what).collect::<Vec<_>>(), ["it is cut off"]);
+    assert!(folder.records.mend(note("doctor")).unwrap().change.is_none());
+    assert_eq!(folder.text("learnings.jsonl"), "{\"torn\n");
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_told() {
+    let folder = Folder::holding(&[(".backup", b"x")]);
+    let findings = folder.records.check().unwrap();
+    assert_eq!((findings[0].at.as_str(), findings[0].level), ("records/.backup", Level::Error));
+}
+
+#[test]
+fn mending_keeps_what_others_say_of_a_task() {
+    let odd = line(1, "x").replace("\"core\"", "\"task\"").replace(
+        "\"content\"",
+        "\"task_metadata\":{\"status\":\"completed\",\"n\":123456789012345678901234567890,\"n\":1},\"content\"",
+    );
+    let folder = Folder::holding(&[("tasks.jsonl", odd.as_bytes())]);
+    folder.records.mend(note("doctor")).unwrap();
+    let text = folder.text("tasks.jsonl");
+    assert!(text.contains("\"n\":123456789012345678901234567890,\"n\":1,\"completed_at\":\""), "{text}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("conformance", &["error", "clock", "locator", "backend", "store"]),
     ("text", &["error"]),
     ("agent", &["error", "text", "wire"]),
-    ("memory", &["error", "clock", "locator", "backend", "store"]),
+    ("memory", &["error", "clock", "locator", "backend", "store", "text"]),
     ("copy", &["error", "locator", "backend", "store", "memory"]),
     ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs"]),
     ("document", &["clock"]),

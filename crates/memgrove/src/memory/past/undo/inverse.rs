@@ -11,8 +11,10 @@ use super::OUTSIDE;
 use crate::backend::{ChangeId, Content, Depth, Edit, Expect, HistoryQuery, Moment, Op, Past, PastEdit};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::memory::past::BACKUPS;
 use crate::memory::past::layer::Layer;
 use crate::store::Store;
+use crate::text::jsonl;
 
 /// A file that is written and deleted again, because only a file can bring its folder back.
 const FOLDER_KEEPER: &str = ".memgrove-undo";
@@ -43,6 +45,14 @@ struct Step<'p> {
     before: Option<Locator>,
 }
 
+/// What becomes of a file that is not as a change left it.
+enum Settled {
+    /// It stays as it is.
+    AsIs,
+    /// What others did to it since, without the change.
+    Merged(Vec<u8>),
+}
+
 impl<'a> Inverse<'a> {
     pub(super) fn new(store: &'a Store, chosen: HashSet<ChangeId>) -> Self {
         let seen = Seen::default();
@@ -67,17 +77,15 @@ impl<'a> Inverse<'a> {
     pub(super) fn take_back(&mut self, past: &Past) -> Result<()> {
         let before = Moment::Before(past.change.clone());
         let steps = self.replay(past, &before)?;
-        let mut tails = self.check_untouched_since(past, &steps)?;
-        for step in steps.iter().rev() {
+        let settled = self.settle_touched_since(past, &steps, &before)?;
+        for step in steps.iter().rev().filter(|step| !settled.contains_key(&step.edit.at)) {
             self.take_back_step(step, &before)?;
         }
         // The edits' own content may have been replaced within the change: what counts is the
-        // content before all of it, and what others have appended behind it.
-        for name in steps.iter().filter_map(|step| step.before.as_ref()) {
-            let mut wanted = self.past(name, &before)?;
-            if let (Some(bytes), Some(tail)) = (&mut wanted, tails.remove(name)) {
-                bytes.extend(tail);
-            }
+        // content before all of it.
+        let names = steps.iter().filter_map(|step| step.before.as_ref());
+        for name in names.filter(|name| !settled.contains_key(*name)) {
+            let wanted = self.past(name, &before)?;
             let there = self.layer.get(name)?;
             match wanted {
                 Some(bytes) if there.as_ref() != Some(&bytes) => self.write(name, bytes)?,
@@ -86,9 +94,15 @@ impl<'a> Inverse<'a> {
             }
             self.places.insert(name.clone());
         }
-        // A file that the change began, and that others have appended to.
-        for (name, tail) in tails {
-            self.write(&name, tail)?;
+        for (name, settled) in settled {
+            match settled {
+                Settled::AsIs => {}
+                // The change began the file, and nobody else has put anything into it.
+                Settled::Merged(bytes) if bytes.is_empty() && self.past(&name, &before)?.is_none() => {
+                    self.delete(&name)?;
+                }
+                Settled::Merged(bytes) => self.write(&name, bytes)?,
+            }
         }
         Ok(())
     }
@@ -126,14 +140,15 @@ impl<'a> Inverse<'a> {
         Ok(steps)
     }
 
-    /// Refuses if a file is not as the change left it. A file that the change only appended to may
-    /// have grown since: gives back what came behind.
-    fn check_untouched_since(
+    /// Looks at the files that are not as the change left them: refuses, unless what came since can
+    /// be told from what the change did.
+    fn settle_touched_since(
         &mut self,
         past: &Past,
         steps: &[Step<'_>],
-    ) -> Result<HashMap<Locator, Vec<u8>>> {
-        let mut tails = HashMap::new();
+        before: &Moment,
+    ) -> Result<HashMap<Locator, Settled>> {
+        let mut settled = HashMap::new();
         let after = Moment::After(past.change.clone());
         let mut names: BTreeSet<Locator> = steps.iter().filter_map(|step| step.before.clone()).collect();
         for (index, step) in steps.iter().enumerate() {
@@ -146,16 +161,22 @@ impl<'a> Inverse<'a> {
             if there == left {
                 continue;
             }
-            let grown = |step: &Step<'_>| step.edit.op == Op::Append;
-            let only_grown = steps.iter().filter(|step| step.edit.at == name).all(grown);
-            match (there, left) {
-                (Some(there), Some(left)) if only_grown && there.starts_with(&left) => {
-                    tails.insert(name, there[left.len()..].to_vec());
-                }
-                _ => return Err(self.changed_since(&name, past)?),
+            // Copies of what a file was come and go.
+            if name.parent().is_some_and(|folder| folder.name() == BACKUPS) {
+                settled.insert(name, Settled::AsIs);
+                continue;
             }
+            let was = self.past(&name, before)?.unwrap_or_default();
+            let merged = match (&left, &there) {
+                (Some(left), Some(there)) => merged(&name, &past.edits, &was, left, there),
+                _ => None,
+            };
+            match merged {
+                Some(bytes) => settled.insert(name, Settled::Merged(bytes)),
+                None => return Err(self.changed_since(&name, past)?),
+            };
         }
-        Ok(tails)
+        Ok(settled)
     }
 
     fn take_back_step(&mut self, step: &Step<'_>, before: &Moment) -> Result<()> {
@@ -309,6 +330,25 @@ impl<'a> Inverse<'a> {
             .code(code::VERSION_MISMATCH)
             .hint(format!("{first}, or bring back an older state with `memgrove restore {at}`")))
     }
+}
+
+/// A file as it is, without what a change did to it; `None` if that cannot be told apart.
+fn merged(name: &Locator, edits: &[PastEdit], was: &[u8], left: &[u8], there: &[u8]) -> Option<Vec<u8>> {
+    if edits.iter().any(|edit| edit.op == Op::Rename) {
+        return None;
+    }
+    let only_grown = edits.iter().filter(|edit| edit.at == *name).all(|edit| edit.op == Op::Append);
+    if only_grown && left.starts_with(was) && there.get(was.len()..left.len()) == Some(&left[was.len()..]) {
+        let (mut bytes, rest) = (there[..was.len()].to_vec(), &there[left.len()..]);
+        // A line that was left open was closed by the change, and must stay apart from the next.
+        let closed = bytes.last().is_some_and(|last| *last != b'\n') && left[was.len()..].starts_with(b"\n");
+        if closed && !rest.is_empty() {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(rest);
+        return Some(bytes);
+    }
+    if name.name().ends_with(".jsonl") { jsonl::taken_back(was, left, there) } else { None }
 }
 
 /// Where something is called `name` once more edits have been made.

@@ -1,0 +1,212 @@
+//! The journals of a store: its own, and that of a folder of records that it mounts. A change of the
+//! mounted folder has its place in front of its name, `records:3`, so that no name means two changes.
+
+use std::sync::Arc;
+
+use memgrove::backend::{ChangeId, HistoryQuery, Note, Past, Version};
+use memgrove::clock::Timestamp;
+use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
+use memgrove::shapes::records::Records;
+use memgrove::{Error, Kind, Locator, Memory, Result};
+
+use crate::context::Context;
+use crate::mounts::{self, RECORDS};
+use crate::rehearsal::rehearsed;
+
+/// One journal.
+pub(crate) struct Journal {
+    /// The memory whose journal it is.
+    pub(crate) memory: Memory,
+    /// The records that are mounted, if it is theirs.
+    mounted: Option<Arc<Records>>,
+}
+
+/// All journals of a store, its own first.
+pub(crate) struct Journals(Vec<Journal>);
+
+impl Journals {
+    /// To look at. A mounted folder that is out of reach is left out, and that is told.
+    pub(crate) fn reading(cx: &Context) -> Result<Self> {
+        let mounted = mounts::mounted(cx).unwrap_or_else(|error| {
+            crate::notice(&format!("the mounted records are left out: {error}"));
+            None
+        });
+        Ok(Self::of(cx.reading()?, mounted))
+    }
+
+    /// To change something by.
+    pub(crate) fn writing(cx: &Context) -> Result<Self> {
+        let own = cx.writing()?;
+        Ok(Self::of(own, mounts::mounted(cx)?))
+    }
+
+    /// As [`Journals::writing`], with every change planned and none made.
+    pub(crate) fn rehearsing(cx: &Context) -> Result<Self> {
+        let mut all = Self::of(cx.reading()?, mounts::mounted(cx)?);
+        all.0.iter_mut().for_each(|journal| journal.memory = rehearsed(&journal.memory));
+        Ok(all)
+    }
+
+    fn of(own: Memory, mounted: Option<Arc<Records>>) -> Self {
+        let theirs =
+            mounted.map(|records| Journal { memory: records.memory().clone(), mounted: Some(records) });
+        Journals([Journal { memory: own, mounted: None }].into_iter().chain(theirs).collect())
+    }
+
+    /// Every journal.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Journal> {
+        self.0.iter()
+    }
+
+    /// The journal of a place of the store, and what the place is called there.
+    pub(crate) fn of_place(&self, at: &Locator) -> (&Journal, Locator) {
+        let inside = self.0.iter().find_map(|journal| Some((journal, journal.inside(at)?)));
+        inside.unwrap_or((&self.0[0], at.clone()))
+    }
+
+    /// The journal of a change, and what the change is called there.
+    pub(crate) fn of_change(&self, name: &str) -> (&Journal, ChangeId) {
+        let named = self.0.iter().find_map(|journal| Some((journal, journal.own_name(name)?)));
+        named.unwrap_or((&self.0[0], ChangeId::new(name)))
+    }
+
+    /// What happened, newest first: to a place, before a change, at most so often (0 is no limit), and
+    /// with upkeep only if that is wanted.
+    pub(crate) fn history(
+        &self,
+        at: Option<&Locator>,
+        before: Option<&str>,
+        limit: usize,
+        upkeep: bool,
+    ) -> Result<Vec<(&Journal, Past)>> {
+        let mark = before.map(|name| self.of_change(name));
+        let mut merged: Vec<(&Journal, Past)> = Vec::new();
+        for journal in &self.0 {
+            let query = HistoryQuery { at: None, before: None, limit };
+            let query = match at.map(|at| self.of_place(at)) {
+                Some((its, _)) if !std::ptr::eq(its, journal) => continue,
+                placed => HistoryQuery { at: placed.map(|(_, at)| at), ..query },
+            };
+            let past = match &mark {
+                None => listed(&journal.memory, query, upkeep)?,
+                Some((its, change)) if std::ptr::eq(*its, journal) => {
+                    listed(&journal.memory, HistoryQuery { before: Some(change.clone()), ..query }, upkeep)?
+                }
+                Some((its, change)) => {
+                    let then = its.time_of(change)?;
+                    let mut past = listed(&journal.memory, HistoryQuery { limit: 0, ..query }, upkeep)?;
+                    past.retain(|past| past.time <= then);
+                    past
+                }
+            };
+            merge(&mut merged, journal, past);
+        }
+        if limit > 0 {
+            merged.truncate(limit);
+        }
+        Ok(merged)
+    }
+}
+
+impl Journal {
+    /// What a change is called in the store.
+    pub(crate) fn name(&self, change: &ChangeId) -> String {
+        self.mounted.as_ref().map_or_else(|| change.to_string(), |records| name_of(records, change))
+    }
+
+    /// What a place is called in the store.
+    pub(crate) fn place(&self, at: &Locator) -> Locator {
+        let records = self.mounted.as_ref().and_then(|_| Locator::new(RECORDS).ok()?.child(at.key()).ok());
+        records.unwrap_or_else(|| at.clone())
+    }
+
+    fn inside(&self, at: &Locator) -> Option<Locator> {
+        self.mounted.as_ref()?;
+        at.rebased(&Locator::new(RECORDS).ok()?, &Locator::root())
+    }
+
+    fn own_name(&self, name: &str) -> Option<ChangeId> {
+        self.mounted.as_ref()?;
+        name.strip_prefix(RECORDS)?.strip_prefix(':').map(ChangeId::new)
+    }
+
+    /// A point in the past of a place of this journal.
+    pub(crate) fn point(&self, name: &str) -> Result<Point> {
+        match (crate::verbs::undo::point(name), &self.mounted) {
+            (Point::Moment(_), Some(_)) => {
+                let change = self.own_name(name).ok_or_else(|| {
+                    let message = format!("change {name} is none of the mounted records");
+                    Error::new(Kind::NotFound, message).hint(format!("those are called {RECORDS}:…"))
+                })?;
+                Ok(Point::Moment(memgrove::backend::Moment::After(change)))
+            }
+            (point, _) => Ok(point),
+        }
+    }
+
+    /// Takes changes of this journal back.
+    pub(crate) fn undo(&self, note: Note, scope: &UndoScope) -> Result<Done<UndoOutcome>> {
+        self.while_locked(|memory| memory.undo(note, scope))
+    }
+
+    /// Makes a place what it was.
+    pub(crate) fn restore(
+        &self,
+        note: Note,
+        at: &Locator,
+        point: &Point,
+        expected: Option<&Version>,
+    ) -> Result<Done<Restored>> {
+        self.while_locked(|memory| memory.restore(note, at, point, expected))
+    }
+
+    /// Other programs may be at work in a mounted folder.
+    fn while_locked<T>(&self, act: impl FnOnce(&Memory) -> Result<T>) -> Result<T> {
+        match &self.mounted {
+            Some(records) => records.while_locked(|_| act(&self.memory)),
+            None => act(&self.memory),
+        }
+    }
+
+    fn time_of(&self, change: &ChangeId) -> Result<Timestamp> {
+        let past = self.memory.history(&HistoryQuery::default())?;
+        past.into_iter().find(|past| past.change == *change).map(|past| past.time).ok_or_else(|| {
+            Error::new(Kind::NotFound, format!("the history has no change `{}`", self.name(change)))
+        })
+    }
+}
+
+/// What a change of records is called in the store.
+pub(crate) fn name_of(records: &Records, change: &ChangeId) -> String {
+    match mounts::is_mounted(records) {
+        true => format!("{RECORDS}:{change}"),
+        false => change.to_string(),
+    }
+}
+
+/// The changes of one journal; those that are upkeep only if they are wanted.
+fn listed(memory: &Memory, mut query: HistoryQuery, upkeep: bool) -> Result<Vec<Past>> {
+    let wanted = query.limit;
+    let mut found = Vec::new();
+    loop {
+        let page = memory.history(&query)?;
+        let ended = wanted == 0 || page.len() < wanted;
+        query.before = page.last().map(|past| past.change.clone());
+        found.extend(page.into_iter().filter(|past| upkeep || !past.note.is_upkeep()));
+        if ended || found.len() >= wanted {
+            return Ok(found);
+        }
+    }
+}
+
+/// Puts the changes of another journal between those that are there, by time.
+fn merge<'a>(into: &mut Vec<(&'a Journal, Past)>, journal: &'a Journal, past: Vec<Past>) {
+    let mut there = std::mem::take(into).into_iter().peekable();
+    for past in past {
+        while let Some(later) = there.next_if(|(_, there)| there.time >= past.time) {
+            into.push(later);
+        }
+        into.push((journal, past));
+    }
+    into.extend(there);
+}
