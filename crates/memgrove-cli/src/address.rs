@@ -55,6 +55,19 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     }
 }
 
+/// The place by which the past of a memory is known: a node or connection has its own, also when it is
+/// deleted.
+///
+/// # Errors
+/// As [`memory_at`].
+pub(crate) fn past_at(cx: &Context, address: &str) -> Result<Locator> {
+    match address.split_once(':') {
+        Some(("node", id)) => cx.reading_graph()?.past_of(id),
+        Some(("connection", id)) => cx.reading_graph()?.past_of_connection(id),
+        _ => memory_at(cx, address),
+    }
+}
+
 /// The file of an entity that is named by its type and name.
 fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
     let Some((folder, name)) = named.split_once('/') else {

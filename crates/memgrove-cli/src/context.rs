@@ -2,6 +2,8 @@
 
 mod shapes;
 
+pub(crate) use shapes::GRAPH;
+
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -235,7 +237,7 @@ impl Context {
             Target::Folder(folder) => self.open_folder(folder)?,
         };
         let clock = Arc::new(SystemClock);
-        let memory = Memory::new(Store::shared(backend), clock);
+        let memory = Context::kept_true(Memory::new(Store::shared(backend), clock))?;
         Ok(self.shared.opened.get_or_init(|| memory).clone())
     }
 

@@ -12,7 +12,7 @@ use memgrove::{Locator, Memory, Result, Store};
 /// The same memory, with every change planned and none made.
 pub(crate) fn rehearsed(memory: &Memory) -> Memory {
     let real = Arc::clone(memory.store().backend());
-    Memory::new(Store::new(Rehearsal { real }), Arc::clone(memory.clock()))
+    Memory::new(Store::new(Rehearsal { real }), Arc::clone(memory.clock())).with_accounts_of(memory)
 }
 
 struct Rehearsal {

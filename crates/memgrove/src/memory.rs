@@ -1,7 +1,9 @@
 //! A store with meaning: plans of the shapes in, changes out. The only writer.
 
+mod account;
 mod past;
 
+pub use account::Account;
 pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, redaction_of};
 
 use std::sync::Arc;
@@ -44,12 +46,13 @@ pub struct Done<T> {
 pub struct Memory {
     store: Store,
     clock: Arc<dyn Clock>,
+    accounts: Vec<Arc<dyn Account>>,
 }
 
 impl Memory {
     /// A memory over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        Memory { store, clock }
+        Memory { store, clock, accounts: Vec::new() }
     }
 
     /// The store, for reading.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memgrove::shapes::entities::Knowledge;
-use memgrove::shapes::graph::Graph;
+use memgrove::shapes::graph::{Graph, kept_true};
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
 use memgrove::{Index, Locator, Memory, Result};
@@ -15,7 +15,7 @@ use crate::{agents, mounts, searching};
 /// The folder of a store that holds entities.
 const KNOWLEDGE: &str = "knowledge";
 /// The folder of a store that holds the graph.
-const GRAPH: &str = "graph";
+pub(crate) const GRAPH: &str = "graph";
 /// The folder of a store that holds notes.
 const NOTES: &str = "notes";
 
@@ -78,6 +78,11 @@ impl Context {
     fn graph_over(&self, memory: Memory) -> Result<Graph> {
         let root = Locator::new(GRAPH)?;
         Ok(self.shared.graph.get_or_init(|| Graph::new(memory, root, Arc::new(mounts::Random))).clone())
+    }
+
+    /// A memory in which undoing and restoring keep true what shapes make of their files.
+    pub(super) fn kept_true(memory: Memory) -> Result<Memory> {
+        kept_true(memory, &Locator::new(GRAPH)?)
     }
 
     /// Brings the registry of the graph up to date, and tells if it had to be made anew.
@@ -143,6 +148,9 @@ impl Context {
         if let Some(trouble) = self.shared.index.get().and_then(|index| index.trouble()) {
             let hint = trouble.hint_text().map_or(String::new(), |hint| format!(" ({hint})"));
             crate::notice(&format!("the index is made in memory, every time anew: {trouble}{hint}"));
+        }
+        if let Some(warning) = self.shared.graph.get().and_then(Graph::take_warning) {
+            crate::notice(&format!("{warning}: read as if there were none"));
         }
         if self.may_write().is_err() {
             return;

@@ -6,15 +6,16 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use memgrove::backend::{Content, Expect, Version};
+use memgrove::backend::{Content, Expect, Version, exists};
 use memgrove::shapes::files::{self, Limits};
+use memgrove::shapes::graph::ContentEdit;
 use memgrove::{Error, Kind, Locator, Result};
 use serde_json::json;
 
 use super::api::tags;
 use super::route::Call;
 use crate::address::{file_at, in_memories, memory_at};
-use crate::context::Guard;
+use crate::context::{Context, Guard};
 
 /// How much is handed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -93,7 +94,7 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     Some((range.start < range.end).then_some(range))
 }
 
-/// Makes a file hold the bytes of the body.
+/// Makes a file, or a node, hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
     let versions = |header: &str| tags(header).map(str::to_owned).collect::<Vec<_>>();
@@ -102,37 +103,95 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     let key = call.key();
     let _turn = call.served.large_bodies.acquire().await;
     let bytes = Vec::from(call.large_body().await?);
-    let done = call
-        .work(move |cx| {
-            let path = address.strip_prefix("file:").unwrap_or(&address);
-            let at = file_at(cx, path)?;
-            let note = cx.note("file_create", &Guard { key, ..Guard::default() });
-            let limits = Limits::default();
-            let plan = |store: &memgrove::Store| match &wanted {
-                _ if is_new => files::create(store, &at, bytes.clone(), &limits),
-                Some(wanted) => {
-                    let there = wanted_version(store, &at, wanted)?;
-                    files::write(store, &at, bytes.clone(), Some(&there), &limits)
-                }
-                None => files::write(store, &at, bytes.clone(), None, &limits),
-            };
-            cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))
-        })
-        .await;
-    let done = match done {
+    let done = match address.strip_prefix("node:").map(str::to_owned) {
+        Some(id) => call.work(move |cx| put_node(cx, &id, bytes, is_new, wanted.as_deref(), key)).await,
+        None => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
+    };
+    match done {
         // It is there, and the request was not to touch it then.
         Err(error) if is_new && error.kind() == Kind::Exists => {
-            return Ok(super::problem::refusal(StatusCode::PRECONDITION_FAILED, &error));
+            Ok(super::problem::refusal(StatusCode::PRECONDITION_FAILED, &error))
         }
-        done => done?,
+        done => done.map(Written::told),
+    }
+}
+
+/// What came of putting bytes somewhere.
+struct Written {
+    version: Option<String>,
+    change: Option<String>,
+    replayed: bool,
+}
+
+impl Written {
+    fn told(self) -> Response {
+        let Written { version, change, replayed } = self;
+        let told = json!({"version": version, "change": change, "replayed": replayed}).to_string();
+        let mut response = ([(header::CONTENT_TYPE, "application/json")], told).into_response();
+        let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
+        response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
+        response
+    }
+}
+
+fn put_file(
+    cx: &Context,
+    address: &str,
+    bytes: Vec<u8>,
+    is_new: bool,
+    wanted: Option<&[String]>,
+    key: Option<String>,
+) -> Result<Written> {
+    let path = address.strip_prefix("file:").unwrap_or(address);
+    if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
+        let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
+        return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));
+    }
+    let at = file_at(cx, path)?;
+    let note = cx.note("file_create", &Guard { key, ..Guard::default() });
+    let limits = Limits::default();
+    let plan = |store: &memgrove::Store| match wanted {
+        _ if is_new => files::create(store, &at, bytes.clone(), &limits),
+        Some(wanted) => {
+            let there = wanted_version(store, &at, wanted)?;
+            files::write(store, &at, bytes.clone(), Some(&there), &limits)
+        }
+        None => files::write(store, &at, bytes.clone(), None, &limits),
     };
+    let done = cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))?;
     let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
     let change = done.change.map(|change| change.as_str().to_owned());
-    let told = json!({"version": version, "change": change, "replayed": done.replayed}).to_string();
-    let mut response = ([(header::CONTENT_TYPE, "application/json")], told).into_response();
-    let etag = version.and_then(|version| HeaderValue::try_from(format!("\"{version}\"")).ok());
-    response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
-    Ok(response)
+    Ok(Written { version, change, replayed: done.replayed })
+}
+
+/// Makes a node hold the bytes of the body. Versions are those of its content, as it is got.
+fn put_node(
+    cx: &Context,
+    id: &str,
+    bytes: Vec<u8>,
+    is_new: bool,
+    wanted: Option<&[String]>,
+    key: Option<String>,
+) -> Result<Written> {
+    let graph = cx.graph()?;
+    let (got, store) = (graph.node(id)?, graph.memory().store());
+    if got.it.storage.is_some() || wanted.is_some() {
+        let at = graph.locate(id)?;
+        if is_new {
+            return Err(exists(&at));
+        }
+        wanted.map(|wanted| wanted_version(store, &at, wanted)).transpose()?;
+    }
+    // What was seen is still there when it is written: the node says what it holds.
+    let guarded = (is_new || wanted.is_some()) && !got.edited;
+    let seen = got.version.as_ref().filter(|_| guarded).map(|version| version.as_str().to_owned());
+    let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
+    let edit = ContentEdit::Write { content: bytes, format: None };
+    let done = graph.edit(note, id, edit, seen.as_deref())?;
+    let version = store.info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
+    let version = version.map(|version| version.as_str().to_owned());
+    let change = done.change.map(|change| change.as_str().to_owned());
+    Ok(Written { version, change, replayed: done.replayed })
 }
 
 /// The version that is there, if it is one of those that are wanted; `*` is any.

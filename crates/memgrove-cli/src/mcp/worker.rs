@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memgrove::Result;
 use rmcp::model::ErrorData;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::context::Context;
 
-/// After how much rest the indexes are brought up to date.
+/// After how much rest the indexes are brought up to date; and how long they wait for one at most.
 const REST: Duration = Duration::from_secs(30);
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -31,14 +31,7 @@ impl Worker {
         let (work, queue) = mpsc::channel::<Work>();
         let (end, ended) = mpsc::channel();
         thread::spawn(move || {
-            loop {
-                match queue.recv_timeout(REST) {
-                    Ok(work) => work(),
-                    Err(mpsc::RecvTimeoutError::Timeout) => cx.settle(),
-                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                }
-            }
-            cx.settle();
+            serve(&queue, REST, || cx.settle());
             drop(end);
         });
         (Worker::Thread(work), ended)
@@ -58,5 +51,45 @@ impl Worker {
             Worker::Pool => drop(tokio::task::spawn_blocking(work)),
         }
         answered.await.map_err(|_| gone(()))
+    }
+}
+
+/// Does the work that comes, until no more can come, and settles after a rest, or once there was none
+/// for as long.
+fn serve(queue: &mpsc::Receiver<Work>, rest: Duration, settle: impl Fn()) {
+    let mut settled = Instant::now();
+    loop {
+        match queue.recv_timeout(rest) {
+            Ok(work) => {
+                work();
+                if settled.elapsed() < rest {
+                    continue;
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+        settle();
+        settled = Instant::now();
+    }
+    settle();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn who_never_rests_is_settled_too() {
+        let (work, queue) = mpsc::channel::<Work>();
+        for _ in 0..3 {
+            work.send(Box::new(|| {})).expect("it is served");
+        }
+        drop(work);
+        let settled = Cell::new(0);
+        serve(&queue, Duration::ZERO, || settled.set(settled.get() + 1));
+        assert_eq!(settled.get(), 4, "after each, and at the end");
     }
 }

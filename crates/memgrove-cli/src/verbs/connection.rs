@@ -13,8 +13,7 @@ use super::node::{Changed, Given, Pair, id_of, properties, show_properties};
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
-use crate::portion;
-use crate::verbs::node::{LIST_TOKENS_MAX, filters, list_tokens_max};
+use crate::verbs::node::{LIST_TOKENS_MAX, filters, fitted, left_out, list_tokens_max};
 
 fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {
     Changed::new(done, outcome.outcome.id.clone(), &outcome.outcome, outcome.change, outcome.replayed)
@@ -144,7 +143,8 @@ impl Verb for ConnectionUpdate {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let note = cx.note(Self::NAME, &self.guard);
-        let update = Update { kind: None, set: properties(self.properties, self.pairs), unset: self.unset };
+        let update =
+            Update { set: properties(self.properties, self.pairs), unset: self.unset, ..Update::default() };
         let expect = self.guard.expect.as_deref();
         Ok(changed("updated", cx.graph()?.update_connection(note, &self.id, &update, expect)?))
     }
@@ -282,14 +282,10 @@ impl Verb for ConnectionList {
             limit: self.budget.max(1),
         };
         let found = cx.reading_graph()?.connections(&query)?;
-        let (mut connections, mut spent) = (found.found, 0);
-        connections.retain(|one| {
-            spent += portion::tokens(&line(one)) + 1;
-            spent <= self.budget
-        });
+        let mut connections = found.found;
+        let shortened = fitted(&mut connections, self.budget, line, |one| &mut one.properties);
         let shown = self.skip + connections.len();
-        let left_out = (shown < found.total)
-            .then(|| format!("{} more: pass over {shown} with skip", found.total - shown));
+        let left_out = left_out(shown < found.total, shown, found.total, shortened);
         Ok(ListAnswer { connections, total: found.total, left_out })
     }
 

@@ -9,6 +9,7 @@ use memgrove::backends::{Scoped, object, ram};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::registry::OpenRequest;
+use memgrove::shapes::graph::Graph;
 use memgrove::shapes::records::Records;
 use memgrove::shapes::records::folder_lock::LOCK;
 use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
@@ -17,11 +18,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Effect, On, Verb};
-use crate::context::{Context, Guard, Input, random_id};
+use crate::context::{Context, GRAPH, Guard, Input, random_id};
 use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page};
-use crate::portion;
-use crate::settings;
+use crate::{portion, settings};
 
 /// What every store has of its own.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
@@ -71,9 +71,18 @@ impl Verb for Copy {
             return Err(Error::new(Kind::Invalid, "a store cannot be copied into itself")
                 .hint("name another with --to"));
         }
+        if let Some(why) = from.nested(&to) {
+            return Err(Error::new(Kind::Invalid, why).hint("name a place beside it with --to"));
+        }
         let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
         let (from, to) = (from.open()?, to.make()?);
-        let skip = OWN.map(|name| Locator::new(name).expect("a plain name is a locator"));
+        let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
+        let mut skip: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
+        // A graph that is there already has a registry of its own, which takes in what comes.
+        let clashes = clashes(from.store(), to.store(), &graph.derived_files()?)?;
+        if clashes {
+            skip.extend(graph.derived_files()?);
+        }
         let differing = if self.replace { Differing::Replace } else { Differing::Keep };
         let note = cx.note(
             Self::NAME,
@@ -83,6 +92,9 @@ impl Verb for Copy {
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();
         let mut copied = copied?;
+        if clashes && copied.files > 0 {
+            graph.rebuild(note.clone())?;
+        }
         if let Some(records) = theirs {
             let target = match shadowed {
                 Some(records) => records.memory().clone(),
@@ -171,6 +183,7 @@ impl End {
     /// A store that is named by its folder, its address, or a protocol and a folder. What the environment says
     /// of a store is about another one.
     fn named(cx: &Context, given: &str) -> Result<Self> {
+        check_name(given)?;
         let (mut environment, registry) = (cx.environment().clone(), Registry::standard());
         let named = given.split_once(':').filter(|(protocol, _)| registry.contains(protocol));
         let named = named.filter(|_| !given.contains("://"));
@@ -203,16 +216,28 @@ impl End {
         Ok(End::Placed { cx, location, folder })
     }
 
+    /// Where it is, however it was named; nowhere for one that is gone when the program ends.
+    fn settled(&self) -> Option<PathBuf> {
+        let End::Placed { location, .. } = self else { return None };
+        Some(match location.contains("://") {
+            true => PathBuf::from(location.trim_end_matches('/')),
+            false => resolved(Path::new(location)),
+        })
+    }
+
     /// Whether both are one store.
     fn is(&self, other: &End) -> bool {
-        let (End::Placed { location: one, .. }, End::Placed { location: other, .. }) = (self, other) else {
-            return false;
-        };
-        let settled = |location: &str| match location.contains("://") {
-            true => PathBuf::from(location.trim_end_matches('/')),
-            false => Path::new(location).canonicalize().unwrap_or_else(|_| location.into()),
-        };
-        settled(one) == settled(other)
+        self.settled().is_some_and(|one| Some(one) == other.settled())
+    }
+
+    /// Why one cannot be copied into the other: it lies within it.
+    fn nested(&self, to: &End) -> Option<String> {
+        let (from, to) = (self.settled()?, to.settled()?);
+        match (to.starts_with(&from), from.starts_with(&to)) {
+            (true, _) => Some("a store cannot be copied into itself: the target lies within it".into()),
+            (_, true) => Some("a store cannot be copied over itself: it lies within the target".into()),
+            _ => None,
+        }
     }
 
     /// The records of the store, if they are in a folder that it mounts.
@@ -241,6 +266,47 @@ impl End {
             settings::make_store(&folder, &random_id(), protocol.as_deref())?;
         }
         cx.writing()
+    }
+}
+
+/// Whether one of these files is another one at the far end.
+fn clashes(from: &Store, to: &Store, files: &[Locator]) -> Result<bool> {
+    for at in files {
+        if let Some(there) = to.read_optional(at)?
+            && from.read_optional(at)?.is_none_or(|here| here.bytes != there.bytes)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Refuses a name that would be taken for a folder and is hardly meant as one.
+fn check_name(given: &str) -> Result<()> {
+    if given.trim().is_empty() {
+        return Err(Error::new(Kind::Invalid, "the store to copy has no name")
+            .hint("a store is a folder, an address such as s3://bucket/prefix, or PROTOCOL:FOLDER"));
+    }
+    let word =
+        |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    match given.split_once(':') {
+        Some((protocol, rest)) if word(protocol) && !rest.starts_with("//") => {
+            if Registry::standard().contains(protocol) {
+                return Ok(());
+            }
+            Err(Error::new(Kind::Invalid, format!("`{protocol}` is not a protocol"))
+                .hint(format!("`memgrove backends` lists them; for a folder of that name: ./{given}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), ..) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_owned(),
     }
 }
 

@@ -4,14 +4,14 @@ mod change;
 mod find;
 
 pub(crate) use change::{NodeCreate, NodeDelete, NodeEdit, NodeUpdate};
-pub(super) use find::{LIST_TOKENS_MAX, filters, list_tokens_max};
+pub(super) use find::{LIST_TOKENS_MAX, filters, fitted, left_out, list_tokens_max};
 pub(crate) use find::{NodeList, NodeRead};
 
 use std::borrow::Cow;
 use std::io;
 use std::str::FromStr;
 
-use memgrove::shapes::graph::{Properties, Storage};
+use memgrove::shapes::graph::{Properties, Storage, inexact_number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,6 +33,7 @@ impl FromStr for Given {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        exact(text)?;
         serde_json::from_str(text).map(Given).map_err(|error| format!("`{text}` is no JSON object: {error}"))
     }
 }
@@ -51,6 +52,14 @@ impl JsonSchema for Given {
     }
 }
 
+/// Refuses numbers that would be kept as another one.
+pub(super) fn exact(json: &str) -> Result<(), String> {
+    match inexact_number(json) {
+        Some(number) => Err(format!("{number} would not be kept as it is: quote it, as \"{number}\"")),
+        None => Ok(()),
+    }
+}
+
 /// One property as the command line gives it: a value that is JSON is what it says, any other is
 /// text.
 #[derive(Debug, Clone)]
@@ -63,7 +72,13 @@ impl FromStr for Pair {
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| format!("`{text}` is not a property such as status=active"))?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        let value = match serde_json::from_str(value) {
+            Ok(read) => {
+                exact(value)?;
+                read
+            }
+            Err(_) => Value::from(value),
+        };
         Ok(Pair(name.to_owned(), value))
     }
 }

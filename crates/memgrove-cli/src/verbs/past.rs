@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at};
+use crate::address::{address_of, in_memories, past_at};
 use crate::context::Context;
 use crate::journals::{Journal, Journals};
 use crate::page::{Ink, Page};
@@ -81,7 +81,7 @@ impl Verb for History {
     type Answer = HistoryAnswer;
 
     fn run(self, cx: &Context) -> Result<HistoryAnswer> {
-        let at = self.address.as_deref().map(|address| memory_at(cx, address)).transpose()?;
+        let at = self.address.as_deref().map(|address| past_at(cx, address)).transpose()?;
         // One more than is shown tells whether there is more.
         let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
         let journals = Journals::reading(cx)?;

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use memgrove::backend::{ChangeId, Edit, Expect};
+use memgrove::backend::{ChangeId, Edit, Expect, Note};
 use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
 use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
+use memgrove::shapes::graph::{ContentEdit, Removal};
 use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
 use memgrove::shapes::{entities::kg, files};
 use memgrove::{Error, Kind, Locator, Result};
@@ -253,8 +254,13 @@ impl Verb for Forget {
             let done = records.delete(note, &which)?;
             settle(&records);
             done.change.map(|change| ChangeId::new(name_of(&records, &change)))
+        } else if let Some(id) = graph_id(&address, "node:") {
+            cx.graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
+        } else if let Some(id) = graph_id(&address, "connection:") {
+            cx.graph()?.disconnect(note, id, self.guard.expect.as_deref())?.change
         } else if let Some(part) = part_of(cx, &address)? {
             match address.strip_prefix("entity:") {
+                None if address.starts_with("node:") => forget_section(cx, note, &part.file, &address)?,
                 Some(named) => {
                     let name = named.split_once('/').map_or(named, |(_, name)| name);
                     let name = name.rsplit_once('#').map_or(name, |(name, _)| name).to_owned();
@@ -304,6 +310,23 @@ fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> 
         None => Err(Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
             .hint("`memgrove recall` finds addresses by words")),
     }
+}
+
+/// The id of a node or connection as a whole.
+fn graph_id<'a>(address: &'a str, kind: &str) -> Option<&'a str> {
+    address.strip_prefix(kind).filter(|id| !id.contains('#'))
+}
+
+/// Takes one section out of the content of a node, by way of the graph, which knows what it holds.
+fn forget_section(cx: &Context, note: Note, key: &str, address: &str) -> Result<Option<ChangeId>> {
+    let id = address.trim_start_matches("node:").split('#').next().unwrap_or_default();
+    let graph = cx.graph()?;
+    let got = graph.node(id)?;
+    let edits = without(graph.memory().store(), key, address)?.edits;
+    let [Edit::Write { bytes, .. }] = &edits[..] else { return Ok(None) };
+    let edit = ContentEdit::Write { content: bytes.to_vec(), format: None };
+    let expect = got.version.as_ref().filter(|_| !got.edited).map(|version| version.as_str());
+    Ok(graph.edit(note, id, edit, expect)?.change)
 }
 
 /// A file without one of its sections.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::node::exact;
 use crate::context::{Context, Guard, Input};
 
 /// Where they come from at a command line, and what the change is to be known by.
@@ -59,6 +60,7 @@ impl Several {
             Input::None => handed,
             Input::Terminal => {
                 let text = cx.text(self.text.clone(), self.from.as_deref())?;
+                exact(&String::from_utf8_lossy(&text)).map_err(|why| Error::new(Kind::Invalid, why))?;
                 objects(&text).map_err(|error| kin.unfit(&error).while_doing(kin.name))?
             }
         };

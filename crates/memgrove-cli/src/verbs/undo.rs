@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::short;
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at, path_of};
+use crate::address::{address_of, in_memories, memory_at, past_at, path_of};
 use crate::context::{Context, Guard};
 use crate::journals::{Journal, Journals};
 use crate::page::{Ink, Page};
@@ -139,6 +139,18 @@ pub(crate) struct RestoreAnswer {
     replayed: bool,
 }
 
+impl RestoreAnswer {
+    fn new(address: String, done: Done<Restored>, change: Option<String>) -> Self {
+        let what = match done.outcome {
+            Restored::Written => "restored",
+            Restored::Deleted => "deleted",
+            Restored::Unchanged => "unchanged",
+        };
+        let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
+        RestoreAnswer { done: what, address, version, change, replayed: done.replayed }
+    }
+}
+
 impl Verb for Restore {
     const NAME: &'static str = "restore";
     const TITLE: &'static str = "Restore a memory";
@@ -147,23 +159,25 @@ impl Verb for Restore {
     type Answer = RestoreAnswer;
 
     fn run(self, cx: &Context) -> Result<RestoreAnswer> {
+        let note = cx.note(Self::NAME, &self.guard);
+        if let Some((kind @ ("node" | "connection"), id)) = self.address.split_once(':') {
+            let (graph, point, expect) = (cx.graph()?, point(&self.to), self.guard.expect.as_deref());
+            let done = match kind {
+                "node" => graph.restore(note, id, &point, expect)?,
+                _ => graph.restore_connection(note, id, &point, expect)?,
+            };
+            let change = done.change.as_ref().map(|change| change.as_str().to_owned());
+            return Ok(RestoreAnswer::new(self.address.clone(), done, change));
+        }
         let at = memory_at(cx, &self.address)?;
         let journals = Journals::writing(cx)?;
         let (journal, inside) = journals.of_place(&at);
         let expect = self.guard.expected(journal.memory.store(), &inside)?;
-        let note = cx.note(Self::NAME, &self.guard);
         let done = journal
             .restore(note, &inside, &journal.point(&self.to)?, expect.as_ref())
             .map_err(|error| in_memories(cx, error))?;
-        let Done { outcome, change, versions, replayed } = done;
-        let done = match outcome {
-            Restored::Written => "restored",
-            Restored::Deleted => "deleted",
-            Restored::Unchanged => "unchanged",
-        };
-        let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
-        let change = change.map(|change| journal.name(&change));
-        Ok(RestoreAnswer { done, address: address_of(cx, &at), version, change, replayed })
+        let change = done.change.as_ref().map(|change| journal.name(change));
+        Ok(RestoreAnswer::new(address_of(cx, &at), done, change))
     }
 
     fn show(answer: &RestoreAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -287,7 +301,7 @@ impl Undo {
                 return Ok(vec![(journal, UndoScope::Change(change))]);
             }
             [.., Some(address)] => {
-                let (journal, at) = journals.of_place(&memory_at(cx, address)?);
+                let (journal, at) = journals.of_place(&past_at(cx, address)?);
                 return Ok(vec![(journal, UndoScope::Memory(at))]);
             }
             [_, Some(session), ..] => UndoScope::Session(session.clone()),

@@ -234,3 +234,48 @@ fn a_store_that_is_named_is_not_the_one_of_the_environment() {
     assert!(sandbox.run(&["copy", "--to", "object:foo"]).fails(2).contains("has no bucket to use"));
     assert!(!sandbox.project().join("foo").exists());
 }
+
+#[test]
+fn a_copy_goes_where_it_is_meant_to() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["node", "create", "a"]).ok();
+    let copy = |to: &str| sandbox.run(&["copy", "--to", to]);
+    for (to, said) in [
+        ("", "has no name"),
+        ("sqlite:/x", "`sqlite` is not a protocol"),
+        (".memgrove/sub", "lies within it"),
+        (".memgrove/not/there/yet", "lies within it"),
+        (".", "lies within the target"),
+    ] {
+        assert!(copy(to).fails(2).contains(said), "{to}");
+    }
+    assert!(!sandbox.project().join("sqlite:").exists() && !sandbox.project().join("files").exists());
+    // A store with a graph of its own knows both afterwards.
+    let far = sandbox.path().join("far").display().to_string();
+    let there = |arguments: &[&str]| sandbox.run(&[&["--store", &far], arguments].concat());
+    there(&["init"]).ok();
+    there(&["node", "create", "b"]).ok();
+    there(&["connection", "create", "mem_b_001", "is", "mem_b_001"]).ok();
+    copy(&far).ok();
+    let all = there(&["node", "list"]).ok();
+    assert_eq!(all, "node:mem_a_001 a {}\nnode:mem_b_001 b {}\n");
+    assert!(there(&["graph", "check"]).ok().ends_with("2 nodes and 1 connections\nall is well\n"));
+}
+
+#[test]
+fn a_node_that_is_too_large_for_a_list_is_shown_shortened() {
+    let sandbox = Sandbox::new();
+    let long = format!("text={}", "x".repeat(20_000));
+    sandbox.run(&["node", "create", "a", "-p", &long, "-p", "n=1"]).ok();
+    sandbox.run(&["node", "create", "a"]).ok();
+    sandbox.run(&["connection", "create", "mem_a_001", "x", "mem_a_002", "-p", &long]).ok();
+    for (verb, one) in
+        [("node", "node:mem_a_001 a {\"n\":1,\"text\":\"xxx"), ("connection", "conn_001 mem_a_001 -x-> ")]
+    {
+        let list = sandbox.run(&[verb, "list"]).ok();
+        assert!(list.starts_with(one) && list.len() < 2_000, "{list}");
+        assert!(list.contains("long properties are shortened"), "{list}");
+    }
+    assert!(sandbox.run(&["node", "list"]).ok().contains("1 more: pass over 1 with skip"));
+    assert_eq!(sandbox.run(&["node", "list", "--skip", "1"]).ok(), "node:mem_a_002 a {}\n");
+}

@@ -269,6 +269,32 @@ fn large_content_is_streamed_and_taken_in_ranges() {
 }
 
 #[test]
+fn the_content_of_a_node_is_put_by_its_versions() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let (name, value) = server.bearer();
+    let made = server.post("/api/node_create", &json!({"type": "doc", "content": "one"}), &[]);
+    assert_eq!(made.status, 200, "{}", made.json());
+    let at = "/api/content?address=node:mem_doc_001";
+    let first = server.get(at, &[]).header("etag").expect("a version").to_owned();
+    let put =
+        |version: &str, bytes: &[u8]| server.send("PUT", at, &[(name, &value), ("If-Match", version)], bytes);
+    let second = put(&first, b"\0two");
+    assert_eq!(second.status, 200, "{}", second.json());
+    assert_eq!(put(&first, b"three").status, 412);
+    let got = server.get(at, &[]);
+    assert_eq!((got.body.as_slice(), got.header("etag")), (&b"\0two"[..], second.header("etag")));
+    server.post("/api/node_create", &json!({"type": "doc", "properties": {"t": "x"}}), &[]);
+    let listed = server.get("/api/node_list?where=t=x", &[]);
+    assert_eq!((listed.status, &listed.json()["total"]), (200, &json!(1)), "a list of one");
+    assert_eq!(server.send("PUT", "/api/content?address=record:x", &[(name, &value)], b"x").status, 400);
+    let none = "/api/content?address=node:nobody";
+    assert_eq!(server.send("PUT", none, &[(name, &value)], b"x").status, 404);
+    server.end();
+    assert!(sandbox.run(&["graph", "check"]).ok().ends_with("all is well\n"));
+}
+
+#[test]
 fn changes_of_other_processes_are_told_as_they_happen() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);

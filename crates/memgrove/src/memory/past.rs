@@ -196,7 +196,8 @@ impl Memory {
                 }
                 (None, Some(_)) => (vec![Edit::Delete { at: at.clone(), expect }], Restored::Deleted),
             };
-            Ok(Plan { edits, outcome })
+            let told = self.account_edits(store, &edits)?;
+            Ok(Plan { edits: edits.into_iter().chain(told).collect(), outcome })
         })
     }
 }

@@ -14,21 +14,26 @@
 //! own files; only what concerns the graph as a whole reads the registry, once, and then follows
 //! the tail.
 
+mod account;
 mod catalog;
 mod draft;
 mod entry;
 mod export;
 mod fold;
+mod heads;
 mod id;
 mod import;
+mod json;
 pub mod ontology;
 mod operation;
+mod past;
 mod place;
 mod query;
 mod reading;
 mod registry;
 mod shelf;
 mod survey;
+mod tail;
 mod upkeep;
 mod walk;
 
@@ -38,10 +43,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use super::entities::Direction;
+pub use account::kept_true;
 pub use draft::{ContentEdit, NewConnection, NewNode, Removal, Removed, Update};
 pub use entry::{Connection, Node, Properties, Storage};
 pub use export::{Form, Held, Snapshot};
 pub use import::{Existing, Imported};
+pub use json::inexact_number;
 pub use ontology::Ontology;
 pub use operation::{Operation, Outcome};
 pub use place::{extension, format_of};
@@ -74,12 +81,16 @@ pub struct Graph {
     shelf: Arc<Mutex<Shelf>>,
     /// What came of the last rebuilding that nobody asked for.
     report: Arc<Mutex<Option<Report>>>,
+    /// What could not be read, and was left out.
+    warning: Arc<Mutex<Option<String>>>,
 }
 
 impl Graph {
     /// The graph beneath a folder of a memory.
     pub fn new(memory: Memory, root: Locator, ids: Arc<dyn Ids>) -> Self {
-        Graph { memory, layout: Layout { root }, ids, shelf: Arc::default(), report: Arc::default() }
+        let memory = kept_true(memory.clone(), &root).unwrap_or(memory);
+        let (shelf, report, warning) = (Arc::default(), Arc::default(), Arc::default());
+        Graph { memory, layout: Layout { root }, ids, shelf, report, warning }
     }
 
     /// The memory.

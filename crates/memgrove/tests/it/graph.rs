@@ -1,9 +1,11 @@
 //! The shape `graph` as its callers meet it.
 
+mod exchange;
 mod hostile;
 mod large;
 mod model;
 mod ontology;
+mod past;
 mod seed;
 mod upkeep;
 

@@ -92,6 +92,10 @@ impl GraphOntology {
             (None, Input::Terminal) => String::from_utf8(cx.text(None, None)?)
                 .map_err(|_| Error::new(Kind::Invalid, "the ontology is not UTF-8 text"))?,
         };
+        if text.trim().is_empty() {
+            return Err(Error::new(Kind::Invalid, "the ontology is empty: nothing was written")
+                .hint("`{}` is an ontology that allows anything"));
+        }
         let graph = cx.graph()?;
         let done = graph.write_ontology(cx.note(Self::NAME, &Guard::default()), &text)?;
         let change = done.change.map(|change| change.as_str().to_owned());

@@ -77,6 +77,7 @@ impl Verb for NodeCreate {
             properties: properties(self.properties, self.pairs),
             format: self.format.or(by_name),
             content,
+            said: None,
         };
         Ok(changed("created", cx.graph()?.create(cx.note(Self::NAME, &self.guard), new)?))
     }
@@ -126,8 +127,12 @@ impl Verb for NodeUpdate {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let note = cx.note(Self::NAME, &self.guard);
-        let update =
-            Update { kind: self.kind, set: properties(self.properties, self.pairs), unset: self.unset };
+        let update = Update {
+            kind: self.kind,
+            set: properties(self.properties, self.pairs),
+            unset: self.unset,
+            said: None,
+        };
         let expect = self.guard.expect.as_deref();
         Ok(changed("updated", cx.graph()?.update(note, id_of(&self.id), &update, expect)?))
     }
@@ -156,6 +161,9 @@ pub(crate) struct NodeEdit {
     /// For create and write [default: standard input]
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
+    /// For write: content that is not text
+    #[arg(skip)]
+    content_base64: Option<String>,
     /// A file whose bytes are the content
     #[arg(long, value_name = "FILE", conflicts_with = "content")]
     #[serde(skip)]
@@ -177,9 +185,10 @@ impl NodeEdit {
             )
         };
         let text = |text: &Option<String>, name: &str| text.clone().ok_or_else(|| missing(name));
-        let content = || match (&self.content, &self.from, cx.input) {
-            (None, _, Input::None) => Err(missing("content")),
-            (given, from, _) => cx.text(given.clone(), from.as_deref()),
+        let content = || match (&self.content, &self.content_base64, &self.from, cx.input) {
+            (None, Some(text), ..) => decoded(text),
+            (None, None, _, Input::None) => Err(missing("content")),
+            (given, _, from, _) => cx.text(given.clone(), from.as_deref()),
         };
         Ok(match self.operation.as_str() {
             "create" => ContentEdit::Create {

@@ -3,7 +3,7 @@
 use std::io;
 
 use memgrove::Result;
-use memgrove::shapes::graph::{Filter, Node, Query, Ways};
+use memgrove::shapes::graph::{Filter, Node, Properties, Query, Ways};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +19,9 @@ use crate::verbs::{Effect, On, Verb};
 const READ_TOKENS_MAX: usize = 4_000;
 /// What a list answers with, in tokens, unless it is asked for more.
 pub(in crate::verbs) const LIST_TOKENS_MAX: usize = 1_500;
+
+/// How much of a long property is shown where it does not fit.
+const SHORTENED_CHARS: usize = 200;
 
 /// Read a node: properties, connections and content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -151,6 +154,39 @@ pub(in crate::verbs) fn filters(given: &[String]) -> Result<Vec<Filter>> {
     given.iter().map(|filter| filter.parse().map_err(wrong)).collect()
 }
 
+/// Leaves of a list what fits a budget: the first always, if need be with long properties shortened.
+/// Whether they were.
+pub(in crate::verbs) fn fitted<T>(
+    found: &mut Vec<T>,
+    budget: usize,
+    line: impl Fn(&T) -> String,
+    properties: impl Fn(&mut T) -> &mut Properties,
+) -> bool {
+    let mut spent = 0;
+    let fit = found.iter().take_while(|one| {
+        spent += portion::tokens(&line(one)) + 1;
+        spent <= budget
+    });
+    let fit = fit.count();
+    found.truncate(fit.max(1));
+    let Some(first) = found.first_mut().filter(|_| fit == 0) else { return false };
+    for value in properties(first).values_mut() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Some((end, _)) = text.char_indices().nth(SHORTENED_CHARS) {
+            *value = Value::from(format!("{}…", &text[..end]));
+        }
+    }
+    true
+}
+
+/// What a list does not tell, and how to get it.
+pub(in crate::verbs) fn left_out(cut: bool, shown: usize, total: usize, shortened: bool) -> Option<String> {
+    let more = cut.then(|| format!("{} more: pass over {shown} with skip", total - shown));
+    let short = shortened.then(|| "long properties are shortened: read gives all of them".to_owned());
+    let told: Vec<String> = short.into_iter().chain(more).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
 /// The nodes that were found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListAnswer {
@@ -182,14 +218,11 @@ impl Verb for NodeList {
             ..Query::default()
         };
         let found = cx.reading_graph()?.list(&query)?;
-        let (mut nodes, mut spent) = (found.found, 0);
-        nodes.retain(|node| {
-            spent += portion::tokens(&line(node)) + 1;
-            spent <= self.budget
-        });
+        let mut nodes = found.found;
+        let shortened = fitted(&mut nodes, self.budget, line, |node| &mut node.properties);
         let shown = self.skip + nodes.len();
         let cut = shown < found.total && (self.limit == 0 || nodes.len() < self.limit);
-        let left_out = cut.then(|| format!("{} more: pass over {shown} with skip", found.total - shown));
+        let left_out = left_out(cut, shown, found.total, shortened);
         Ok(ListAnswer { nodes, total: found.total, left_out })
     }
 

@@ -7,11 +7,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Note, Origin, Past};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, Op, Origin, Past};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
-use crate::store::Store;
 
 /// The verb of a change that takes others back. Its reason begins with `undo of ` and the names of
 /// those changes, separated by a comma and a space; a colon ends the list if more follows.
@@ -57,7 +56,7 @@ impl Memory {
     /// # Errors
     /// As [`Memory::undo`].
     pub fn undoable(&self, scope: &UndoScope) -> Result<Vec<Past>> {
-        choose(self.store(), scope)
+        choose(self, scope)
     }
 
     /// Takes changes back, all of them in one change of its own, which can be undone in turn.
@@ -72,7 +71,8 @@ impl Memory {
             Some(key) => self.store().backend().applied(key)?.is_some(),
             None => false,
         };
-        let chosen = if repeat { Vec::new() } else { choose(self.store(), scope)? };
+        let mut chosen = if repeat { Vec::new() } else { choose(self, scope)? };
+        chosen.iter_mut().try_for_each(|past| self.forget_holds(past))?;
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
         let mut reason = format!("undo of {}", names.join(", "));
         if let Some(given) = &note.reason {
@@ -84,17 +84,47 @@ impl Memory {
             for past in &chosen {
                 inverse.take_back(past)?;
             }
-            let (edits, places) = inverse.finish()?;
+            let (mut edits, places) = inverse.finish()?;
+            edits.extend(self.account_edits(store, &edits)?);
             let changes = chosen.iter().map(|past| past.change.clone()).collect();
             Ok(Plan { edits, outcome: UndoOutcome { changes, places } })
         })
     }
+
+    /// Leaves out the files that a change only held to their version, by an append of nothing: they
+    /// were none of its work, and whoever changed them since is not in its way.
+    fn forget_holds(&self, past: &mut Past) -> Result<()> {
+        let backend = self.store().backend();
+        if past.edits.len() < 2 || past.edits.iter().any(|edit| edit.op == Op::Rename) {
+            return Ok(());
+        }
+        let (before, after) = (Moment::Before(past.change.clone()), Moment::After(past.change.clone()));
+        let mut held = HashSet::new();
+        for edit in past.edits.iter().filter(|edit| edit.op == Op::Append) {
+            let alone = past.edits.iter().filter(|other| other.at == edit.at).count() == 1;
+            if alone
+                && let Some(bytes) = backend.read_past(&edit.at, &before)?
+                && backend.read_past(&edit.at, &after)? == Some(bytes)
+            {
+                held.insert(edit.at.clone());
+            }
+        }
+        // One that did nothing else did that.
+        if held.len() < past.edits.len() {
+            past.edits.retain(|edit| !held.contains(&edit.at));
+        }
+        Ok(())
+    }
 }
 
 /// The changes that a scope means, newest first.
-fn choose(store: &Store, scope: &UndoScope) -> Result<Vec<Past>> {
-    let history =
-        |at: Option<Locator>, limit| store.backend().history(&HistoryQuery { at, before: None, limit });
+fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
+    // What a change did to an account is not its own: one that did nothing else cannot be undone.
+    let history = |at: Option<Locator>, limit| {
+        let mut all = memory.store().backend().history(&HistoryQuery { at, before: None, limit })?;
+        all.iter_mut().for_each(|past| past.edits.retain(|edit| !memory.is_account(&edit.at)));
+        Ok::<_, Error>(all)
+    };
     let touching: Option<HashSet<ChangeId>> = match scope {
         UndoScope::Memory(at) => {
             Some(history(Some(at.clone()), 0)?.into_iter().map(|past| past.change).collect())

@@ -3,13 +3,11 @@
 //! Entries are kept as they are written in the registry, and parsed when they are asked for; only
 //! types and ends are looked at when the graph is opened.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
+use super::heads::{ConnectionHead, Line, NodeHead};
 use super::id::Numbers;
+use super::place::Thing;
 use super::registry::{Read, Text};
 
 /// One node of the catalog.
@@ -43,47 +41,14 @@ pub(super) struct Catalog {
     /// The connections that touch each node, deleted ones included.
     around: Vec<Vec<u32>>,
     live: (usize, usize),
+    /// The mark of the registry, which its tail begins with; those of old have none.
+    pub(super) mark: Option<String>,
     /// Members of the registry that nobody here knows.
     pub(super) strange: Vec<(String, Text)>,
     /// Entries that cannot be understood, kept as they are.
     pub(super) unread_nodes: Vec<(String, Text)>,
     pub(super) unread_connections: Vec<(String, Text)>,
     pub(super) numbers: Numbers,
-}
-
-#[derive(Deserialize)]
-struct NodeHead<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct ConnectionHead<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    from: Cow<'a, str>,
-    #[serde(borrow)]
-    to: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct IdHead<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-}
-
-/// What a line of the tail says.
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow, default)]
-    node: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    connection: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    deleted_node: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    deleted_connection: Option<Cow<'a, str>>,
 }
 
 impl Catalog {
@@ -93,7 +58,7 @@ impl Catalog {
     /// The parser's words for text that is no registry.
     pub(super) fn read(base: String) -> Result<Self, String> {
         let mut catalog = Catalog::default();
-        let Read { nodes, connections, strange } = Read::of(&base)?;
+        let Read { nodes, connections, strange, mark } = Read::of(&base)?;
         catalog.node_at.reserve(nodes.len());
         catalog.connection_at.reserve(connections.len());
         for (id, text) in nodes {
@@ -102,7 +67,7 @@ impl Catalog {
         for (id, text) in connections {
             catalog.take_connection(&id, text, &base);
         }
-        catalog.strange = strange;
+        (catalog.strange, catalog.mark) = (strange, mark);
         catalog.base = base;
         Ok(catalog)
     }
@@ -131,27 +96,47 @@ impl Catalog {
     /// Takes in one line of the tail; `false` if it cannot be understood.
     pub(super) fn follow(&mut self, line: &str) -> bool {
         let Ok(said) = serde_json::from_str::<Line<'_>>(line) else { return false };
-        let own = |raw: &RawValue| Text::Own(raw.get().into());
-        let id_of = |raw: &RawValue| {
-            serde_json::from_str::<IdHead<'_>>(raw.get()).ok().map(|head| head.id.into_owned())
-        };
         match said {
-            Line { node: Some(raw), .. } => {
-                let head = serde_json::from_str::<NodeHead<'_>>(raw.get());
-                let (Some(id), Ok(head)) = (id_of(raw), head) else { return false };
-                let kind = self.kind_number(&head.kind);
-                self.put_node(&id, kind, own(raw));
+            Line { node: Some(raw), .. } => self.take(Thing::Node, None, raw.get()),
+            Line { connection: Some(raw), .. } => self.take(Thing::Connection, None, raw.get()),
+            Line { deleted_node: Some(id), .. } => {
+                self.drop_node(&id);
+                true
             }
-            Line { connection: Some(raw), .. } => {
-                let head = serde_json::from_str::<ConnectionHead<'_>>(raw.get());
-                let (Some(id), Ok(head)) = (id_of(raw), head) else { return false };
+            Line { deleted_connection: Some(id), .. } => {
+                self.drop_connection(&id);
+                true
+            }
+            Line { continues, .. } => continues.is_some(),
+        }
+    }
+
+    /// Takes in an entry by an id, or by the one that it says itself; `false` if it cannot be
+    /// understood.
+    pub(super) fn take(&mut self, thing: Thing, id: Option<&str>, entry: &str) -> bool {
+        let text = Text::Own(entry.into());
+        match thing {
+            Thing::Node => {
+                let Ok(head) = serde_json::from_str::<NodeHead<'_>>(entry) else { return false };
+                let id = id.unwrap_or(&head.id);
+                if id.is_empty() {
+                    return false;
+                }
+                let kind = self.kind_number(&head.kind);
+                self.unread_nodes.retain(|(known, _)| known != id);
+                self.put_node(id, kind, text);
+            }
+            Thing::Connection => {
+                let Ok(head) = serde_json::from_str::<ConnectionHead<'_>>(entry) else { return false };
+                let id = id.unwrap_or(&head.id);
+                if id.is_empty() {
+                    return false;
+                }
                 let kind = self.kind_number(&head.kind);
                 let ends = (self.node_number(&head.from), self.node_number(&head.to));
-                self.put_connection(&id, kind, ends, own(raw));
+                self.unread_connections.retain(|(known, _)| known != id);
+                self.put_connection(id, kind, ends, text);
             }
-            Line { deleted_node: Some(id), .. } => self.drop_node(&id),
-            Line { deleted_connection: Some(id), .. } => self.drop_connection(&id),
-            _ => return false,
         }
         true
     }
@@ -259,6 +244,27 @@ impl Catalog {
 
     pub(super) fn number_of(&self, id: &str) -> Option<u32> {
         self.node_at.get(id).copied()
+    }
+
+    /// The entry of a node or connection.
+    pub(super) fn text(&self, thing: Thing, id: &str) -> Option<&str> {
+        match thing {
+            Thing::Node => self.node_text(id),
+            Thing::Connection => self.connection_text(id),
+        }
+    }
+
+    /// Every entry, nodes first, in the order in which they came.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Thing, &str, &str)> {
+        let nodes = self.nodes().map(|(id, _, text)| (Thing::Node, id, text));
+        nodes.chain(self.connections().map(|(row, text)| (Thing::Connection, &*row.id, text)))
+    }
+
+    /// Every entry that cannot be understood.
+    pub(super) fn unread(&self) -> impl Iterator<Item = (Thing, &str, &str)> {
+        let nodes = self.unread_nodes.iter().map(|row| (Thing::Node, row));
+        let connections = self.unread_connections.iter().map(|row| (Thing::Connection, row));
+        nodes.chain(connections).map(|(thing, (id, text))| (thing, id.as_str(), text.get(&self.base)))
     }
 
     /// The entry of a node.

@@ -8,6 +8,7 @@
 mod connecting;
 mod content;
 mod making;
+mod restoring;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use super::catalog::Catalog;
 use super::entry::{Connection, Entry, Node};
 use super::ontology::Ontology;
 use super::place::{Layout, REGISTRY, TAIL, Thing};
+use super::reading::is_edited;
 use super::shelf::{Glance, Shelf, is_fresh};
+use super::tail;
 use crate::backend::{Bytes, Edit, Expect, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -27,6 +30,7 @@ use crate::store::Store;
 pub use connecting::{NewConnection, Removal, Removed};
 pub use content::ContentEdit;
 pub use making::{NewNode, Update};
+pub(super) use restoring::Former;
 
 /// What a plan is made with.
 pub(super) struct Desk<'a> {
@@ -63,9 +67,24 @@ pub(super) struct Draft<'a> {
     whole: bool,
     /// Whether the catalog was read for this plan.
     read: bool,
-    /// Connections that this draft makes and removes.
-    made: Vec<Connection>,
-    gone: Vec<String>,
+    /// What this draft does to connections, in order.
+    links: Vec<Link>,
+    /// What was there before each step of an attempt, if one is being made.
+    trail: Option<Vec<Trace>>,
+}
+
+/// What becomes of a connection.
+enum Link {
+    Made(Box<Connection>),
+    Gone(String),
+}
+
+/// What a draft said of a file before it said something else.
+struct Trace {
+    at: Locator,
+    now: Option<Vec<u8>>,
+    changed: bool,
+    held: Option<Version>,
 }
 
 impl<'a> Draft<'a> {
@@ -90,8 +109,8 @@ impl<'a> Draft<'a> {
             lines: String::new(),
             whole: false,
             read: false,
-            made: Vec::new(),
-            gone: Vec::new(),
+            links: Vec::new(),
+            trail: None,
         }
     }
 
@@ -135,10 +154,34 @@ impl<'a> Draft<'a> {
     fn put(&mut self, at: &Locator, now: Option<Vec<u8>>) -> Result<()> {
         self.touch(at)?;
         let file = self.files.get_mut(at).expect("it was just read");
-        file.now = now;
-        self.held.remove(at);
-        self.changed.insert(at.clone());
+        let before = std::mem::replace(&mut file.now, now);
+        let held = self.held.remove(at);
+        let changed = !self.changed.insert(at.clone());
+        if let Some(trail) = &mut self.trail {
+            trail.push(Trace { at: at.clone(), now: before, changed, held });
+        }
         Ok(())
+    }
+
+    /// Does something whole or not at all: what fails leaves the draft as it was.
+    pub(super) fn attempt<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let (lines, links) = (self.lines.len(), self.links.len());
+        self.trail = Some(Vec::new());
+        let done = step(self);
+        let trail = self.trail.take().unwrap_or_default();
+        if done.is_err() {
+            self.lines.truncate(lines);
+            self.links.truncate(links);
+            for Trace { at, now, changed, held } in trail.into_iter().rev() {
+                self.held.extend(held.map(|version| (at.clone(), version)));
+                match self.files.get_mut(&at) {
+                    Some(file) if changed => file.now = now,
+                    // It is read again by whoever asks next.
+                    _ => drop((self.changed.remove(&at), self.files.remove(&at))),
+                }
+            }
+        }
+        done
     }
 
     /// What is said of a node or connection: by its own file, else by the registry, which may know
@@ -152,11 +195,7 @@ impl<'a> Draft<'a> {
             return Entry::read(thing, id, bytes.to_vec());
         }
         let deleted = self.changed.contains(&at);
-        let catalog = self.catalog()?;
-        let known = match thing {
-            Thing::Node => catalog.node_text(id),
-            Thing::Connection => catalog.connection_text(id),
-        };
+        let known = self.catalog()?.text(thing, id);
         match known.filter(|_| !deleted).map(|text| Entry::known(id, text)) {
             Some(entry) => Ok(entry),
             None => Err(self.unknown(thing, id)),
@@ -202,22 +241,25 @@ impl<'a> Draft<'a> {
         self.touch(&at)?;
         let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str());
         let fits = wanted.len() >= super::VERSION_PREFIX_MIN && there.starts_with(wanted);
-        match fits || there == wanted {
-            true => Ok(()),
-            false => Err(Error::new(
-                Kind::Conflict,
-                format!("the {} `{id}` is at version {there}, not at version {wanted}", thing.noun()),
-            )
+        let what = if fits || there == wanted {
+            let storage = self.entry(thing, id)?.storage();
+            if !is_edited(self.desk.store, self.desk.layout, storage.as_ref())? {
+                return Ok(());
+            }
+            format!("the content of the {} `{id}` was changed by hand since version {wanted}", thing.noun())
+        } else {
+            format!("the {} `{id}` is at version {there}, not at version {wanted}", thing.noun())
+        };
+        Err(Error::new(Kind::Conflict, what)
             .code(code::VERSION_MISMATCH)
-            .hint("read it again and repeat the change on what is there now")),
-        }
+            .hint("read it again and repeat the change on what is there now"))
     }
 
     /// Writes what is said of a node or connection, beside its content and for the registry.
     fn say(&mut self, thing: Thing, id: &str, entry: &Entry) -> Result<()> {
         let at = self.desk.layout.meta(thing, id)?;
         self.put(&at, Some(entry.text().as_bytes().to_vec()))?;
-        self.lines.push_str(&format!("{{\"{}\":{}}}\n", thing.noun(), entry.compact()));
+        self.lines.push_str(&tail::said(thing, entry));
         Ok(())
     }
 
@@ -225,8 +267,7 @@ impl<'a> Draft<'a> {
     fn unsay(&mut self, thing: Thing, id: &str) -> Result<()> {
         let at = self.desk.layout.meta(thing, id)?;
         self.put(&at, None)?;
-        let quoted = serde_json::to_string(id).expect("a string is JSON");
-        self.lines.push_str(&format!("{{\"deleted_{}\":{quoted}}}\n", thing.noun()));
+        self.lines.push_str(&tail::gone(thing, id));
         Ok(())
     }
 
@@ -263,9 +304,13 @@ impl<'a> Draft<'a> {
             bytes: Bytes::new(),
             expect: Expect::At(version),
         }));
-        let Desk { layout, shelf, .. } = self.desk;
+        let Desk { layout, shelf, ids, .. } = self.desk;
         if self.fresh {
-            let bytes = super::registry::print(&Catalog::default()).into_bytes();
+            let mark = tail::mark(ids.random());
+            self.lines.insert_str(0, &tail::begun(&mark));
+            let mut empty = Catalog::default();
+            empty.mark = Some(mark);
+            let bytes = super::registry::print(&empty).into_bytes();
             edits.push(Edit::Write {
                 at: layout.system(REGISTRY)?,
                 bytes: bytes.into(),

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::json::compacted;
 use super::place::Thing;
 use crate::error::{Error, Kind, Result};
 use crate::text::jsonl::{members, spliced};
@@ -81,6 +82,9 @@ pub struct Storage {
     pub hash: String,
 }
 
+/// What only a change of the thing itself may say.
+const OWN: [&str; 7] = ["id", "type", "from", "to", "storage", "content", "content_base64"];
+
 /// The object of a node or connection, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry(String);
@@ -93,7 +97,7 @@ impl Entry {
         Entry(text)
     }
 
-    /// The entry that a file holds.
+    /// The entry that a file holds. The name of the file is the id, whatever the file says.
     ///
     /// # Errors
     /// `Corrupt` for bytes that are no entry of such a thing.
@@ -107,11 +111,13 @@ impl Entry {
         };
         let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
         let read = match thing {
-            Thing::Node => serde_json::from_str::<Node>(&text).map(drop),
-            Thing::Connection => serde_json::from_str::<Connection>(&text).map(drop),
+            Thing::Node => serde_json::from_str::<Node>(&text).map(|node| node.id),
+            Thing::Connection => serde_json::from_str::<Connection>(&text).map(|one| one.id),
         };
-        read.map_err(|error| wrong(error.to_string()))?;
-        Ok(Entry(text))
+        match read.map_err(|error| wrong(error.to_string()))? {
+            said if said == id || said.is_empty() => Ok(Entry(text)),
+            _ => Ok(Entry(text).with(&[("id", Some(Value::from(id).to_string()))])),
+        }
     }
 
     /// The entry as the registry knows it. Registries of others do not say the id twice.
@@ -125,12 +131,27 @@ impl Entry {
 
     /// The node that it says.
     pub(super) fn node(&self) -> Result<Node> {
-        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Node, &error))
+        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Node, &self.id(), &error))
     }
 
     /// The connection that it says.
     pub(super) fn connection(&self) -> Result<Connection> {
-        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Connection, &error))
+        serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Connection, &self.id(), &error))
+    }
+
+    /// The content that it names, if it can be told.
+    pub(super) fn storage(&self) -> Option<Storage> {
+        serde_json::from_str(self.value("storage")?).ok()
+    }
+
+    /// A member, as it is written.
+    pub(super) fn value(&self, key: &str) -> Option<&str> {
+        let found = members(&self.0).into_iter().rfind(|member| member.key == key)?;
+        Some(&self.0[found.value])
+    }
+
+    fn id(&self) -> String {
+        self.value("id").and_then(|id| serde_json::from_str(id).ok()).unwrap_or_default()
     }
 
     /// The same with members set (as JSON) or removed; all other bytes stay.
@@ -142,13 +163,39 @@ impl Entry {
     /// The same with properties set or removed; all other properties stay as they are written.
     #[must_use]
     pub(super) fn with_properties(&self, set: &Properties, unset: &[String]) -> Self {
-        let there = members(&self.0).into_iter().rfind(|member| member.key == "properties");
-        let old = there.map_or("{}", |member| &self.0[member.value]);
-        let old = if old.starts_with('{') { old } else { "{}" };
         let changes: Vec<(&str, Option<String>)> = (unset.iter().map(|name| (name.as_str(), None)))
             .chain(set.iter().map(|(name, value)| (name.as_str(), Some(value.to_string()))))
             .collect();
-        self.with(&[("properties", Some(spliced(old, &changes)))])
+        self.with_property_texts(&changes)
+    }
+
+    fn with_property_texts(&self, changes: &[(&str, Option<String>)]) -> Self {
+        let old = self.value("properties").filter(|old| old.starts_with('{')).unwrap_or("{}");
+        self.with(&[("properties", Some(spliced(old, changes)))])
+    }
+
+    /// The same with all that another text says of the same thing, as it is written there: properties,
+    /// times, and what nobody here knows.
+    #[must_use]
+    pub(super) fn saying(&self, text: &str) -> Self {
+        let known = |key: &str| OWN.contains(&key);
+        let said = members(text).into_iter().map(|member| (member.key, &text[member.value]));
+        let (mut changes, mut made) = (Vec::new(), self.clone());
+        for (key, value) in said.filter(|(key, value)| !known(key) && *value != "\"\"") {
+            match &*key {
+                "properties" => {
+                    let properties = members(value);
+                    let texts: Vec<(&str, Option<String>)> = (properties.iter())
+                        .map(|member| (&*member.key, Some(value[member.value.clone()].to_owned())))
+                        .collect();
+                    made = made.with_property_texts(&texts);
+                }
+                _ => changes.push((key, Some(value.to_owned()))),
+            }
+        }
+        let changes: Vec<(&str, Option<String>)> =
+            changes.iter().map(|(key, value)| (&**key, value.clone())).collect();
+        made.with(&changes)
     }
 
     /// The object on one line, for the registry and its tail.
@@ -159,20 +206,20 @@ impl Entry {
 
 /// The node that an object of the registry says.
 pub(super) fn read_node(id: &str, text: &str) -> Result<Node> {
-    let node: Node = serde_json::from_str(text).map_err(|error| unreadable(Thing::Node, &error))?;
+    let node: Node = serde_json::from_str(text).map_err(|error| unreadable(Thing::Node, id, &error))?;
     Ok(Node { id: id.to_owned(), ..node })
 }
 
 /// The connection that an object of the registry says.
 pub(super) fn read_connection(id: &str, text: &str) -> Result<Connection> {
     let one: Connection =
-        serde_json::from_str(text).map_err(|error| unreadable(Thing::Connection, &error))?;
+        serde_json::from_str(text).map_err(|error| unreadable(Thing::Connection, id, &error))?;
     Ok(Connection { id: id.to_owned(), ..one })
 }
 
-fn unreadable(thing: Thing, error: &serde_json::Error) -> Error {
-    Error::new(Kind::Corrupt, format!("what is said of a {} cannot be read: {error}", thing.noun()))
-        .hint("`memgrove graph check` says which")
+fn unreadable(thing: Thing, id: &str, error: &serde_json::Error) -> Error {
+    Error::new(Kind::Corrupt, format!("what is said of the {} `{id}` cannot be read: {error}", thing.noun()))
+        .hint("mend its `.meta.json`, then `memgrove graph check --rebuild`")
 }
 
 /// Whether an entry says its own id: those that are made here do.
@@ -187,38 +234,9 @@ fn named<'a>(id: &str, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// JSON without the blanks between its tokens.
-pub(super) fn compacted(json: &str) -> String {
-    let mut compact = Vec::with_capacity(json.len());
-    let (mut inside, mut escaped) = (false, false);
-    for byte in json.bytes() {
-        if !inside && byte.is_ascii_whitespace() {
-            continue;
-        }
-        compact.push(byte);
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if inside => escaped = true,
-            b'"' => inside = !inside,
-            _ => {}
-        }
-    }
-    String::from_utf8(compact).expect("only blanks were taken out of text")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blanks_go_only_between_tokens() {
-        let check = |json: &str, expected: &str| assert_eq!(compacted(json), expected);
-        check(
-            "{\n  \"a b\": [1, 2],\r\n\t\"c\\\" \\\\\": \" x \\\\\" }\n",
-            "{\"a b\":[1,2],\"c\\\" \\\\\":\" x \\\\\"}",
-        );
-        check("{\"é \u{2028}\": 1e400}", "{\"é \u{2028}\":1e400}");
-    }
 
     #[test]
     fn what_a_change_does_not_touch_stays() {

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::entry::{Connection, Node, Properties};
+use super::entry::{Connection, Entry, Node, Properties};
+use super::json::laid_out;
+use crate::text::jsonl::spliced;
 
 /// A graph, or a part of one, with its contents.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -29,6 +31,30 @@ pub struct Held<T> {
     /// Its content in base64, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_base64: Option<String>,
+    /// All that is said of it, as it is written; empty for what nobody has written yet.
+    #[serde(skip)]
+    pub said: String,
+}
+
+impl<T: Serialize> Held<T> {
+    /// A node or connection as the registry knows it, without its content.
+    pub(super) fn of(it: T, id: &str, text: &str) -> Self {
+        Held { it, content: None, content_base64: None, said: Entry::known(id, text).compact() }
+    }
+
+    fn json(&self) -> String {
+        let quoted = |text: &String| serde_json::to_string(text).expect("a string is JSON");
+        match self.said.is_empty() {
+            true => serde_json::to_string(self).expect("a graph is plain data with text keys"),
+            false => spliced(
+                &self.said,
+                &[
+                    ("content", self.content.as_ref().map(quoted)),
+                    ("content_base64", self.content_base64.as_ref().map(quoted)),
+                ],
+            ),
+        }
+    }
 }
 
 /// A form to export in.
@@ -61,17 +87,20 @@ impl Form {
     /// Prints a graph.
     pub fn print(self, graph: &Snapshot) -> String {
         match self {
-            Form::Json => {
-                let mut text =
-                    serde_json::to_string_pretty(graph).expect("a graph is plain data with text keys");
-                text.push('\n');
-                text
-            }
+            Form::Json => json(graph),
             Form::GraphMl => graphml(graph),
             Form::Dot => dot(graph),
             Form::Mermaid => mermaid(graph),
         }
     }
+}
+
+/// Every entry as it is written, so that numbers of any size and unknown fields go along.
+fn json(graph: &Snapshot) -> String {
+    let nodes: Vec<String> = graph.nodes.iter().map(Held::json).collect();
+    let connections: Vec<String> = graph.connections.iter().map(Held::json).collect();
+    let text = format!("{{\"nodes\":[{}],\"connections\":[{}]}}", nodes.join(","), connections.join(","));
+    laid_out(&text) + "\n"
 }
 
 fn plain(value: &Value) -> String {
@@ -133,6 +162,12 @@ fn graphml(graph: &Snapshot) -> String {
         text
     };
     text.push_str("<graph edgedefault=\"directed\">\n");
+    // An edge needs both its nodes, those too that nobody knows.
+    let known: BTreeSet<&str> = graph.nodes.iter().map(|node| &*node.it.id).collect();
+    let ends = graph.connections.iter().flat_map(|one| [&*one.it.from, &*one.it.to]);
+    for id in ends.filter(|id| !known.contains(id)).collect::<BTreeSet<_>>() {
+        text.push_str(&format!("<node id=\"{}\"/>\n", xml(id)));
+    }
     for node in graph.nodes.iter().map(|node| &node.it) {
         let inside = data("node", &node.kind, &node.properties);
         text.push_str(&format!("<node id=\"{}\">{inside}</node>\n", xml(&node.id)));

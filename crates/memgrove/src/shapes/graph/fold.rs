@@ -10,8 +10,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL, UNREAD};
-use super::registry;
 use super::shelf::{Glance, Shelf};
+use super::{registry, tail};
 use crate::backend::{Edit, Expect, Version};
 use crate::error::Result;
 use crate::memory::Plan;
@@ -27,8 +27,8 @@ pub(super) fn is_due(seen: &Glance) -> bool {
     seen.has(FOLDING) || seen.size(TAIL) >= TAIL_BYTES_MIN.max(seen.size(REGISTRY) / TAIL_SHARE)
 }
 
-/// Puts the tail aside.
-pub(super) fn freeze(store: &Store, layout: &Layout) -> Result<Plan<()>> {
+/// Puts the tail aside, and begins another: of the registry that will be, by its mark.
+pub(super) fn freeze(store: &Store, layout: &Layout, mark: &str) -> Result<Plan<()>> {
     let seen = Glance::of(store, layout)?;
     let mut edits = Vec::new();
     if seen.has(TAIL) && !seen.has(FOLDING) {
@@ -37,6 +37,8 @@ pub(super) fn freeze(store: &Store, layout: &Layout) -> Result<Plan<()>> {
             to: layout.system(FOLDING)?,
             expect: Expect::Any,
         });
+        let bytes = tail::begun(mark).into();
+        edits.push(Edit::Write { at: layout.system(TAIL)?, bytes, expect: Expect::Absent });
     }
     Ok(Plan { edits, outcome: () })
 }
@@ -66,6 +68,7 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     }
     let numbers = serde_json::to_string(&numbers).expect("numbers are plain data") + "\n";
     let expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
+    shelf.catalog.mark.clone_from(&shelf.tail_mark);
     let bytes = registry::print(&shelf.catalog).into_bytes();
     let folded = Folded { folding, unread: shelf.unread.clone() };
     let edits = vec![

@@ -81,6 +81,11 @@ fn parts(id: &str) -> Option<(&str, u64)> {
     Some((&id[..end], number))
 }
 
+/// The prefix of a node's id without what all of them begin with: the ontology's, or the type.
+pub(super) fn kind_prefix(id: &str) -> Option<&str> {
+    parts(id)?.0.strip_prefix(MEM)?.strip_prefix('_')
+}
+
 /// The highest number of each prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

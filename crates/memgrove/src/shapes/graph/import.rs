@@ -2,12 +2,13 @@
 
 use base64::Engine;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::draft::{ContentEdit, NewConnection, NewNode, Update};
-use super::entry::{Connection, Node};
+use super::entry::{Connection, Node, Storage};
 use super::export::Held;
 use super::place::Thing;
+use super::registry::Rows;
 use super::{Draft, Graph};
 use crate::backend::Note;
 use crate::error::{Error, Kind, Result};
@@ -50,27 +51,45 @@ struct Given {
     errors: Vec<String>,
 }
 
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    nodes: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    connections: Option<&'a RawValue>,
+}
+
 impl Given {
     fn read(bytes: &[u8]) -> Result<Self> {
         let wrong = |why: String| {
             Error::new(Kind::Invalid, format!("this is no graph: {why}"))
                 .hint("a graph is {\"nodes\": [{id, type, properties, content}], \"connections\": [{type, from, to}]}")
         };
-        let whole: Value = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-        let Value::Object(mut whole) = whole else { return Err(wrong("it is not an object".to_owned())) };
-        if !whole.contains_key("nodes") && !whole.contains_key("connections") {
+        let text = str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
+        let raw: &RawValue = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if !raw.get().starts_with('{') {
+            return Err(wrong("it is not an object".to_owned()));
+        }
+        let whole: Whole<'_> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if whole.nodes.is_none() && whole.connections.is_none() {
             return Err(wrong("it has neither nodes nor connections".to_owned()));
         }
         let mut given = Given { nodes: Vec::new(), connections: Vec::new(), errors: Vec::new() };
-        for (name, value) in listed(whole.remove("nodes")).map_err(wrong)? {
-            match serde_json::from_value(value) {
-                Ok(node) => given.nodes.push(node),
+        for (name, is_id, raw) in listed(whole.nodes).map_err(wrong)? {
+            match serde_json::from_str::<Held<Node>>(raw) {
+                Ok(mut node) => {
+                    node.it.id = if is_id { name } else { node.it.id };
+                    given.nodes.push(Held { said: raw.to_owned(), ..node });
+                }
                 Err(error) => given.errors.push(format!("node {name}: {error}")),
             }
         }
-        for (name, value) in listed(whole.remove("connections")).map_err(wrong)? {
-            match serde_json::from_value(value) {
-                Ok(connection) => given.connections.push(connection),
+        for (name, is_id, raw) in listed(whole.connections).map_err(wrong)? {
+            match serde_json::from_str::<Held<Connection>>(raw) {
+                Ok(mut one) => {
+                    one.it.id = if is_id { name } else { one.it.id };
+                    given.connections.push(Held { said: raw.to_owned(), ..one });
+                }
                 Err(error) => given.errors.push(format!("connection {name}: {error}")),
             }
         }
@@ -78,23 +97,22 @@ impl Given {
     }
 }
 
-/// Things in a list, or by id as in a registry, each with what to call it.
-fn listed(value: Option<Value>) -> Result<Vec<(String, Value)>, String> {
-    match value {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(all)) => {
-            Ok(all.into_iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect())
+/// Things in a list, or by id as in a registry, each with what to call it, whether that is its id, and
+/// its text.
+fn listed(raw: Option<&RawValue>) -> Result<Vec<(String, bool, &str)>, String> {
+    let text = raw.map_or("null", RawValue::get);
+    match text.as_bytes().first() {
+        Some(b'n') => Ok(Vec::new()),
+        Some(b'[') => {
+            let all: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let numbered = all.into_iter().enumerate();
+            Ok(numbered.map(|(index, raw)| (index.to_string(), false, raw.get())).collect())
         }
-        Some(Value::Object(all)) => Ok(all
-            .into_iter()
-            .map(|(id, mut value)| {
-                if let Value::Object(entry) = &mut value {
-                    entry.insert("id".to_owned(), Value::from(id.as_str()));
-                }
-                (id, value)
-            })
-            .collect()),
-        Some(_) => Err("its nodes or connections are neither a list nor an object".to_owned()),
+        Some(b'{') => {
+            let Rows(all) = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Ok(all.into_iter().map(|(id, raw)| (id.into_owned(), true, raw.get())).collect())
+        }
+        _ => Err("its nodes or connections are neither a list nor an object".to_owned()),
     }
 }
 
@@ -111,8 +129,11 @@ impl Graph {
             let done = self.change(note.clone(), "importing nodes", |draft| {
                 let mut done = Imported::default();
                 for node in part {
-                    let taken = take_node(draft, node, existing, &mut done);
-                    told(taken, "node", &node.it.id, &mut done)?;
+                    match told(draft.attempt(|draft| take_node(draft, node, existing)), existing)? {
+                        Ok(Taken::Made) => done.nodes += 1,
+                        Ok(taken) => done.count(taken),
+                        Err(why) => done.errors.push(format!("node {}: {why}", node.it.id.escape_debug())),
+                    }
                 }
                 Ok(done)
             })?;
@@ -122,8 +143,13 @@ impl Graph {
             let done = self.change(note.clone(), "importing connections", |draft| {
                 let mut done = Imported::default();
                 for one in part {
-                    let taken = take_connection(draft, one, existing, &mut done);
-                    told(taken, "connection", &one.it.id, &mut done)?;
+                    match told(draft.attempt(|draft| take_connection(draft, one, existing)), existing)? {
+                        Ok(Taken::Made) => done.connections += 1,
+                        Ok(taken) => done.count(taken),
+                        Err(why) => {
+                            done.errors.push(format!("connection {}: {why}", one.it.id.escape_debug()));
+                        }
+                    }
                 }
                 Ok(done)
             })?;
@@ -134,6 +160,11 @@ impl Graph {
 }
 
 impl Imported {
+    fn count(&mut self, taken: Taken) {
+        self.replaced += usize::from(matches!(taken, Taken::Replaced));
+        self.skipped += usize::from(matches!(taken, Taken::Skipped));
+    }
+
     fn add(&mut self, part: Imported) {
         self.nodes += part.nodes;
         self.connections += part.connections;
@@ -143,14 +174,24 @@ impl Imported {
     }
 }
 
-/// What is wrong with one thing is told; what is wrong with the storage ends the import.
-fn told(taken: Result<()>, noun: &str, id: &str, done: &mut Imported) -> Result<()> {
+/// What became of one thing.
+#[derive(Clone, Copy)]
+enum Taken {
+    Made,
+    Replaced,
+    Skipped,
+}
+
+/// What is wrong with one thing is told; what is wrong with the storage ends the import, and so does
+/// what is there already if that is an error.
+fn told(taken: Result<Taken>, existing: Existing) -> Result<Result<Taken, String>> {
     match taken {
-        Err(error) if matches!(error.kind(), Kind::Invalid | Kind::NotFound | Kind::Corrupt) => {
-            done.errors.push(format!("{noun} {}: {}", id.escape_debug(), error.message()));
-            Ok(())
-        }
-        other => other,
+        Ok(taken) => Ok(Ok(taken)),
+        Err(error) => match error.kind() {
+            Kind::Invalid | Kind::NotFound | Kind::Corrupt => Ok(Err(error.message().to_owned())),
+            Kind::Exists if existing != Existing::Refuse => Ok(Err(error.message().to_owned())),
+            _ => Err(error),
+        },
     }
 }
 
@@ -165,69 +206,50 @@ fn contents<T>(held: &Held<T>) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn take_node(
-    draft: &mut Draft<'_>,
-    held: &Held<Node>,
-    existing: Existing,
-    done: &mut Imported,
-) -> Result<()> {
+fn format(storage: Option<&Storage>) -> Option<String> {
+    storage.map(|storage| storage.format.clone()).filter(|format| !format.is_empty())
+}
+
+fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Result<Taken> {
     let node = &held.it;
-    let format =
-        node.storage.as_ref().map(|storage| storage.format.clone()).filter(|format| !format.is_empty());
-    let content = contents(held)?;
+    let (format, content) = (format(node.storage.as_ref()), contents(held)?);
     let id = Some(node.id.clone()).filter(|id| !id.is_empty());
+    let said = Some(held.said.clone());
     if let Some(id) = &id
         && existing != Existing::Refuse
         && draft.is_there(Thing::Node, id)?
     {
         if existing == Existing::Skip {
-            done.skipped += 1;
-            return Ok(());
+            return Ok(Taken::Skipped);
         }
-        let old = draft.node(id)?.properties;
-        let unset = old.keys().filter(|name| !node.properties.contains_key(*name)).cloned().collect();
-        let update = Update { kind: Some(node.kind.clone()), set: node.properties.clone(), unset };
-        draft.update_node(id, &update, None)?;
         if let Some(content) = content {
             draft.edit(Thing::Node, id, ContentEdit::Write { content, format }, None)?;
         }
-        done.replaced += 1;
-        return Ok(());
+        let old = draft.node(id)?.properties;
+        let unset = old.keys().filter(|name| !node.properties.contains_key(*name)).cloned().collect();
+        let update = Update { kind: Some(node.kind.clone()), set: node.properties.clone(), unset, said };
+        draft.update_node(id, &update, None)?;
+        return Ok(Taken::Replaced);
     }
-    draft.create(NewNode {
-        id,
-        kind: node.kind.clone(),
-        properties: node.properties.clone(),
-        format,
-        content,
-    })?;
-    done.nodes += 1;
-    Ok(())
+    let (kind, properties) = (node.kind.clone(), node.properties.clone());
+    draft.create(NewNode { id, kind, properties, format, content, said })?;
+    Ok(Taken::Made)
 }
 
-fn take_connection(
-    draft: &mut Draft<'_>,
-    held: &Held<Connection>,
-    existing: Existing,
-    done: &mut Imported,
-) -> Result<()> {
+fn take_connection(draft: &mut Draft<'_>, held: &Held<Connection>, existing: Existing) -> Result<Taken> {
     let one = &held.it;
-    let format =
-        one.storage.as_ref().map(|storage| storage.format.clone()).filter(|format| !format.is_empty());
-    let content = contents(held)?;
+    let (format, content) = (format(one.storage.as_ref()), contents(held)?);
     let id = Some(one.id.clone()).filter(|id| !id.is_empty());
+    let mut taken = Taken::Made;
     if let Some(id) = &id
         && existing != Existing::Refuse
         && draft.is_there(Thing::Connection, id)?
     {
         if existing == Existing::Skip {
-            done.skipped += 1;
-            return Ok(());
+            return Ok(Taken::Skipped);
         }
         draft.disconnect(id, None)?;
-        done.replaced += 1;
-    } else {
-        done.connections += 1;
+        taken = Taken::Replaced;
     }
     let new = NewConnection {
         id,
@@ -237,6 +259,8 @@ fn take_connection(
         properties: one.properties.clone(),
         format,
         content,
+        said: Some(held.said.clone()),
     };
-    draft.connect(new).map(drop)
+    draft.connect(new)?;
+    Ok(taken)
 }

@@ -18,6 +18,14 @@ use crate::locator::Locator;
 
 const ONTOLOGY_BYTES_MAX: usize = 4 << 20;
 
+/// What the parser calls the parts of an ontology, and what people call them.
+const WORDS: &[(&str, &str)] = &[
+    ("struct Ontology", "node_types and connection_types"),
+    ("struct NodeType", "a type of nodes"),
+    ("struct ConnectionType", "a type of connections"),
+    ("struct PropertyRule", "the rule of a property, such as {type: string}"),
+];
+
 /// What there may be in a graph.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -79,7 +87,7 @@ pub struct ConnectionType {
     /// How many there may be at an end.
     #[serde(skip_serializing_if = "Cardinality::is_many")]
     pub cardinality: Cardinality,
-    /// The type whose properties it has too.
+    /// The type whose rules hold here too, each unless this one says otherwise.
     #[serde(alias = "parent", skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
     /// Whether there are no other properties than these.
@@ -260,7 +268,9 @@ impl Ontology {
         if value.is_null() {
             return Ok(Ontology::default());
         }
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        serde_json::from_value(value).map_err(|error| {
+            WORDS.iter().fold(error.to_string(), |text, (theirs, ours)| text.replace(theirs, ours))
+        })
     }
 }
 
@@ -295,6 +305,8 @@ connection_types:
         let error = Ontology::parse("node_types:\n  a: [\n").expect_err("it is cut off");
         assert!(error.contains("line"), "{error}");
         assert!(Ontology::parse("node_types: 5").is_err());
+        let error = Ontology::parse("node_types: {a: 5}").expect_err("it is no type");
+        assert!(error.contains("a type of nodes") && !error.contains("struct"), "{error}");
         let bomb = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(Ontology::parse(&bomb).is_err());
         let laughs = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n";

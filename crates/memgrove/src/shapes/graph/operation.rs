@@ -144,12 +144,14 @@ impl Operation {
                     properties: properties.clone(),
                     format: format.clone(),
                     content: content.clone().map(String::into_bytes),
+                    said: None,
                 })?;
                 names.give(name.as_ref(), &node.id);
                 Ok(Outcome::Node(node))
             }
             Operation::UpdateNode { id, kind, set, unset } => {
-                let update = Update { kind: kind.clone(), set: set.clone(), unset: unset.clone() };
+                let update =
+                    Update { kind: kind.clone(), set: set.clone(), unset: unset.clone(), said: None };
                 Ok(Outcome::Node(draft.update_node(&names.id(id)?, &update, None)?))
             }
             Operation::EditNode { id, edit } => {
@@ -168,12 +170,13 @@ impl Operation {
                     properties: properties.clone(),
                     format: None,
                     content: content.clone().map(String::into_bytes),
+                    said: None,
                 })?;
                 names.give(name.as_ref(), &connection.id);
                 Ok(Outcome::Connection(connection))
             }
             Operation::UpdateConnection { id, set, unset } => {
-                let update = Update { kind: None, set: set.clone(), unset: unset.clone() };
+                let update = Update { kind: None, set: set.clone(), unset: unset.clone(), said: None };
                 Ok(Outcome::Connection(draft.update_connection(&names.id(id)?, &update, None)?))
             }
             Operation::Disconnect { id } => Ok(Outcome::Connection(draft.disconnect(&names.id(id)?, None)?)),

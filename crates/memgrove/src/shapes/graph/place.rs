@@ -90,6 +90,21 @@ impl Layout {
         self.root.child(format!("{}/{id}{META}", thing.folder()))
     }
 
+    /// The node or connection that a file says something of.
+    pub(super) fn said_at<'a>(&self, at: &'a Locator) -> Option<(Thing, &'a str)> {
+        let inside = at.relative_to(&self.root)?;
+        [Thing::Node, Thing::Connection].into_iter().find_map(|thing| {
+            let id = inside.strip_prefix(thing.folder())?.strip_prefix('/')?.strip_suffix(META)?;
+            super::id::check(id).is_ok().then_some((thing, id))
+        })
+    }
+
+    /// Whether a file is one that can be made anew from others.
+    pub(super) fn is_derived(&self, at: &Locator) -> bool {
+        let own = at.relative_to(&self.root).and_then(|inside| inside.strip_prefix("_system/"));
+        own.is_some_and(|name| name == NUMBERS || name.starts_with("registry."))
+    }
+
     /// The file of a content, as an entry names it: beneath `_content`, so that a false entry leads
     /// to nothing else.
     pub(super) fn content(&self, path: &str) -> Result<Locator> {

@@ -1,6 +1,6 @@
 //! Reading: a node with its content, lists, and ways through the graph.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::draft::{Desk, Draft};
 use super::entry::{Connection, Node, Storage, read_connection, read_node};
 use super::export::{Held, Snapshot};
 use super::ontology::Ontology;
-use super::place::Thing;
+use super::place::{Layout, Thing};
 use super::query::Query;
 use super::shelf::Glance;
 use super::walk::{self, Part, Step, Ways};
@@ -17,6 +17,7 @@ use super::{Graph, wrapped};
 use crate::backend::{Content, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::store::Store;
 
 /// A node or connection that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,23 @@ impl Graph {
         self.shelf().ontology(self.store(), &self.layout, &seen)
     }
 
+    /// The ontology, to read by: one that cannot be read is as good as none, and a warning.
+    fn understood(&self) -> Result<Option<Arc<Ontology>>> {
+        match self.ontology() {
+            Err(error) if error.kind() == Kind::Corrupt => {
+                *self.warning.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(error.message().to_owned());
+                Ok(None)
+            }
+            other => other,
+        }
+    }
+
+    /// What a person should know of what was read, once.
+    pub fn take_warning(&self) -> Option<String> {
+        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn draft<T>(&self, read: impl FnOnce(&mut Draft<'_>) -> Result<T>) -> Result<T> {
         let mut shelf = self.shelf();
         let (store, ids, now) = (self.store(), &*self.ids, String::new());
@@ -80,7 +98,7 @@ impl Graph {
         let (it, version) =
             self.draft(|draft| draft.got(Thing::Node, id)).map_err(|error| wrapped(error, &doing))?;
         let it = it.node()?;
-        Ok(Got { version, edited: self.is_edited(it.storage.as_ref())?, it })
+        Ok(Got { version, edited: is_edited(self.store(), &self.layout, it.storage.as_ref())?, it })
     }
 
     /// A connection.
@@ -90,19 +108,7 @@ impl Graph {
     pub fn connection(&self, id: &str) -> Result<Got<Connection>> {
         let (it, version) = self.draft(|draft| draft.got(Thing::Connection, id))?;
         let it = it.connection()?;
-        Ok(Got { version, edited: self.is_edited(it.storage.as_ref())?, it })
-    }
-
-    /// Whether a content is not what it was when it was last written here.
-    fn is_edited(&self, storage: Option<&Storage>) -> Result<bool> {
-        let Some(storage) = storage.filter(|storage| !storage.hash.is_empty()) else { return Ok(false) };
-        let info = self.store().info_optional(&self.layout.content(&storage.path)?)?;
-        Ok(info.is_none_or(|info| {
-            let by_content =
-                info.version.as_ref().is_some_and(|version| version.as_str().len() == storage.hash.len());
-            let other = info.version.is_none_or(|version| version.as_str() != storage.hash);
-            info.size != storage.size || (by_content && other)
-        }))
+        Ok(Got { version, edited: is_edited(self.store(), &self.layout, it.storage.as_ref())?, it })
     }
 
     /// The file of a node's content, or of what is said of it where it has none.
@@ -146,7 +152,7 @@ impl Graph {
     /// # Errors
     /// As the store says.
     pub fn list(&self, query: &Query) -> Result<Found<Node>> {
-        let ontology = self.ontology()?;
+        let ontology = self.understood()?;
         self.look(|catalog| {
             let mut found = Found { found: Vec::new(), total: 0 };
             for (id, kind, text) in catalog.nodes() {
@@ -173,11 +179,20 @@ impl Graph {
         })
     }
 
-    /// The connections that fit.
+    /// The connections that fit. The inverse of a type means those of the type, from end to start.
     ///
     /// # Errors
     /// As the store says.
     pub fn connections(&self, query: &Query) -> Result<Found<Connection>> {
+        let ontology = self.understood()?;
+        let inverted = query.kind.as_ref().and_then(|kind| ontology.as_ref()?.inverted(kind));
+        let turned = inverted.map(|kind| Query {
+            kind: Some(kind.to_owned()),
+            from: query.to.clone(),
+            to: query.from.clone(),
+            ..query.clone()
+        });
+        let query = turned.as_ref().unwrap_or(query);
         self.look(|catalog| {
             let mut found = Found { found: Vec::new(), total: 0 };
             for (row, text) in catalog.connections() {
@@ -212,7 +227,7 @@ impl Graph {
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
     pub fn neighbours(&self, from: &str, depth: usize, ways: &Ways) -> Result<Vec<Step>> {
-        let ways = ways.resolved(self.ontology()?.as_deref());
+        let ways = ways.resolved(self.understood()?.as_deref());
         self.look(|catalog| walk::neighbours(catalog, from, depth, &ways))
     }
 
@@ -221,7 +236,7 @@ impl Graph {
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
     pub fn route(&self, from: &str, to: &str, depth: usize, ways: &Ways) -> Result<Option<Vec<Step>>> {
-        let ways = ways.resolved(self.ontology()?.as_deref());
+        let ways = ways.resolved(self.understood()?.as_deref());
         self.look(|catalog| walk::route(catalog, from, to, depth, &ways))
     }
 
@@ -230,7 +245,7 @@ impl Graph {
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
     pub fn part(&self, from: &[String], depth: usize, ways: &Ways) -> Result<Part> {
-        let ways = ways.resolved(self.ontology()?.as_deref());
+        let ways = ways.resolved(self.understood()?.as_deref());
         self.look(|catalog| walk::part(catalog, from, depth, &ways))
     }
 
@@ -239,31 +254,24 @@ impl Graph {
     /// # Errors
     /// As the store says. A content that is missing is left out.
     pub fn snapshot(&self, part: Option<&Part>, contents: bool) -> Result<Snapshot> {
-        let (nodes, connections) = self.look(|catalog| selected(catalog, part))?;
-        let nodes = nodes.into_iter().map(|node| {
-            let content = self.exported(node.storage.as_ref(), contents)?;
-            Ok(Held { it: node, content: content.0, content_base64: content.1 })
-        });
-        let connections = connections.into_iter().map(|one| {
-            let content = self.exported(one.storage.as_ref(), contents)?;
-            Ok(Held { it: one, content: content.0, content_base64: content.1 })
-        });
-        Ok(Snapshot {
-            nodes: nodes.collect::<Result<_>>()?,
-            connections: connections.collect::<Result<_>>()?,
-        })
+        let mut snapshot = self.look(|catalog| selected(catalog, part))?;
+        if contents {
+            for held in &mut snapshot.nodes {
+                (held.content, held.content_base64) = self.exported(held.it.storage.as_ref())?;
+            }
+            for held in &mut snapshot.connections {
+                (held.content, held.content_base64) = self.exported(held.it.storage.as_ref())?;
+            }
+        }
+        Ok(snapshot)
     }
 
-    fn exported(
-        &self,
-        storage: Option<&Storage>,
-        contents: bool,
-    ) -> Result<(Option<String>, Option<String>)> {
+    fn exported(&self, storage: Option<&Storage>) -> Result<(Option<String>, Option<String>)> {
         use base64::Engine;
-        let Some(storage) = storage.filter(|_| contents) else { return Ok((None, None)) };
-        let Some(content) = self.store().read_optional(&self.layout.content(&storage.path)?)? else {
-            return Ok((None, None));
-        };
+        // What names no place for content has none.
+        let at = storage.and_then(|storage| self.layout.content(&storage.path).ok());
+        let content = at.map(|at| self.store().read_optional(&at)).transpose()?.flatten();
+        let Some(content) = content else { return Ok((None, None)) };
         Ok(match String::from_utf8(content.bytes) {
             Ok(text) => (Some(text), None),
             Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
@@ -271,22 +279,41 @@ impl Graph {
     }
 }
 
-fn selected(catalog: &Catalog, part: Option<&Part>) -> Result<(Vec<Node>, Vec<Connection>)> {
+fn selected(catalog: &Catalog, part: Option<&Part>) -> Result<Snapshot> {
+    let node = |id: &str, text: &str| Ok(Held::of(read_node(id, text)?, id, text));
+    let connection = |id: &str, text: &str| Ok(Held::of(read_connection(id, text)?, id, text));
     match part {
-        None => {
-            let nodes = catalog.nodes().map(|(id, _, text)| read_node(id, text));
-            let connections = catalog.connections().map(|(row, text)| read_connection(&row.id, text));
-            Ok((nodes.collect::<Result<_>>()?, connections.collect::<Result<_>>()?))
-        }
+        None => Ok(Snapshot {
+            nodes: catalog.nodes().map(|(id, _, text)| node(id, text)).collect::<Result<_>>()?,
+            connections: (catalog.connections())
+                .map(|(row, text)| connection(&row.id, text))
+                .collect::<Result<_>>()?,
+        }),
         Some(part) => {
-            let node = |id: &String| Some(read_node(id, catalog.node_text(id)?));
-            let connection = |id: &String| Some(read_connection(id, catalog.connection_text(id)?));
-            let nodes = part.nodes.iter().filter_map(node).collect::<Result<_>>()?;
-            Ok((nodes, part.connections.iter().filter_map(connection).collect::<Result<_>>()?))
+            let nodes = part.nodes.iter().filter_map(|id| Some(node(id, catalog.node_text(id)?)));
+            let connections =
+                part.connections.iter().filter_map(|id| Some(connection(id, catalog.connection_text(id)?)));
+            Ok(Snapshot {
+                nodes: nodes.collect::<Result<_>>()?,
+                connections: connections.collect::<Result<_>>()?,
+            })
         }
     }
 }
 
 fn is_kind(ontology: Option<&Ontology>, wanted: Option<&str>, kind: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == kind || ontology.is_some_and(|ontology| ontology.is_a(kind, wanted)))
+}
+
+/// Whether a content is not what it was when it was last written here.
+pub(super) fn is_edited(store: &Store, layout: &Layout, storage: Option<&Storage>) -> Result<bool> {
+    let Some(storage) = storage.filter(|storage| !storage.hash.is_empty()) else { return Ok(false) };
+    let Ok(at) = layout.content(&storage.path) else { return Ok(false) };
+    let info = store.info_optional(&at)?;
+    Ok(info.is_none_or(|info| {
+        let by_content =
+            info.version.as_ref().is_some_and(|version| version.as_str().len() == storage.hash.len());
+        let other = info.version.is_none_or(|version| version.as_str() != storage.hash);
+        info.size != storage.size || (by_content && other)
+    }))
 }

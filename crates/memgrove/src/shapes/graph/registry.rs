@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::catalog::Catalog;
-use super::entry::compacted;
+use super::json::compacted;
 
 /// The newest form of the registry that is known here.
 pub(super) const VERSION: u64 = 1;
@@ -36,6 +36,7 @@ pub(super) struct Read {
     pub(super) nodes: Vec<(String, Text)>,
     pub(super) connections: Vec<(String, Text)>,
     pub(super) strange: Vec<(String, Text)>,
+    pub(super) mark: Option<String>,
 }
 
 impl Read {
@@ -45,6 +46,9 @@ impl Read {
         let file: File<'_> = serde_json::from_str(base).map_err(|error| error.to_string())?;
         if file.version > VERSION {
             return Err(format!("{NEWER} {}, and this program knows {VERSION}", file.version));
+        }
+        if file.is_empty {
+            return Err("it has neither nodes nor connections".to_owned());
         }
         let start = base.as_ptr() as usize;
         let part = |raw: &RawValue| {
@@ -58,19 +62,24 @@ impl Read {
             nodes: parts(file.nodes.0),
             connections: parts(file.connections.0),
             strange: parts(file.strange),
+            mark: file.mark,
         })
     }
 }
 
 struct File<'a> {
     version: u64,
+    mark: Option<String>,
+    /// Whether it does not even say that there are no nodes and connections.
+    is_empty: bool,
     nodes: Rows<'a>,
     connections: Rows<'a>,
     strange: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
+/// Entries by id, in the order in which they are written.
 #[derive(Default)]
-struct Rows<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(super) struct Rows<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -109,10 +118,19 @@ impl<'de> Deserialize<'de> for File<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File<'de>, A::Error> {
                 let (nodes, connections) = (Rows::default(), Rows::default());
-                let mut file = File { version: VERSION, nodes, connections, strange: Vec::new() };
+                let (mark, strange) = (None, Vec::new());
+                let mut file = File { version: VERSION, mark, is_empty: true, nodes, connections, strange };
                 while let Some(Key(key)) = map.next_key()? {
+                    file.is_empty &= !matches!(&*key, "nodes" | "connections");
                     match &*key {
                         "version" => file.version = map.next_value()?,
+                        "mark" => {
+                            let raw: &RawValue = map.next_value()?;
+                            match serde_json::from_str(raw.get()) {
+                                Ok(mark) => file.mark = Some(mark),
+                                Err(_) => file.strange.push((key, raw)),
+                            }
+                        }
                         "nodes" => file.nodes = map.next_value()?,
                         "connections" => file.connections = map.next_value()?,
                         _ => file.strange.push((key, map.next_value()?)),
@@ -128,6 +146,9 @@ impl<'de> Deserialize<'de> for File<'de> {
 /// The registry of a graph: one entry a line, in the order in which they came.
 pub(super) fn print(catalog: &Catalog) -> String {
     let mut text = format!("{{\n\"version\": {VERSION},\n");
+    if let Some(mark) = &catalog.mark {
+        text.push_str(&format!("\"mark\": {},\n", quoted(mark)));
+    }
     for (key, value) in &catalog.strange {
         text.push_str(&format!("{}: {},\n", quoted(key), compacted(catalog.entry(value))));
     }

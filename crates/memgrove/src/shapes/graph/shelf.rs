@@ -1,14 +1,16 @@
 //! What was read of the graph's own files, kept as long as they stay what they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::catalog::Catalog;
+use super::entry::{Entry, is_named};
 use super::id::Numbers;
 use super::ontology::Ontology;
-use super::place::{FOLDING, Layout, NUMBERS, ONTOLOGY, REGISTRY, TAIL, Thing};
+use super::place::{FOLDING, Layout, META, NUMBERS, ONTOLOGY, REGISTRY, TAIL, Thing, split_name};
 use super::registry::NEWER;
-use crate::backend::{Depth, Version};
+use super::tail::mark_of;
+use crate::backend::{Content, Depth, Version};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 use crate::text::jsonl;
@@ -57,6 +59,8 @@ pub(super) enum Loss {
     Lost,
     /// It is no registry; in the parser's words.
     Damaged(String),
+    /// It does not know all that there is; why.
+    Behind(&'static str),
 }
 
 /// What was read.
@@ -69,6 +73,9 @@ pub(super) struct Shelf {
     pub(super) tail_version: Option<Version>,
     pub(super) registry_version: Option<Version>,
     pub(super) folding_version: Option<Version>,
+    /// The marks that the tail and the one on its way begin with.
+    pub(super) tail_mark: Option<String>,
+    folding_mark: Option<String>,
     /// Lines of the tail, and of the one on its way, that nobody can read.
     pub(super) unread: Vec<String>,
     pub(super) loss: Option<Loss>,
@@ -119,8 +126,16 @@ impl Shelf {
         }
         let from = self.tail.len();
         self.take_lines(&content.bytes, from);
-        (self.tail, self.tail_version) = (content.bytes, Some(content.version));
+        self.have_tail(content);
+        if store.capabilities().sync && self.loss.is_none() {
+            self.loss = self.gap(store, layout)?;
+        }
         Ok(true)
+    }
+
+    fn have_tail(&mut self, content: Content) {
+        self.tail_mark = mark_of(&content.bytes);
+        (self.tail, self.tail_version) = (content.bytes, Some(content.version));
     }
 
     fn take_lines(&mut self, bytes: &[u8], from: usize) {
@@ -151,17 +166,33 @@ impl Shelf {
         }
         if let Some(content) = store.read_optional(&layout.system(FOLDING)?)? {
             self.take_lines(&content.bytes, 0);
+            self.folding_mark = mark_of(&content.bytes);
             self.folding_version = Some(content.version);
         }
         if let Some(content) = store.read_optional(&layout.system(TAIL)?)? {
             self.take_lines(&content.bytes, 0);
-            (self.tail, self.tail_version) = (content.bytes, Some(content.version));
+            self.have_tail(content);
         }
         // A graph that nobody has written to yet has lost nothing.
         if absent && !is_fresh(store, layout, &Glance::of(store, layout)?)? {
             self.loss = Some(Loss::Lost);
+        } else if !absent && self.loss.is_none() {
+            self.loss = self.gap(store, layout)?;
         }
         Ok(())
+    }
+
+    /// What the registry and its tail do not know. The tail, or the one on its way, begins with the
+    /// registry's mark. Where something else carries files, each of them comes in its own time, and
+    /// of two tails one wins: there the names of all files tell.
+    fn gap(&self, store: &Store, layout: &Layout) -> Result<Option<Loss>> {
+        if store.capabilities().sync {
+            let differs = differs(store, layout, &self.catalog)?;
+            return Ok(differs.then_some(Loss::Behind("other files have come than it knew")));
+        }
+        let folding = self.folding_version.is_some() && self.folding_mark == self.catalog.mark;
+        let fits = folding || self.tail_mark == self.catalog.mark;
+        Ok((!fits).then_some(Loss::Behind("what came since it was written was lost")))
     }
 
     /// The ontology; `None` where there is none.
@@ -220,6 +251,31 @@ impl Shelf {
 pub(super) fn is_fresh(store: &Store, layout: &Layout, seen: &Glance) -> Result<bool> {
     let begun = [REGISTRY, FOLDING, TAIL].iter().any(|name| seen.has(name));
     Ok(!begun && store.list(&layout.folder(Thing::Node)?)?.is_empty())
+}
+
+/// Whether files say something that a catalog does not know, or are gone that it knows.
+fn differs(store: &Store, layout: &Layout, catalog: &Catalog) -> Result<bool> {
+    for thing in [Thing::Node, Thing::Connection] {
+        let listed = store.list_all(&layout.folder(thing)?)?;
+        let mut there = HashSet::new();
+        for info in &listed {
+            let (id, rest) = split_name(info.locator.name());
+            there.insert(id);
+            if rest == META
+                && catalog.text(thing, id).is_none()
+                && let Some(content) = store.read_optional(&info.locator)?
+                && Entry::read(thing, id, content.bytes).is_ok()
+            {
+                return Ok(true);
+            }
+        }
+        let gone =
+            |(kind, id, text): (Thing, &str, &str)| kind == thing && !there.contains(id) && is_named(text);
+        if catalog.entries().any(gone) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn read(bytes: Vec<u8>) -> Result<Catalog, String> {

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::Catalog;
-use super::entry::{Connection, Entry, Node, Storage};
+use super::entry::{Connection, Entry, Node, Storage, is_named};
 use super::id;
 use super::place::{FOLDING, Layout, META, NUMBERS, REGISTRY, TAIL, Thing, UNREAD, format_of, split_name};
-use super::registry;
+use super::registry::{self, Text};
 use super::shelf::{Loss, Shelf};
+use super::tail;
 use crate::backend::{Edit, Expect, FileKind, Info, Version};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -46,9 +47,15 @@ pub struct Report {
     /// Connections with an end that does not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangling: Vec<String>,
-    /// Files that cannot be read, and were left as they are.
+    /// Files that cannot be read. A rebuild puts those aside that the registry knows better.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
+    /// Entries of the registry that cannot be read, and stay there as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
+    /// Files that say another id than their name does; the name counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub misnamed: Vec<String>,
 }
 
 /// Everything that files say, and what is to be done about them.
@@ -59,6 +66,10 @@ pub(super) struct Survey {
     entries: BTreeMap<(Thing, String), Entry>,
     /// Entries that are to be written beside their content.
     writes: Vec<(Locator, Entry, Option<Version>)>,
+    /// Files that are to be put aside, because they cannot be read and the registry knows better.
+    aside: Vec<(Locator, Version)>,
+    /// Entries of the registry that cannot be understood.
+    unread: Vec<(Thing, String, String)>,
 }
 
 /// The files of one node or connection.
@@ -79,6 +90,10 @@ impl Survey {
                     continue;
                 }
                 let (id, rest) = split_name(info.locator.name());
+                // What begins with a dot is the machine's.
+                if id.is_empty() {
+                    continue;
+                }
                 let files = found.entry(id.to_owned()).or_default();
                 match rest == META {
                     true => files.meta = Some(info),
@@ -103,29 +118,39 @@ impl Survey {
         files: Files,
         now: &str,
     ) -> Result<()> {
-        let known = match thing {
-            Thing::Node => catalog.node_text(&id),
-            Thing::Connection => catalog.connection_text(&id),
-        };
-        let (entry, version) = match &files.meta {
-            None => match known {
-                Some(text) => (Some(Entry::known(&id, text)), None),
-                None => (self.adopted(thing, &id, layout, &files, now), None),
-            },
+        let known = catalog.text(thing, &id).map(|text| Entry::known(&id, text));
+        // Whether the file that says it is to be written anew, and over which version.
+        let anew;
+        let mut version = None;
+        let entry = match &files.meta {
+            None => {
+                anew = catalog.text(thing, &id).is_some_and(|text| !is_named(text));
+                known.or_else(|| self.adopted(thing, &id, layout, &files, now))
+            }
             Some(info) => {
                 let Some(content) = store.read_optional(&info.locator)? else { return Ok(()) };
-                let version = content.version.clone();
+                let said = said_id(&content.bytes);
                 match Entry::read(thing, &id, content.bytes) {
-                    Ok(entry) => (Some(entry), Some(version)),
+                    Ok(entry) => {
+                        anew = said.is_some_and(|said| said != id);
+                        self.report.misnamed.extend(anew.then(|| info.locator.key().to_owned()));
+                        version = Some(content.version);
+                        Some(entry)
+                    }
                     Err(_) => {
                         self.report.damaged.push(info.locator.key().to_owned());
-                        (known.map(|text| Entry::known(&id, text)), None)
+                        anew = known.is_some();
+                        self.aside.extend(anew.then(|| (info.locator.clone(), content.version)));
+                        known
                     }
                 }
             }
         };
         let Some(entry) = entry else { return Ok(()) };
-        let entry = self.with_content(store, layout, (thing, &id), entry, version.as_ref(), &files)?;
+        let (entry, changed) = self.with_content(store, layout, &id, entry, &files)?;
+        if anew || changed {
+            self.writes.push((layout.meta(thing, &id)?, entry.clone(), version));
+        }
         self.entries.insert((thing, id), entry);
         Ok(())
     }
@@ -146,8 +171,7 @@ impl Survey {
             self.report.damaged.push(name);
             return None;
         }
-        let kind =
-            id.strip_prefix("mem_").and_then(|id| id.rsplit_once('_')).map_or("unknown", |(kind, _)| kind);
+        let kind = id::kind_prefix(id).unwrap_or("unknown");
         let node = Node {
             id: id.to_owned(),
             kind: kind.to_owned(),
@@ -164,77 +188,75 @@ impl Survey {
         Some(Entry::new(&node))
     }
 
-    /// The entry with what its content is now. A content is read only if its size or its date say
-    /// that somebody may have changed it.
+    /// The entry with what its content is now, and whether that is something else. A content is read
+    /// only if its size or its date say that somebody may have changed it.
     fn with_content(
         &mut self,
         store: &Store,
         layout: &Layout,
-        (thing, id): (Thing, &str),
+        id: &str,
         entry: Entry,
-        version: Option<&Version>,
         files: &Files,
-    ) -> Result<Entry> {
-        let (storage, updated) = match thing {
-            Thing::Node => entry.node().map(|node| (node.storage, node.updated))?,
-            Thing::Connection => entry.connection().map(|one| (one.storage, one.updated))?,
-        };
-        let at = layout.meta(thing, id)?;
-        let Some(storage) = storage else { return Ok(entry) };
+    ) -> Result<(Entry, bool)> {
+        let Some(storage) = entry.storage() else { return Ok((entry, false)) };
+        let updated = entry.value("updated").and_then(|text| serde_json::from_str::<String>(text).ok());
         let place = layout.content(&storage.path);
         let there = place.ok().and_then(|place| files.contents.iter().find(|info| info.locator == place));
         let Some(info) = there else {
             self.report.missing.push(id.to_owned());
-            return Ok(entry);
+            return Ok((entry, false));
         };
-        let later = updated.parse::<Timestamp>().map_or(true, |updated| info.mtime > updated);
+        let updated = updated.and_then(|updated| updated.parse::<Timestamp>().ok());
+        let later = updated.is_none_or(|updated| info.mtime > updated);
         if info.size == storage.size && !storage.hash.is_empty() && !later {
-            return Ok(entry);
+            return Ok((entry, false));
         }
-        let Some(content) = store.read_optional(&info.locator)? else { return Ok(entry) };
+        let Some(content) = store.read_optional(&info.locator)? else { return Ok((entry, false)) };
         let (size, hash) = (content.bytes.len() as u64, Version::of(&content.bytes).as_str().to_owned());
         if (size, &hash) == (storage.size, &storage.hash) {
-            return Ok(entry);
+            return Ok((entry, false));
         }
         if !storage.hash.is_empty() {
             self.report.edited.push(id.to_owned());
         }
         let storage =
             serde_json::to_string(&Storage { size, hash, ..storage }).expect("a storage is plain data");
-        let entry = entry.with(&[("storage", Some(storage))]);
-        // What is damaged is left as it is.
-        if version.is_some() || files.meta.is_none() {
-            self.writes.push((at, entry.clone(), version.cloned()));
-        }
-        Ok(entry)
+        Ok((entry.with(&[("storage", Some(storage))]), true))
     }
 
     /// Entries that only the registry has, because another program wrote them there: from here on
     /// files say them too.
     fn take_foreign(&mut self, layout: &Layout, catalog: &Catalog) -> Result<()> {
-        let nodes = catalog.nodes().map(|(id, _, text)| (Thing::Node, id, text));
-        let connections = catalog.connections().map(|(row, text)| (Thing::Connection, &*row.id, text));
-        for (thing, id, text) in nodes.chain(connections) {
+        for (thing, id, text) in catalog.entries() {
             let key = (thing, id.to_owned());
-            if !super::entry::is_named(text) && id::check(id).is_ok() {
-                let entry = self.entries.entry(key).or_insert_with(|| Entry::known(id, text)).clone();
-                let at = layout.meta(thing, id)?;
-                if !self.writes.iter().any(|(written, ..)| *written == at) {
-                    self.writes.push((at, entry, None));
+            if self.entries.contains_key(&key) || is_named(text) || id::check(id).is_err() {
+                continue;
+            }
+            let entry = Entry::known(id, text);
+            match Entry::read(thing, id, entry.text().into()) {
+                Ok(entry) => {
+                    self.writes.push((layout.meta(thing, id)?, entry.clone(), None));
+                    self.entries.insert(key, entry);
                 }
+                Err(_) => self.unread.push((thing, id.to_owned(), text.to_owned())),
             }
         }
+        for (thing, id, text) in catalog.unread() {
+            if !self.entries.contains_key(&(thing, id.to_owned())) {
+                self.unread.push((thing, id.to_owned(), text.to_owned()));
+            }
+        }
+        self.report.unread = self.unread.iter().map(|(_, id, _)| id.clone()).collect();
         Ok(())
     }
 
     /// Compares the files with the registry.
     fn compare(&mut self, catalog: &Catalog) {
-        let nodes = catalog.nodes().map(|(id, _, text)| (Thing::Node, id, text));
-        let connections = catalog.connections().map(|(row, text)| (Thing::Connection, &*row.id, text));
         let mut known = HashSet::new();
-        for (thing, id, text) in nodes.chain(connections) {
+        for (thing, id, text) in catalog.entries() {
             let key = (thing, id.to_owned());
             match self.entries.get(&key) {
+                None if self.unread.iter().any(|(kind, unread, _)| (*kind, &**unread) == (thing, id)) => {}
                 None => self.report.gone.push(id.to_owned()),
                 Some(entry) if entry.compact() != Entry::known(id, text).compact() => {
                     let edited = self.report.edited.iter().any(|edited| edited == id);
@@ -257,25 +279,21 @@ impl Survey {
         (self.report.nodes, self.report.connections) = (count(Thing::Node), count(Thing::Connection));
     }
 
-    /// The registry anew, from what the files say. A registry that cannot be read is put aside.
-    pub(super) fn into_plan(mut self, layout: &Layout, shelf: &Shelf) -> Result<Plan<Report>> {
-        let mut catalog = Catalog::default();
-        for ((thing, id), entry) in &self.entries {
-            let line = format!("{{\"{}\":{}}}", thing.noun(), entry.compact());
-            if !catalog.follow(&line) {
-                self.report.damaged.push(id.clone());
-            }
-        }
-        catalog.numbers.join(&shelf.catalog.numbers);
+    /// The registry anew, from what the files say, with all that nobody here understands. What cannot
+    /// be read is put aside.
+    pub(super) fn into_plan(mut self, layout: &Layout, shelf: &Shelf, mark: &str) -> Result<Plan<Report>> {
+        let mut catalog = self.catalog(&shelf.catalog);
+        catalog.mark = Some(mark.to_owned());
         let mut edits = Vec::new();
         let registry = layout.system(REGISTRY)?;
         let mut expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
         self.report.registry = shelf.loss.as_ref().map(|loss| match loss {
             Loss::Lost => "it was lost".to_owned(),
             Loss::Damaged(why) => format!("it was damaged: {why}"),
+            Loss::Behind(why) => (*why).to_owned(),
         });
         if let (Some(Loss::Damaged(_)), Some(version)) = (&shelf.loss, &shelf.registry_version) {
-            let aside = layout.system(&format!("registry.damaged-{}.json", &version.as_str()[..8]))?;
+            let aside = layout.system(&format!("registry.damaged-{}.json", short(version)))?;
             edits.push(Edit::Rename { from: registry.clone(), to: aside, expect });
             expect = Expect::Absent;
         }
@@ -283,14 +301,19 @@ impl Survey {
         let numbers = serde_json::to_string(&catalog.numbers).expect("numbers are plain data");
         let bytes = (numbers + "\n").into_bytes();
         edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes: bytes.into(), expect: Expect::Any });
-        for (name, version) in [(FOLDING, &shelf.folding_version), (TAIL, &shelf.tail_version)] {
-            if let Some(version) = version {
-                edits.push(Edit::Delete { at: layout.system(name)?, expect: Expect::At(version.clone()) });
-            }
+        let tail = shelf.tail_version.clone().map_or(Expect::Absent, Expect::At);
+        let bytes = tail::begun(mark).into();
+        edits.push(Edit::Write { at: layout.system(TAIL)?, bytes, expect: tail });
+        if let Some(version) = &shelf.folding_version {
+            edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect: Expect::At(version.clone()) });
         }
         if !shelf.unread.is_empty() {
             let bytes = (shelf.unread.join("\n") + "\n").into_bytes();
             edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes: bytes.into(), expect: Expect::Any });
+        }
+        for (from, version) in self.aside {
+            let to = layout.system(&format!("damaged/{}-{}", short(&version), from.name()))?;
+            edits.push(Edit::Rename { from, to, expect: Expect::At(version) });
         }
         for (at, entry, version) in self.writes {
             let expect = version.map_or(Expect::Absent, Expect::At);
@@ -298,4 +321,37 @@ impl Survey {
         }
         Ok(Plan { edits, outcome: self.report })
     }
+
+    fn catalog(&mut self, old: &Catalog) -> Catalog {
+        let mut catalog = Catalog::default();
+        let own = |text: &str| Text::Own(text.into());
+        catalog.strange = old.strange.iter().map(|(key, text)| (key.clone(), own(old.entry(text)))).collect();
+        for ((thing, id), entry) in &self.entries {
+            if !catalog.take(*thing, Some(id), &entry.compact()) {
+                self.report.damaged.push(id.clone());
+            }
+        }
+        for (thing, id, text) in &self.unread {
+            match thing {
+                Thing::Node => catalog.unread_nodes.push((id.clone(), own(text))),
+                Thing::Connection => catalog.unread_connections.push((id.clone(), own(text))),
+            }
+        }
+        catalog.numbers.join(&old.numbers);
+        catalog
+    }
+}
+
+/// Enough of a version to tell it from others in a name.
+fn short(version: &Version) -> &str {
+    version.as_str().get(..8).unwrap_or(version.as_str())
+}
+
+/// The id that a file says, if it can be told.
+fn said_id(bytes: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        id: String,
+    }
+    serde_json::from_slice::<Said>(bytes).ok().map(|said| said.id)
 }

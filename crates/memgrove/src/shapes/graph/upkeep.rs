@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use super::entry::{read_connection, read_node};
 use super::ontology::{Break, Difference, Ontology, differences, infer};
-use super::place::ONTOLOGY;
+use super::place::{FOLDING, NUMBERS, ONTOLOGY, REGISTRY, TAIL};
 use super::shelf::Glance;
 use super::survey::{Report, Survey};
-use super::{Graph, fold, wrapped};
+use super::{Graph, fold, tail, wrapped};
 use crate::backend::{Edit, Expect, Finding, Level, Note};
 use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
 use crate::memory::{Done, Plan};
 
 /// How many ids a finding names.
@@ -45,7 +46,8 @@ impl Graph {
     /// As the store says.
     pub fn fold(&self) -> Result<()> {
         let note = Note { verb: "graph_fold".into(), ..Note::default() };
-        self.memory.apply(note.clone(), |store| fold::freeze(store, &self.layout))?;
+        let mark = tail::mark(self.ids.random());
+        self.memory.apply(note.clone(), |store| fold::freeze(store, &self.layout, &mark))?;
         let behind = Note { derived: true, ..note.clone() };
         let done = self.memory.apply(behind, |store| fold::fold(store, &self.layout, &mut self.shelf()))?;
         if let Some(folded) = done.outcome {
@@ -53,6 +55,14 @@ impl Graph {
             self.memory.apply(note, |store| fold::clear(store, &self.layout, &folded, registry))?;
         }
         Ok(())
+    }
+
+    /// The files that are made from others: another graph's are of no use to this one.
+    ///
+    /// # Errors
+    /// For a root that is too long.
+    pub fn derived_files(&self) -> Result<Vec<Locator>> {
+        [REGISTRY, TAIL, FOLDING, NUMBERS].iter().map(|name| self.layout.system(name)).collect()
     }
 
     /// What came of rebuilding a registry that was found lost or damaged, once.
@@ -73,13 +83,13 @@ impl Graph {
     /// # Errors
     /// As the store says.
     pub fn rebuild(&self, note: Note) -> Result<Done<Report>> {
-        let now = self.now();
+        let (now, mark) = (self.now(), tail::mark(self.ids.random()));
         let done = self.memory.apply(note, |store| {
             let mut shelf = self.shelf();
             shelf.forget();
             shelf.refresh(store, &self.layout)?;
             let survey = Survey::of(store, &self.layout, &shelf.catalog, &now)?;
-            survey.into_plan(&self.layout, &shelf)
+            survey.into_plan(&self.layout, &shelf, &mark)
         });
         done.map_err(|error| wrapped(error, "rebuilding the registry"))
     }
@@ -120,8 +130,13 @@ impl Graph {
             "bring them back with `memgrove restore`",
         );
         found(Level::Warning, &report.dangling, "connections have an end that does not exist", "delete them");
-        let hint = "mend them by hand; until then they are left alone";
+        let hint =
+            "mend them by hand; `memgrove graph check --rebuild` puts those aside that the registry knows";
         found(Level::Error, &report.damaged, "files cannot be read", hint);
+        let hint = "mend them in the registry, or give them files of their own; until then they stay there";
+        found(Level::Error, &report.unread, "entries of the registry cannot be read", hint);
+        let hint = "the name counts: `memgrove graph check --rebuild` writes it into them";
+        found(Level::Warning, &report.misnamed, "files say another id than their name", hint);
         findings.extend(self.ontology_findings()?);
         Ok(findings)
     }
@@ -173,6 +188,10 @@ impl Graph {
                 let one = read_connection(&row.id, text)?;
                 let (from, to) = (catalog.node_kind(row.from), catalog.node_kind(row.to));
                 let mut broken = ontology.connection_breaks(&one.kind, from, to, &one.properties);
+                // Of what type an end is that does not exist, nobody can say.
+                for (end, node) in [(".from", row.from), (".to", row.to)] {
+                    broken.retain(|broken| catalog.is_node(node) || !broken.rule.ends_with(end));
+                }
                 let cardinality = ontology.cardinality(&one.kind);
                 let limits = [
                     (cardinality.has_one_to(), "from", row.from),

@@ -2,7 +2,7 @@
 
 use memgrove::Kind;
 use memgrove::error::code;
-use memgrove::shapes::graph::{Direction, NewNode, Ontology, Query, Update, Ways};
+use memgrove::shapes::graph::{Direction, NewConnection, NewNode, Ontology, Query, Update, Ways};
 use serde_json::{Value, json};
 
 use super::{Fixture, link, note, object};
@@ -186,4 +186,68 @@ fn a_bad_ontology_is_refused_or_reported() {
     assert_eq!(error.kind(), Kind::Corrupt, "{error}");
     assert!(fixture.graph.check().unwrap().iter().any(|finding| finding.at == "graph/_system/ontology.yaml"));
     assert_eq!(fixture.graph.counts().unwrap(), (0, 0), "reading goes on");
+}
+
+#[test]
+fn what_a_type_extends_holds_part_by_part() {
+    let fixture = Fixture::new();
+    let text = "
+node_types:
+  thing: {properties: {size: {type: integer, required: true, enum: [1, 2, 3]}}}
+  box: {extends: thing, properties: {size: {enum: [1, 2]}}}
+connection_types:
+  near: {from: [thing], to: [box], cardinality: one-to-one, properties: {by: {required: true}}}
+  inside: {extends: near, inverse: holds}
+";
+    fixture.graph.write_ontology(note(), text).unwrap();
+    for (properties, rule) in [
+        (json!({}), "node_types.thing.properties.size.required"),
+        (json!({"size": "1"}), "node_types.thing.properties.size.type"),
+        (json!({"size": 3}), "node_types.box.properties.size.enum"),
+    ] {
+        assert!(refused(&fixture, "box", properties).contains(rule), "{rule}");
+    }
+    fixture.node("thing", json!({"size": 3}));
+    fixture.node("box", json!({"size": 2}));
+    let by = || object(json!({"by": "x"}));
+    let link = |from: &str, kind: &str, to: &str| NewConnection { properties: by(), ..link(from, kind, to) };
+    let refused = |from: &str, to: &str| {
+        fixture.graph.connect(note(), &link(from, "inside", to)).unwrap_err().message().to_owned()
+    };
+    assert!(refused("mem_box_001", "mem_thing_001").contains("connection_types.near.to"));
+    fixture.graph.connect(note(), &link("mem_box_001", "holds", "mem_thing_001")).unwrap();
+    assert!(refused("mem_thing_001", "mem_box_001").contains("`inside` is one-to-one"));
+    // The inverse is understood wherever a type is.
+    let query = |kind: &str, from: &str| Query {
+        kind: Some(kind.into()),
+        from: Some(from.into()),
+        ..Query::default()
+    };
+    for (kind, from, found) in
+        [("holds", "mem_box_001", 1), ("holds", "mem_thing_001", 0), ("inside", "mem_thing_001", 1)]
+    {
+        assert_eq!(fixture.graph.connections(&query(kind, from)).unwrap().total, found, "{kind} {from}");
+    }
+    // Another type of a node is none that its connections forbid.
+    let update = Update { kind: Some("thing".into()), ..Update::default() };
+    let error = fixture.graph.update(note(), "mem_box_001", &update, None).unwrap_err();
+    assert!(error.message().contains("connection_types.near.to"), "{error}");
+    let twice = "connection_types: {a: {inverse: c}, b: {inverse: c}}";
+    let error = fixture.graph.write_ontology(note(), twice).unwrap_err();
+    assert!(error.message().contains("is the inverse of `a` too"), "{error}");
+}
+
+#[test]
+fn an_ontology_that_cannot_be_read_stops_no_reader() {
+    let fixture = fixture();
+    fixture.node("project", json!({"title": "a"}));
+    fixture.drop_in("graph/_system/ontology.yaml", "node_types: [");
+    let graph = fixture.beside();
+    assert_eq!(graph.list(&Query::default()).unwrap().total, 1);
+    assert!(graph.take_warning().unwrap().contains("ontology.yaml` cannot be read"));
+    assert_eq!(graph.connections(&Query::default()).unwrap().total, 0);
+    assert_eq!(graph.neighbours("mem_proj_001", 1, &Ways::default()).unwrap(), []);
+    assert_eq!(graph.part(&["mem_proj_001".into()], 1, &Ways::default()).unwrap().nodes.len(), 1);
+    let new = NewNode { kind: "project".into(), ..NewNode::default() };
+    assert_eq!(graph.create(note(), new).unwrap_err().kind(), Kind::Corrupt);
 }

@@ -51,7 +51,8 @@ fn a_reader_of_the_registry_alone_finds_a_valid_file_at_any_time() {
     assert_eq!(whole["nodes"]["mem_project_002"]["storage"]["path"], "_content/nodes/mem_project_002.md");
     assert_eq!(whole["nodes"]["mem_project_002"]["storage"]["format"], "markdown");
     assert_eq!(whole["connections"]["conn_001"]["from"], "mem_project_001");
-    assert!(!fixture.store().exists(&at("graph/_system/registry.tail.jsonl")).unwrap());
+    let tail = fixture.text("graph/_system/registry.tail.jsonl");
+    assert_eq!(tail, format!("{{\"continues\":{}}}\n", whole["mark"]), "nothing came since");
     assert_eq!(fixture.beside().counts().unwrap(), (2, 1));
 }
 
@@ -65,7 +66,8 @@ fn properties_are_set_and_removed_and_all_else_stays() {
         .replace("\"old\": 1", "\"old\": 1, \"big\": 12345678901234567890123")
         .replace("\"id\"", "\"mine\": [1,  2],\n  \"id\"");
     fixture.drop_in(path, by_hand);
-    let update = Update { set: object(json!({"title": "b"})), unset: vec!["old".into()], kind: None };
+    let update =
+        Update { set: object(json!({"title": "b"})), unset: vec!["old".into()], ..Update::default() };
     let node = fixture.graph.update(note(), "mem_project_001", &update, None).unwrap().outcome;
     assert_eq!(node.properties["title"], "b");
     assert!(node.updated > node.created);

@@ -7,7 +7,7 @@ use memgrove::backend::{
     Level, Moment, Past,
 };
 use memgrove::backends::Ram;
-use memgrove::shapes::graph::{NewNode, Query};
+use memgrove::shapes::graph::{ContentEdit, NewNode, Query, Removal};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ fn a_registry_and_its_tail_can_both_be_lost() {
 
 #[test]
 fn a_damaged_registry_is_put_aside_and_rebuilt() {
-    for damage in ["", "{\"nodes\": {\"a\"", "[]", "{\"nodes\": 5}", "\0\0\0\0"] {
+    for damage in ["", "{}", "{\"nodes\": {\"a\"", "[]", "{\"nodes\": 5}", "\0\0\0\0"] {
         let fixture = filled();
         fixture.graph.fold().unwrap();
         let before = fixture.graph.snapshot(None, true).unwrap();
@@ -105,15 +105,145 @@ fn what_people_do_by_hand_is_seen() {
     assert_eq!((report.edited.len(), report.adopted, report.damaged.len()), (1, vec!["plan".to_owned()], 1));
     assert!(!fixture.graph.node("mem_project_002").unwrap().edited);
     assert_eq!(fixture.graph.node("plan").unwrap().it.kind, "unknown");
-    assert_eq!(fixture.text("graph/_content/nodes/mem_project_001.meta.json"), "{broken", "damage is kept");
-    assert_eq!(
-        fixture.graph.counts().unwrap(),
-        (3, 1),
-        "the registry still knows what the damaged file said"
-    );
-    assert_eq!(fixture.graph.node("mem_project_001").unwrap_err().kind(), Kind::Corrupt);
+    assert_eq!(fixture.graph.counts().unwrap(), (3, 1));
+    let known = fixture.graph.node("mem_project_001").unwrap().it;
+    assert_eq!(known.properties["title"], "a", "the registry still knew what the damaged file said");
+    let aside = fixture.store().list(&at("graph/_system/damaged")).unwrap();
+    assert_eq!(fixture.text(aside[0].key()), "{broken", "damage is kept");
+    assert_eq!(fixture.graph.check().unwrap(), []);
+    fixture.drop_in("graph/_content/nodes/nobody.meta.json", "{broken");
+    fixture.drop_in("graph/_content/nodes/.DS_Store", "x");
+    fixture.graph.rebuild(note()).unwrap();
     let levels: Vec<Level> = fixture.graph.check().unwrap().iter().map(|finding| finding.level).collect();
-    assert_eq!(levels, [Level::Error]);
+    assert_eq!(levels, [Level::Error], "what nobody knows better stays");
+}
+
+#[test]
+fn a_lost_tail_is_seen() {
+    for folded in [false, true] {
+        let fixture = filled();
+        if folded {
+            fixture.graph.fold().unwrap();
+            fixture.node("idea", json!({}));
+        }
+        let all = fixture.graph.counts().unwrap();
+        fixture.remove("graph/_system/registry.tail.jsonl");
+        let fresh = fixture.beside();
+        let error = fresh.delete(note(), "mem_project_001", Default::default(), None).unwrap_err();
+        assert!(error.message().contains("has 1 connections"), "{error}");
+        assert_eq!(fresh.counts().unwrap(), all);
+        let report = fresh.take_report().expect("it says so");
+        assert_eq!(report.registry.as_deref(), Some("what came since it was written was lost"));
+        assert_eq!(fixture.beside().take_report(), None);
+        assert_eq!(fixture.graph.counts().unwrap(), all, "who was there sees it too");
+    }
+}
+
+#[test]
+fn a_registry_of_another_time_is_seen_and_one_of_old_is_believed() {
+    let fixture = filled();
+    fixture.graph.fold().unwrap();
+    let old = fixture.text("graph/_system/registry.json");
+    fixture.node("idea", json!({}));
+    fixture.graph.fold().unwrap();
+    fixture.drop_in("graph/_system/registry.json", old.as_str());
+    let fresh = fixture.beside();
+    assert_eq!(fresh.counts().unwrap(), (3, 1));
+    assert!(fresh.take_report().is_some());
+    let unmarked = |name: &str| {
+        let text = fixture.text(name);
+        let kept = text.lines().filter(|line| !line.contains("\"mark\"") && !line.contains("\"continues\""));
+        fixture.drop_in(name, kept.map(|line| format!("{line}\n")).collect::<String>());
+    };
+    unmarked("graph/_system/registry.json");
+    unmarked("graph/_system/registry.tail.jsonl");
+    fixture.node("idea", json!({}));
+    let fresh = fixture.beside();
+    assert_eq!((fresh.counts().unwrap(), fresh.take_report()), ((4, 1), None));
+    fresh.fold().unwrap();
+    assert!(fixture.text("graph/_system/registry.json").contains("\"mark\""));
+    assert_eq!(fixture.beside().counts().unwrap(), (4, 1));
+}
+
+#[test]
+fn what_nobody_understands_blocks_nothing_and_is_kept() {
+    let fixture = filled();
+    fixture.graph.fold().unwrap();
+    let odd = r#""f1":{"type":"x","properties":5},"f2":{"type":"x","storage":{"path":5}},"f3":{"type":"x"},"#;
+    let registry = fixture.text("graph/_system/registry.json");
+    let registry = registry.replace("\"nodes\": {", &format!("\"theirs\": [1,2],\n\"nodes\": {{{odd}"));
+    fixture.drop_in("graph/_system/registry.json", registry);
+    let fresh = fixture.beside();
+    assert_eq!(fresh.node("f3").unwrap().it.kind, "x");
+    for rebuilt in [false, true] {
+        if rebuilt {
+            fresh.rebuild(note()).unwrap();
+        }
+        let found: Vec<String> = fresh.check().unwrap().into_iter().map(|finding| finding.what).collect();
+        assert!(found.contains(&"2 entries of the registry cannot be read: f1, f2".to_owned()), "{found:?}");
+    }
+    let listed = fixture.beside().list(&Query::default()).unwrap();
+    assert_eq!(listed.total, 3);
+    let registry = fixture.text("graph/_system/registry.json");
+    for kept in ["\"theirs\": [1,2]", "\"f1\": {\"type\":\"x\",\"properties\":5}", "{\"path\":5}"] {
+        assert!(registry.contains(kept), "{kept} is not in {registry}");
+    }
+    assert!(fixture.store().exists(&at("graph/_content/nodes/f3.meta.json")).unwrap());
+    assert!(!fixture.store().exists(&at("graph/_content/nodes/f1.meta.json")).unwrap());
+}
+
+#[test]
+fn a_file_that_was_copied_by_hand_is_another_node() {
+    let fixture = filled();
+    let text = fixture.text("graph/_content/nodes/mem_project_002.meta.json");
+    fixture.drop_in("graph/_content/nodes/copy.meta.json", text.as_str());
+    assert_eq!(fixture.graph.node("copy").unwrap().it.id, "copy");
+    let report = fixture.graph.rebuild(note()).unwrap().outcome;
+    assert_eq!(report.misnamed, ["graph/_content/nodes/copy.meta.json"]);
+    assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
+    let edit = ContentEdit::Write { content: b"mine".to_vec(), format: None };
+    let edited = fixture.graph.edit(note(), "copy", edit, None).unwrap().outcome;
+    assert_eq!(edited.storage.unwrap().path, "_content/nodes/copy.md");
+    fixture.drop_in("graph/_content/nodes/copy2.meta.json", text.as_str());
+    fixture.graph.delete(note(), "copy2", Removal::Cascade, None).unwrap();
+    assert_eq!(fixture.text("graph/_content/nodes/mem_project_002.md"), "content\n", "it was not theirs");
+}
+
+#[test]
+fn a_content_that_was_edited_by_hand_is_not_what_was_expected() {
+    let fixture = filled();
+    let version = fixture.graph.node("mem_project_002").unwrap().version.unwrap();
+    fixture.drop_in("graph/_content/nodes/mem_project_002.md", "by hand\n");
+    let edit = || ContentEdit::Write { content: b"over".to_vec(), format: None };
+    let refused = [
+        fixture.graph.edit(note(), "mem_project_002", edit(), Some(version.as_str())).map(drop),
+        fixture.graph.delete(note(), "mem_project_002", Removal::Cascade, Some(version.as_str())).map(drop),
+    ];
+    for error in refused.map(Result::unwrap_err) {
+        assert_eq!(error.kind(), Kind::Conflict, "{error}");
+        assert!(error.message().contains("was changed by hand"), "{error}");
+    }
+    fixture.graph.edit(note(), "mem_project_002", edit(), None).unwrap();
+}
+
+#[test]
+fn where_something_else_carries_files_their_names_tell() {
+    let store = Store::shared(Arc::new(Failing { inner: Ram::default() }));
+    let fixture = Fixture { graph: graph_over(store, 3) };
+    let ids: Vec<String> = (0..3).map(|_| fixture.node("a", json!({})).id).collect();
+    // Of two tails that were added to at once, one has won.
+    let tail = fixture.text("graph/_system/registry.tail.jsonl");
+    let theirs = tail.lines().filter(|line| !line.contains(&ids[1])).map(|line| format!("{line}\n"));
+    fixture.drop_in("graph/_system/registry.tail.jsonl", theirs.collect::<String>());
+    fixture.remove(&format!("graph/_content/nodes/{}.meta.json", ids[2]));
+    fixture.drop_in("graph/_content/nodes/half.meta.json", "{\"type\":");
+    let fresh = fixture.beside();
+    let listed: Vec<String> =
+        fresh.list(&Query::default()).unwrap().found.into_iter().map(|node| node.id).collect();
+    assert_eq!(listed, ids[..2]);
+    assert!(fresh.take_report().is_some());
+    let again = fixture.beside();
+    assert_eq!((again.counts().unwrap(), again.take_report()), ((2, 0), None), "once is enough");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::making::{check_kind, format_of};
-use super::{Connection, Draft};
+use super::{Connection, Draft, Link};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Properties};
 use crate::shapes::graph::id;
@@ -33,6 +33,9 @@ pub struct NewConnection {
     /// Its content.
     #[serde(skip)]
     pub content: Option<Vec<u8>>,
+    /// What else is said of it: a JSON object whose members are kept as they are written.
+    #[serde(skip)]
+    pub said: Option<String>,
 }
 
 /// What becomes of the connections of a node that is removed.
@@ -96,8 +99,10 @@ impl Draft<'_> {
             created: now.clone(),
             updated: now,
         };
-        self.say(Thing::Connection, &connection.id, &Entry::new(&connection))?;
-        self.made.push(connection.clone());
+        let entry = Entry::new(&connection).saying(new.said.as_deref().unwrap_or_default());
+        let connection = entry.connection()?;
+        self.say(Thing::Connection, &connection.id, &entry)?;
+        self.links.push(Link::Made(Box::new(connection.clone())));
         Ok(connection)
     }
 
@@ -136,7 +141,7 @@ impl Draft<'_> {
     /// The connections that touch a node, as this draft leaves them.
     pub(super) fn touching(&mut self, id: &str) -> Result<Vec<Connection>> {
         let catalog = self.whole_catalog()?;
-        let known: Vec<Connection> = match catalog.number_of(id) {
+        let mut known: Vec<Connection> = match catalog.number_of(id) {
             None => Vec::new(),
             Some(number) => (catalog.around(number))
                 .map(|row| Connection {
@@ -148,8 +153,14 @@ impl Draft<'_> {
                 })
                 .collect(),
         };
-        let made = self.made.iter().filter(|one| one.from == id || one.to == id).cloned();
-        Ok(known.into_iter().chain(made).filter(|one| !self.gone.contains(&one.id)).collect())
+        for link in &self.links {
+            match link {
+                Link::Gone(gone) => known.retain(|one| one.id != *gone),
+                Link::Made(made) if made.from == id || made.to == id => known.push((**made).clone()),
+                Link::Made(_) => {}
+            }
+        }
+        Ok(known)
     }
 
     /// Removes a connection.
@@ -160,9 +171,9 @@ impl Draft<'_> {
     ) -> Result<Connection> {
         self.mind(Thing::Connection, id, expect)?;
         let connection = self.connection(id)?;
-        self.drop_content(connection.storage.as_ref())?;
+        self.drop_content(Thing::Connection, id, connection.storage.as_ref())?;
         self.unsay(Thing::Connection, id)?;
-        self.gone.push(id.to_owned());
+        self.links.push(Link::Gone(id.to_owned()));
         Ok(connection)
     }
 
@@ -193,7 +204,7 @@ impl Draft<'_> {
             self.disconnect(&one.id, None)?;
             connections.push(one.id);
         }
-        self.drop_content(node.storage.as_ref())?;
+        self.drop_content(Thing::Node, id, node.storage.as_ref())?;
         self.unsay(Thing::Node, id)?;
         Ok(Removed { id: id.to_owned(), connections })
     }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Draft;
+use super::{Draft, File};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::files;
 use crate::shapes::graph::entry::{Entry, Storage};
-use crate::shapes::graph::place::{Thing, content_key};
+use crate::shapes::graph::place::{Thing, content_key, split_name};
 use crate::store;
 
 /// The largest content.
@@ -85,7 +85,7 @@ impl Draft<'_> {
             Thing::Node => entry.node()?.storage,
             Thing::Connection => entry.connection()?.storage,
         };
-        let own = old.as_ref().map(|old| old.path.clone());
+        let own = self.own(thing, id, old.as_ref())?.map(|old| old.path.clone());
         let own = own.as_deref();
         let new = match edit {
             ContentEdit::Create { content, format } => {
@@ -118,7 +118,7 @@ impl Draft<'_> {
             }
             ContentEdit::Delete => {
                 self.present(thing, id, old.as_ref())?;
-                self.drop_content(old.as_ref())?;
+                self.drop_content(thing, id, old.as_ref())?;
                 None
             }
             ContentEdit::Rename { format } => {
@@ -141,7 +141,13 @@ impl Draft<'_> {
         format: Option<String>,
         content: Vec<u8>,
     ) -> Result<Storage> {
-        match (old, format) {
+        // What belongs to another is left alone; the thing gets a content of its own.
+        let own = self.own(thing, id, old)?.cloned();
+        let format = match (&own, old) {
+            (None, Some(old)) => format.or_else(|| Some(old.format.clone()).filter(|old| !old.is_empty())),
+            _ => format,
+        };
+        match (own.as_ref(), format) {
             (Some(old), None) => {
                 check_size(thing, id, &content)?;
                 let at = self.desk.layout.content(&old.path)?;
@@ -154,7 +160,7 @@ impl Draft<'_> {
                 if let (Some(old), Some(format)) = (old, format)
                     && content_key(thing, id, format)? != old.path
                 {
-                    self.drop_content(Some(old))?;
+                    self.drop_content(thing, id, Some(old))?;
                 }
                 self.store_content(thing, id, format, content, old.map(|old| old.path.as_str()))
             }
@@ -185,10 +191,32 @@ impl Draft<'_> {
         Ok((storage, store::text(&at, bytes)?))
     }
 
-    /// Removes a content's file, if it is there.
-    pub(super) fn drop_content(&mut self, storage: Option<&Storage>) -> Result<()> {
-        let Some(storage) = storage else { return Ok(()) };
+    /// The storage of a content, unless it is another's, or nobody's: an entry that somebody copied by
+    /// hand names the content of the one that it was copied from.
+    fn own<'s>(
+        &mut self,
+        thing: Thing,
+        id: &str,
+        storage: Option<&'s Storage>,
+    ) -> Result<Option<&'s Storage>> {
+        let Some(storage) = storage else { return Ok(None) };
+        let Ok(at) = self.desk.layout.content(&storage.path) else { return Ok(None) };
+        let owner = split_name(at.name()).0;
+        let said = self.desk.layout.meta(thing, owner)?;
+        let another = owner != id && self.bytes(&said)?.is_some();
+        Ok((!another).then_some(storage))
+    }
+
+    /// Removes a content's file, if it is there. It need not be read for that.
+    pub(super) fn drop_content(&mut self, thing: Thing, id: &str, storage: Option<&Storage>) -> Result<()> {
+        let Some(storage) = self.own(thing, id, storage)? else { return Ok(()) };
         let at = self.desk.layout.content(&storage.path)?;
+        if !self.files.contains_key(&at) {
+            let before = self.desk.store.info_optional(&at)?.and_then(|info| info.version);
+            // What it held matters to nobody who comes later in this draft.
+            let now = before.is_some().then(Vec::new);
+            self.files.insert(at.clone(), File { before, now });
+        }
         if self.bytes(&at)?.is_some() {
             self.put(&at, None)?;
         }

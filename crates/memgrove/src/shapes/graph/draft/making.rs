@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Draft;
+use super::{Draft, Link};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Node, Properties, Storage};
 use crate::shapes::graph::id;
@@ -27,6 +27,9 @@ pub struct NewNode {
     /// Its content.
     #[serde(skip)]
     pub content: Option<Vec<u8>>,
+    /// What else is said of it: a JSON object whose members are kept as they are written.
+    #[serde(skip)]
+    pub said: Option<String>,
 }
 
 /// How a node or connection is to be changed.
@@ -40,6 +43,9 @@ pub struct Update {
     pub set: Properties,
     /// Properties to remove.
     pub unset: Vec<String>,
+    /// What else is said of it: a JSON object whose members are kept as they are written.
+    #[serde(skip)]
+    pub said: Option<String>,
 }
 
 impl Draft<'_> {
@@ -69,8 +75,9 @@ impl Draft<'_> {
         };
         let now = self.desk.now.clone();
         let node = Node { id, kind: new.kind, properties, storage, created: now.clone(), updated: now };
-        self.say(Thing::Node, &node.id, &Entry::new(&node))?;
-        Ok(node)
+        let entry = Entry::new(&node).saying(new.said.as_deref().unwrap_or_default());
+        self.say(Thing::Node, &node.id, &entry)?;
+        entry.node()
     }
 
     /// An id that someone has chosen.
@@ -165,6 +172,9 @@ impl Draft<'_> {
             let (old, new) = (entry.node()?, changed.node()?);
             let broken = ontology.node_breaks(&old.kind, &old.properties);
             ontology.refuse(ontology.node_breaks(&new.kind, &new.properties), &broken)?;
+            if new.kind != old.kind {
+                self.check_ends(id, &old.kind, &new.kind)?;
+            }
         }
         self.keep(Thing::Node, id, &entry, changed)?.node()
     }
@@ -188,6 +198,8 @@ impl Draft<'_> {
             ontology.refuse(breaks, &broken)?;
             if new.kind != old.kind {
                 self.check_cardinality(&new.kind, &new.from, &new.to)?;
+                self.links.push(Link::Gone(id.to_owned()));
+                self.links.push(Link::Made(Box::new(new)));
             }
         }
         self.keep(Thing::Connection, id, &entry, changed)?.connection()
@@ -202,16 +214,41 @@ impl Draft<'_> {
         if !update.set.is_empty() || !update.unset.is_empty() {
             changed = changed.with_properties(&update.set, &update.unset);
         }
+        if let Some(said) = &update.said {
+            changed = changed.saying(said);
+        }
         Ok(changed)
     }
 
-    /// Writes an entry that is not as it was.
+    /// Refuses another type of a node that its connections do not allow at that end.
+    fn check_ends(&mut self, id: &str, old: &str, new: &str) -> Result<()> {
+        let Some(ontology) = self.ontology.clone() else { return Ok(()) };
+        for one in self.touching(id)? {
+            let other = if one.from == id { &one.to } else { &one.from };
+            let other = if other == id { None } else { self.node(other).ok().map(|node| node.kind) };
+            let breaks = |kind: &str| {
+                let other = other.as_deref().unwrap_or(kind);
+                match one.from == id {
+                    true => ontology.end_breaks(&one.kind, kind, other),
+                    false => ontology.end_breaks(&one.kind, other, kind),
+                }
+            };
+            let refused = ontology.refuse(breaks(new), &breaks(old));
+            refused.map_err(|error| error.while_doing(format_args!("its connection `{}`", one.id)))?;
+        }
+        Ok(())
+    }
+
+    /// Writes an entry that is not as it was. It is dated, unless the change says a date itself.
     pub(super) fn keep(&mut self, thing: Thing, id: &str, old: &Entry, new: Entry) -> Result<Entry> {
         if new == *old {
             return Ok(new);
         }
         let now = Value::from(self.desk.now.as_str()).to_string();
-        let dated = new.with(&[("updated", Some(now))]);
+        let dated = match new.value("updated") == old.value("updated") {
+            true => new.with(&[("updated", Some(now))]),
+            false => new,
+        };
         self.say(thing, id, &dated)?;
         Ok(dated)
     }
@@ -220,8 +257,10 @@ impl Draft<'_> {
 pub(super) fn check_kind(thing: Thing, kind: &str) -> Result<()> {
     let noun = thing.noun();
     if kind.trim().is_empty() {
-        return Err(Error::new(Kind::Invalid, format!("the {noun} has no type"))
-            .hint("say what kind of thing it is, such as project"));
+        return Err(Error::new(Kind::Invalid, format!("the {noun} has no type")).hint(match thing {
+            Thing::Node => "say what kind of thing it is, such as project",
+            Thing::Connection => "say how they are connected, such as depends_on",
+        }));
     }
     if kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {
         let shown: String = kind.chars().take(40).collect();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{ConnectionType, NodeType, Ontology, PropertyRule, PropertyType};
 use crate::shapes::graph::entry::{Connection, Node, Properties};
+use crate::shapes::graph::id::kind_prefix;
 
 /// What is seen of the properties of one type.
 #[derive(Default)]
@@ -45,8 +46,7 @@ pub fn infer(nodes: &[Node], connections: &[Connection]) -> Ontology {
         kind_of_node.insert(&node.id, &node.kind);
         let (seen, prefixes) = kinds.entry(&node.kind).or_default();
         seen.take(&node.properties);
-        let stem = node.id.strip_prefix("mem_").and_then(|id| id.rsplit_once('_'));
-        prefixes.extend(stem.map(|(prefix, _)| prefix));
+        prefixes.extend(kind_prefix(&node.id));
     }
     let mut ontology = Ontology::default();
     for (kind, (seen, prefixes)) in kinds {

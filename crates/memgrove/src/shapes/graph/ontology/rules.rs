@@ -51,29 +51,16 @@ impl Ontology {
         std::iter::successors(Some(kind), parent).take_while(move |kind| seen.insert(*kind))
     }
 
-    /// The rules of a type's properties, each with the type that it stands at.
-    fn node_rules<'a>(&'a self, kind: &'a str) -> BTreeMap<&'a str, (String, &'a PropertyRule)> {
-        let mut rules = BTreeMap::new();
-        for kind in self.lineage(kind) {
-            for (name, rule) in self.node_types.get(kind).into_iter().flat_map(|known| &known.properties) {
-                let at = format!("node_types.{kind}.properties.{name}");
-                rules.entry(name.as_str()).or_insert((at, rule));
-            }
-        }
-        rules
+    /// The rules of a type's properties: what the type says, else what those say that it extends.
+    fn node_rules<'a>(&'a self, kind: &'a str) -> Rules<'a> {
+        let known = |kind| Some((format!("node_types.{kind}"), &self.node_types.get(kind)?.properties));
+        rules(self.lineage(kind).filter_map(known))
     }
 
-    fn connection_rules<'a>(&'a self, kind: &'a str) -> BTreeMap<&'a str, (String, &'a PropertyRule)> {
-        let mut rules = BTreeMap::new();
-        for kind in self.connection_lineage(kind) {
-            for (name, rule) in
-                self.connection_types.get(kind).into_iter().flat_map(|known| &known.properties)
-            {
-                let at = format!("connection_types.{kind}.properties.{name}");
-                rules.entry(name.as_str()).or_insert((at, rule));
-            }
-        }
-        rules
+    fn connection_rules<'a>(&'a self, kind: &'a str) -> Rules<'a> {
+        let known =
+            |kind| Some((format!("connection_types.{kind}"), &self.connection_types.get(kind)?.properties));
+        rules(self.connection_lineage(kind).filter_map(known))
     }
 
     /// Gives a new node what it has where nobody says.
@@ -113,27 +100,39 @@ impl Ontology {
         if self.connection_types.is_empty() {
             return Vec::new();
         }
-        let Some(known) = self.connection_types.get(kind) else {
+        if !self.connection_types.contains_key(kind) {
             let names: Vec<&str> = self.connection_types.keys().map(String::as_str).collect();
             let what =
                 format!("`{}` is not a type of connections: {}", kind.escape_debug(), names.join(", "));
             return vec![Break::new("connection_types".to_owned(), what)];
-        };
-        let mut breaks = Vec::new();
-        for (end, allowed, there) in [("from", &known.from, from), ("to", &known.to, to)] {
-            let fits = |allowed: &String| allowed == "*" || self.lineage(there).any(|kind| kind == allowed);
-            if !allowed.is_empty() && !allowed.iter().any(fits) {
-                let word = if end == "from" { "starts at" } else { "ends at" };
-                let what =
-                    format!("`{kind}` {word} {}, not at `{}`", allowed.join(", "), there.escape_debug());
-                breaks.push(Break::new(format!("connection_types.{kind}.{end}"), what));
-            }
         }
+        let mut breaks = self.end_breaks(kind, from, to);
         let closed = self
             .connection_lineage(kind)
             .find(|kind| self.connection_types.get(*kind).is_some_and(|known| known.closed));
         let closed = closed.map(|kind| format!("connection_types.{kind}.closed"));
         breaks.extend(property_breaks(&self.connection_rules(kind), closed, properties));
+        breaks
+    }
+
+    /// The rules that the ends of a connection break, by their types.
+    pub fn end_breaks(&self, kind: &str, from: &str, to: &str) -> Vec<Break> {
+        let mut breaks = Vec::new();
+        for (end, there) in [("from", from), ("to", to)] {
+            let said = self.connection_lineage(kind).find_map(|kind| {
+                let known = self.connection_types.get(kind)?;
+                let allowed = if end == "from" { &known.from } else { &known.to };
+                (!allowed.is_empty()).then_some((kind, allowed))
+            });
+            let Some((place, allowed)) = said else { continue };
+            let fits = |allowed: &String| allowed == "*" || self.is_a(there, allowed);
+            if !allowed.iter().any(fits) {
+                let word = if end == "from" { "starts at" } else { "ends at" };
+                let what =
+                    format!("`{kind}` {word} {}, not at `{}`", allowed.join(", "), there.escape_debug());
+                breaks.push(Break::new(format!("connection_types.{place}.{end}"), what));
+            }
+        }
         breaks
     }
 
@@ -167,9 +166,12 @@ impl Ontology {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// How many connections of a type there may be at an end.
+    /// How many connections of a type there may be at an end: what it says, else what those say that
+    /// it extends.
     pub fn cardinality(&self, kind: &str) -> Cardinality {
-        self.connection_types.get(kind).map(|known| known.cardinality).unwrap_or_default()
+        let said = |kind| Some(self.connection_types.get(kind)?.cardinality);
+        let mut said = self.connection_lineage(kind).filter_map(said);
+        said.find(|cardinality| *cardinality != Cardinality::ManyToMany).unwrap_or_default()
     }
 
     /// What is wrong with the ontology itself.
@@ -194,6 +196,7 @@ impl Ontology {
             }
         }
         self.lineage_problems(&mut found);
+        self.inverse_problems(&mut found);
         self.rule_problems(&mut found);
         found
     }
@@ -226,21 +229,36 @@ impl Ontology {
         }
     }
 
+    /// An inverse must say which type it is of.
+    fn inverse_problems(&self, found: &mut Vec<String>) {
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        for (kind, known) in &self.connection_types {
+            let Some(inverse) = known.inverse.as_deref() else { continue };
+            if let Some(other) = first.insert(inverse, kind) {
+                found.push(format!(
+                    "`connection_types.{kind}.inverse` is the inverse of `{other}` too: {inverse}"
+                ));
+            }
+        }
+    }
+
     fn rule_problems(&self, found: &mut Vec<String>) {
-        let nodes =
-            self.node_types.iter().map(|(kind, known)| (format!("node_types.{kind}"), &known.properties));
+        let nodes = self.node_types.iter().map(|(kind, known)| (&known.properties, self.node_rules(kind)));
         let connections = self
             .connection_types
             .iter()
-            .map(|(kind, known)| (format!("connection_types.{kind}"), &known.properties));
-        for (place, properties) in nodes.chain(connections) {
-            for (name, rule) in properties {
-                let at = format!("{place}.properties.{name}");
-                for value in rule.values.iter().filter(|value| !rule.kind.fits(value)) {
-                    found.push(format!("`{at}.enum` has {}, which is no {}", shown(value), rule.kind.name()));
+            .map(|(kind, known)| (&known.properties, self.connection_rules(kind)));
+        for (properties, rules) in nodes.chain(connections) {
+            // What is only inherited is told where it stands.
+            for (name, rule) in rules.iter().filter(|(name, _)| properties.contains_key(**name)) {
+                if let Some((at, values)) = &rule.values {
+                    for value in values.iter().filter(|value| !rule.fits(value)) {
+                        let kind = rule.kind.as_ref().map_or("value", |(_, kind)| kind.name());
+                        found.push(format!("`{at}.enum` has {}, which is no {kind}", shown(value)));
+                    }
                 }
-                if let Some(default) = &rule.default
-                    && !value_breaks(&at, rule, name, default).is_empty()
+                if let Some((at, default)) = &rule.default
+                    && rule.breaks(name, default).is_some()
                 {
                     found.push(format!("`{at}.default` breaks its own rule: {}", shown(default)));
                 }
@@ -249,30 +267,83 @@ impl Ontology {
     }
 }
 
-fn complete(rules: &BTreeMap<&str, (String, &PropertyRule)>, properties: &mut Properties) {
-    for (name, (_, rule)) in rules {
-        if let Some(default) = &rule.default
+/// The rules of a type by property.
+type Rules<'a> = BTreeMap<&'a str, Rule<'a>>;
+
+/// What holds of a property, each part with the place where it stands: the nearest type that says it.
+#[derive(Default)]
+struct Rule<'a> {
+    kind: Option<(String, PropertyType)>,
+    required: Option<String>,
+    values: Option<(String, &'a [Value])>,
+    default: Option<(String, &'a Value)>,
+}
+
+/// The rules of types, nearest first, as one.
+fn rules<'a>(types: impl Iterator<Item = (String, &'a BTreeMap<String, PropertyRule>)>) -> Rules<'a> {
+    let mut rules = Rules::new();
+    for (place, properties) in types {
+        for (name, said) in properties {
+            let at = || format!("{place}.properties.{name}");
+            let rule = rules.entry(name.as_str()).or_default();
+            if rule.kind.is_none() && said.kind != PropertyType::Any {
+                rule.kind = Some((at(), said.kind));
+            }
+            if rule.required.is_none() && said.required {
+                rule.required = Some(at());
+            }
+            if rule.values.is_none() && !said.values.is_empty() {
+                rule.values = Some((at(), &said.values));
+            }
+            if let (None, Some(default)) = (&rule.default, &said.default) {
+                rule.default = Some((at(), default));
+            }
+        }
+    }
+    rules
+}
+
+impl Rule<'_> {
+    fn fits(&self, value: &Value) -> bool {
+        self.kind.as_ref().is_none_or(|(_, kind)| kind.fits(value))
+    }
+
+    fn breaks(&self, name: &str, value: &Value) -> Option<Break> {
+        if let Some((at, kind)) = &self.kind
+            && !kind.fits(value)
+        {
+            let what =
+                format!("the property `{name}` is of the type {}, and {} is not", kind.name(), shown(value));
+            return Some(Break::new(format!("{at}.type"), what));
+        }
+        let (at, values) = self.values.as_ref().filter(|(_, values)| !values.contains(value))?;
+        let values: Vec<String> = values.iter().map(shown).collect();
+        let what =
+            format!("the property `{name}` is one of {}, and {} is not", values.join(", "), shown(value));
+        Some(Break::new(format!("{at}.enum"), what))
+    }
+}
+
+fn complete(rules: &Rules<'_>, properties: &mut Properties) {
+    for (name, rule) in rules {
+        if let Some((_, default)) = &rule.default
             && !properties.contains_key(*name)
         {
-            properties.insert((*name).to_owned(), default.clone());
+            properties.insert((*name).to_owned(), (*default).clone());
         }
     }
 }
 
-fn property_breaks(
-    rules: &BTreeMap<&str, (String, &PropertyRule)>,
-    closed: Option<String>,
-    properties: &Properties,
-) -> Vec<Break> {
+fn property_breaks(rules: &Rules<'_>, closed: Option<String>, properties: &Properties) -> Vec<Break> {
     let mut breaks = Vec::new();
-    for (name, (at, rule)) in rules {
-        match properties.get(*name) {
-            Some(value) => breaks.extend(value_breaks(at, rule, name, value)),
-            None if rule.required => {
+    for (name, rule) in rules {
+        match (properties.get(*name), &rule.required) {
+            (Some(value), _) => breaks.extend(rule.breaks(name, value)),
+            (None, Some(at)) => {
                 breaks
                     .push(Break::new(format!("{at}.required"), format!("the property `{name}` is missing")));
             }
-            None => {}
+            (None, None) => {}
         }
     }
     if let Some(closed) = closed {
@@ -281,21 +352,6 @@ fn property_breaks(
             let what = format!("`{}` is none of its properties: {}", name.escape_debug(), names.join(", "));
             breaks.push(Break::new(closed.clone(), what));
         }
-    }
-    breaks
-}
-
-fn value_breaks(at: &str, rule: &PropertyRule, name: &str, value: &Value) -> Vec<Break> {
-    let mut breaks = Vec::new();
-    if rule.kind != PropertyType::Any && !rule.kind.fits(value) {
-        let what =
-            format!("the property `{name}` is of the type {}, and {} is not", rule.kind.name(), shown(value));
-        breaks.push(Break::new(format!("{at}.type"), what));
-    } else if !rule.values.is_empty() && !rule.values.contains(value) {
-        let values: Vec<String> = rule.values.iter().map(shown).collect();
-        let what =
-            format!("the property `{name}` is one of {}, and {} is not", values.join(", "), shown(value));
-        breaks.push(Break::new(format!("{at}.enum"), what));
     }
     breaks
 }

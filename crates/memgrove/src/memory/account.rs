@@ -1,0 +1,91 @@
+//! Accounts: files in which a shape sums up others, such as the registry of a graph.
+//!
+//! Taking a change back must not take an account back with it, which others have added to since and
+//! may have folded away: what the change did to the account is left alone, and the account is told
+//! what its files say from now on, in the same change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Memory;
+use crate::backend::{Bytes, Edit};
+use crate::error::{Result, code};
+use crate::locator::Locator;
+use crate::store::Store;
+
+/// Files that sum up others.
+pub trait Account: Send + Sync {
+    /// Whether a place is a part of the account.
+    fn holds(&self, at: &Locator) -> bool;
+
+    /// The edits by which the account says what these places hold from now on; `None`: nothing.
+    ///
+    /// # Errors
+    /// For what cannot be said.
+    fn told(&self, now: &BTreeMap<Locator, Option<Bytes>>) -> Result<Vec<Edit>>;
+}
+
+impl Memory {
+    /// The same memory, which keeps this account true when changes are taken back. One whose place
+    /// another account holds already adds nothing.
+    #[must_use]
+    pub fn with_account(mut self, place: &Locator, account: Arc<dyn Account>) -> Self {
+        if !self.is_account(place) {
+            self.accounts.push(account);
+        }
+        self
+    }
+
+    /// The same memory, with the accounts of another.
+    #[must_use]
+    pub fn with_accounts_of(mut self, other: &Memory) -> Self {
+        self.accounts.clone_from(&other.accounts);
+        self
+    }
+
+    /// Whether a place is a part of an account.
+    pub(super) fn is_account(&self, at: &Locator) -> bool {
+        self.accounts.iter().any(|account| account.holds(at))
+    }
+
+    /// The edits by which all accounts say what other edits leave behind.
+    pub(super) fn account_edits(&self, store: &Store, edits: &[Edit]) -> Result<Vec<Edit>> {
+        if self.accounts.is_empty() || edits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = left_by(store, edits)?;
+        let told = self.accounts.iter().map(|account| account.told(&now));
+        Ok(told.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+}
+
+/// What files hold once edits are made.
+fn left_by(store: &Store, edits: &[Edit]) -> Result<BTreeMap<Locator, Option<Bytes>>> {
+    let mut now: BTreeMap<Locator, Option<Bytes>> = BTreeMap::new();
+    for edit in edits {
+        match edit {
+            Edit::Write { at, bytes, .. } => drop(now.insert(at.clone(), Some(bytes.clone()))),
+            Edit::Delete { at, .. } => drop(now.insert(at.clone(), None)),
+            Edit::Append { at, bytes, .. } => {
+                let before = before(store, &now, at)?.unwrap_or_default();
+                now.insert(at.clone(), Some([&before[..], &bytes[..]].concat().into()));
+            }
+            Edit::Rename { from, to, .. } => {
+                let moved = before(store, &now, from)?;
+                now.insert(from.clone(), None);
+                now.insert(to.clone(), moved);
+            }
+        }
+    }
+    Ok(now)
+}
+
+fn before(store: &Store, now: &BTreeMap<Locator, Option<Bytes>>, at: &Locator) -> Result<Option<Bytes>> {
+    if let Some(known) = now.get(at) {
+        return Ok(known.clone());
+    }
+    match store.read_optional(at) {
+        Err(error) if error.code_name() == Some(code::IS_DIRECTORY) => Ok(None),
+        there => Ok(there?.map(|content| content.bytes.into())),
+    }
+}

@@ -1,0 +1,108 @@
+//! Imports of which parts fail, and exports that keep what nobody here understands.
+
+use memgrove::Kind;
+use memgrove::shapes::graph::{Existing, Form, Imported};
+use serde_json::{Value, json};
+
+use super::{Fixture, note};
+
+fn import(fixture: &Fixture, graph: &Value, existing: Existing) -> Imported {
+    fixture.graph.import(&note(), graph.to_string().as_bytes(), existing).unwrap()
+}
+
+#[test]
+fn what_cannot_be_imported_leaves_no_trace() {
+    let fixture = Fixture::new();
+    fixture.node("a", json!({"n": 1}));
+    fixture.node_with("a", "content");
+    fixture.connect("mem_a_001", "x", "mem_a_002");
+    fixture.drop_in("graph/_content/nodes/stray.md", "somebody's");
+    let given = json!({
+        "nodes": [
+            {"id": "mem_a_001", "type": "a", "properties": {"n": 2}, "content_base64": "no base64!"},
+            {"id": "mem_a_002", "type": "a", "properties": {"n": 3}, "content": "x", "storage": {"path": "", "format": "a/b"}},
+            {"id": "stray", "type": "a", "content": "mine"},
+            {"id": "good", "type": "a", "content": "mine"},
+        ],
+        "connections": [
+            {"id": "conn_001", "type": "x", "from": "mem_a_001", "to": "nobody"},
+            {"type": "x", "from": "good", "to": "mem_a_001"},
+        ]
+    });
+    let done = import(&fixture, &given, Existing::Replace);
+    assert_eq!(
+        (done.nodes, done.connections, done.replaced, done.skipped),
+        (1, 1, 0, 0),
+        "{:?}",
+        done.errors
+    );
+    let named: Vec<&str> = done.errors.iter().map(|error| error.split(':').next().unwrap()).collect();
+    assert_eq!(named, ["node mem_a_001", "node mem_a_002", "node stray", "connection conn_001"]);
+    for graph in [&fixture.graph, &fixture.beside()] {
+        assert_eq!(graph.counts().unwrap(), (3, 2));
+        assert_eq!(graph.node("mem_a_001").unwrap().it.properties["n"], 1);
+        assert!(graph.node("mem_a_002").unwrap().it.properties.is_empty());
+        assert_eq!(graph.connection("conn_001").unwrap().it.to, "mem_a_002");
+    }
+    assert_eq!(fixture.text("graph/_content/nodes/mem_a_002.md"), "content");
+    assert_eq!(fixture.text("graph/_content/nodes/stray.md"), "somebody's");
+    let refused = fixture.graph.import(&note(), given.to_string().as_bytes(), Existing::Refuse);
+    assert_eq!(refused.unwrap_err().kind(), Kind::Exists);
+}
+
+#[test]
+fn a_replaced_connection_counts_once() {
+    let fixture = Fixture::new();
+    let ontology = "connection_types: {x: {cardinality: one-to-one}}";
+    fixture.graph.write_ontology(note(), ontology).unwrap();
+    for _ in 0..3 {
+        fixture.node("a", json!({}));
+    }
+    fixture.connect("mem_a_001", "x", "mem_a_002");
+    let given = json!({"connections": [
+        {"id": "conn_001", "type": "x", "from": "mem_a_001", "to": "mem_a_003"},
+        {"id": "conn_009", "type": "x", "from": "mem_a_001", "to": "mem_a_002"},
+        {"id": "conn_010", "type": "x", "from": "mem_a_002", "to": "mem_a_001"},
+    ]});
+    let done = import(&fixture, &given, Existing::Replace);
+    assert_eq!((done.replaced, done.connections, done.errors.len()), (1, 1, 1), "{:?}", done.errors);
+    assert!(done.errors[0].starts_with("connection conn_009: `x` is one-to-one"), "{:?}", done.errors);
+}
+
+#[test]
+fn numbers_times_and_unknown_fields_go_along() {
+    let text = r#"{"id":"a1","type":"a","properties":{"order":20261116100000000001,"x":0.12345678901234567891},"created":"2001-01-01T00:00:00Z","updated":"2002-02-02T00:00:00Z","mine":{"z":[1e4]}}"#;
+    let given = format!(
+        r#"{{"nodes":[{text},{{"id":"b1","type":"a"}}],"connections":[{{"id":"c1","type":"x","from":"a1","to":"b1","properties":{{"n":18446744073709551616}},"also":true}}]}}"#
+    );
+    let fixture = Fixture::new();
+    let done = fixture.graph.import(&note(), given.as_bytes(), Existing::Skip).unwrap();
+    assert_eq!(done.errors, Vec::<String>::new());
+    let export = |fixture: &Fixture| Form::Json.print(&fixture.graph.snapshot(None, true).unwrap());
+    let first = export(&fixture);
+    for kept in [
+        "\"order\": 20261116100000000001",
+        "\"x\": 0.12345678901234567891",
+        "\"created\": \"2001-01-01T00:00:00Z\"",
+        "\"updated\": \"2002-02-02T00:00:00Z\"",
+        "1e4",
+        "\"n\": 18446744073709551616",
+        "\"also\": true",
+    ] {
+        assert!(first.contains(kept), "{kept} is not in {first}");
+    }
+    let (second, third) = (Fixture::new(), Fixture::new());
+    import_text(&second, &first);
+    assert_eq!(export(&second), first);
+    import_text(
+        &third,
+        r#"{"nodes":[{"id":"a1","type":"b","properties":{"old":1},"updated":"1999-09-09T00:00:00Z"}]}"#,
+    );
+    import_text(&third, &first);
+    assert_eq!(export(&third), first, "replaced is as good as new");
+}
+
+fn import_text(fixture: &Fixture, text: &str) {
+    let done = fixture.graph.import(&note(), text.as_bytes(), Existing::Replace).unwrap();
+    assert_eq!(done.errors, Vec::<String>::new());
+}
