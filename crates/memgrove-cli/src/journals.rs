@@ -71,16 +71,16 @@ impl Journals {
     }
 
     /// What happened, newest first: to a place, before a change, at most so often (0 is no limit), and
-    /// with upkeep only if that is wanted.
+    /// with upkeep only if that is wanted. Changes and places are called as in the store.
     pub(crate) fn history(
         &self,
         at: Option<&Locator>,
         before: Option<&str>,
         limit: usize,
         upkeep: bool,
-    ) -> Result<Vec<(&Journal, Past)>> {
+    ) -> Result<Vec<Past>> {
         let mark = before.map(|name| self.of_change(name));
-        let mut merged: Vec<(&Journal, Past)> = Vec::new();
+        let mut merged = Vec::new();
         for journal in &self.0 {
             let query = HistoryQuery { at: None, before: None, limit };
             let query = match at.map(|at| self.of_place(at)) {
@@ -99,7 +99,7 @@ impl Journals {
                     past
                 }
             };
-            merge(&mut merged, journal, past);
+            merge(&mut merged, past.into_iter().map(|past| journal.told(past)));
         }
         if limit > 0 {
             merged.truncate(limit);
@@ -118,6 +118,16 @@ impl Journal {
     pub(crate) fn place(&self, at: &Locator) -> Locator {
         let records = self.mounted.as_ref().and_then(|_| Locator::new(RECORDS).ok()?.child(at.key()).ok());
         records.unwrap_or_else(|| at.clone())
+    }
+
+    /// A change in the words of the store.
+    fn told(&self, mut past: Past) -> Past {
+        past.change = ChangeId::new(self.name(&past.change));
+        for edit in &mut past.edits {
+            edit.at = self.place(&edit.at);
+            edit.to = edit.to.as_ref().map(|to| self.place(to));
+        }
+        past
     }
 
     fn inside(&self, at: &Locator) -> Option<Locator> {
@@ -200,13 +210,13 @@ fn listed(memory: &Memory, mut query: HistoryQuery, upkeep: bool) -> Result<Vec<
 }
 
 /// Puts the changes of another journal between those that are there, by time.
-fn merge<'a>(into: &mut Vec<(&'a Journal, Past)>, journal: &'a Journal, past: Vec<Past>) {
+fn merge(into: &mut Vec<Past>, others: impl Iterator<Item = Past>) {
     let mut there = std::mem::take(into).into_iter().peekable();
-    for past in past {
-        while let Some(later) = there.next_if(|(_, there)| there.time >= past.time) {
+    for other in others {
+        while let Some(later) = there.next_if(|there| there.time >= other.time) {
             into.push(later);
         }
-        into.push((journal, past));
+        into.push(other);
     }
     into.extend(there);
 }
