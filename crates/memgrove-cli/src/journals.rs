@@ -12,6 +12,11 @@ use memgrove::{Error, Kind, Locator, Memory, Result};
 use crate::context::Context;
 use crate::mounts::{self, RECORDS};
 use crate::rehearsal::rehearsed;
+use crate::verbs::Verb;
+use crate::verbs::undo::{Undo, point};
+
+/// How the reason of an undo begins, before the names of the changes.
+const UNDO_OF: &str = "undo of ";
 
 /// One journal.
 pub(crate) struct Journal {
@@ -123,6 +128,13 @@ impl Journal {
     /// A change in the words of the store.
     fn told(&self, mut past: Past) -> Past {
         past.change = ChangeId::new(self.name(&past.change));
+        if let Some(list) = past.note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF))
+            && past.note.verb == Undo::NAME
+        {
+            let (names, rest) = list.split_at(list.find(':').unwrap_or(list.len()));
+            let names: Vec<String> = names.split(", ").map(|name| self.name(&ChangeId::new(name))).collect();
+            past.note.reason = Some(format!("{UNDO_OF}{}{rest}", names.join(", ")));
+        }
         for edit in &mut past.edits {
             edit.at = self.place(&edit.at);
             edit.to = edit.to.as_ref().map(|to| self.place(to));
@@ -142,7 +154,7 @@ impl Journal {
 
     /// A point in the past of a place of this journal.
     pub(crate) fn point(&self, name: &str) -> Result<Point> {
-        match (crate::verbs::undo::point(name), &self.mounted) {
+        match (point(name), &self.mounted) {
             (Point::Moment(_), Some(_)) => {
                 let change = self.own_name(name).ok_or_else(|| {
                     let message = format!("change {name} is none of the mounted records");
