@@ -12,6 +12,11 @@ use memgrove::{Error, Kind, Locator, Memory, Result};
 use crate::context::Context;
 use crate::mounts::{self, RECORDS};
 use crate::rehearsal::rehearsed;
+use crate::verbs::Verb;
+use crate::verbs::undo::{Undo, point};
+
+/// How the reason of an undo begins, before the names of the changes.
+const UNDO_OF: &str = "undo of ";
 
 /// One journal.
 pub(crate) struct Journal {
@@ -71,16 +76,16 @@ impl Journals {
     }
 
     /// What happened, newest first: to a place, before a change, at most so often (0 is no limit), and
-    /// with upkeep only if that is wanted.
+    /// with upkeep only if that is wanted. Changes and places are called as in the store.
     pub(crate) fn history(
         &self,
         at: Option<&Locator>,
         before: Option<&str>,
         limit: usize,
         upkeep: bool,
-    ) -> Result<Vec<(&Journal, Past)>> {
+    ) -> Result<Vec<Past>> {
         let mark = before.map(|name| self.of_change(name));
-        let mut merged: Vec<(&Journal, Past)> = Vec::new();
+        let mut merged = Vec::new();
         for journal in &self.0 {
             let query = HistoryQuery { at: None, before: None, limit };
             let query = match at.map(|at| self.of_place(at)) {
@@ -99,7 +104,7 @@ impl Journals {
                     past
                 }
             };
-            merge(&mut merged, journal, past);
+            merge(&mut merged, past.into_iter().map(|past| journal.told(past)));
         }
         if limit > 0 {
             merged.truncate(limit);
@@ -120,6 +125,23 @@ impl Journal {
         records.unwrap_or_else(|| at.clone())
     }
 
+    /// A change in the words of the store.
+    fn told(&self, mut past: Past) -> Past {
+        past.change = ChangeId::new(self.name(&past.change));
+        if let Some(list) = past.note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF))
+            && past.note.verb == Undo::NAME
+        {
+            let (names, rest) = list.split_at(list.find(':').unwrap_or(list.len()));
+            let names: Vec<String> = names.split(", ").map(|name| self.name(&ChangeId::new(name))).collect();
+            past.note.reason = Some(format!("{UNDO_OF}{}{rest}", names.join(", ")));
+        }
+        for edit in &mut past.edits {
+            edit.at = self.place(&edit.at);
+            edit.to = edit.to.as_ref().map(|to| self.place(to));
+        }
+        past
+    }
+
     fn inside(&self, at: &Locator) -> Option<Locator> {
         self.mounted.as_ref()?;
         at.rebased(&Locator::new(RECORDS).ok()?, &Locator::root())
@@ -132,7 +154,7 @@ impl Journal {
 
     /// A point in the past of a place of this journal.
     pub(crate) fn point(&self, name: &str) -> Result<Point> {
-        match (crate::verbs::undo::point(name), &self.mounted) {
+        match (point(name), &self.mounted) {
             (Point::Moment(_), Some(_)) => {
                 let change = self.own_name(name).ok_or_else(|| {
                     let message = format!("change {name} is none of the mounted records");
@@ -200,13 +222,13 @@ fn listed(memory: &Memory, mut query: HistoryQuery, upkeep: bool) -> Result<Vec<
 }
 
 /// Puts the changes of another journal between those that are there, by time.
-fn merge<'a>(into: &mut Vec<(&'a Journal, Past)>, journal: &'a Journal, past: Vec<Past>) {
+fn merge(into: &mut Vec<Past>, others: impl Iterator<Item = Past>) {
     let mut there = std::mem::take(into).into_iter().peekable();
-    for past in past {
-        while let Some(later) = there.next_if(|(_, there)| there.time >= past.time) {
+    for other in others {
+        while let Some(later) = there.next_if(|there| there.time >= other.time) {
             into.push(later);
         }
-        into.push((journal, past));
+        into.push(other);
     }
     into.extend(there);
 }

@@ -2,15 +2,15 @@
 
 use std::io;
 
+use memgrove::Result;
 use memgrove::backend::{Op, Origin, Past};
-use memgrove::{Locator, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::address::{address_of, in_memories, past_at};
 use crate::context::Context;
-use crate::journals::{Journal, Journals};
+use crate::journals::Journals;
 use crate::page::{Ink, Page};
 
 /// Tell what happened, newest first
@@ -91,10 +91,9 @@ impl Verb for History {
         if more {
             past.truncate(self.limit);
         }
-        let last = past.last().map(|(journal, past)| journal.name(&past.change));
+        let last = past.last().map(|change| change.change.as_str().to_owned());
         let left_out = last.filter(|_| more).map(|last| format!("older changes: history before {last}"));
-        let changes = past.into_iter().map(|(journal, past)| told(cx, journal, past)).collect();
-        Ok(HistoryAnswer { changes, left_out })
+        Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
     }
 
     fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -111,12 +110,11 @@ impl Verb for History {
     }
 }
 
-fn told(cx: &Context, journal: &Journal, past: Past) -> PastChange {
-    let address = |at: &Locator| address_of(cx, &journal.place(at));
+fn told(cx: &Context, past: Past) -> PastChange {
     let edits = past.edits.into_iter().map(|edit| PastEdit {
         op: op_name(edit.op),
-        at: address(&edit.at),
-        to: edit.to.map(|to| address(&to)),
+        at: address_of(cx, &edit.at),
+        to: edit.to.map(|to| address_of(cx, &to)),
         version: edit.new.map(|version| version.as_str().to_owned()),
     });
     let actor = past.note.actor;
@@ -125,7 +123,7 @@ fn told(cx: &Context, journal: &Journal, past: Past) -> PastChange {
         (origin, None) => origin_name(origin).to_owned(),
     };
     PastChange {
-        change: journal.name(&past.change),
+        change: past.change.as_str().to_owned(),
         time: past.time.to_string(),
         verb: past.note.verb,
         by,

@@ -102,7 +102,8 @@ impl Records {
         Ok(log)
     }
 
-    /// Writes down the readings that wait in memory.
+    /// Writes down the readings that wait in memory: in the log, and from there in the files once it
+    /// is large.
     ///
     /// # Errors
     /// As [`Memory::apply`](crate::Memory::apply); the readings then go on waiting.
@@ -123,11 +124,11 @@ impl Records {
             self.state().pending.splice(0..0, waiting);
             return Err(error);
         }
-        Ok(())
+        self.trim_log()
     }
 
     /// Puts a log that has grown large into the files, and clears it of what they hold by now.
-    pub(super) fn trim_log(&self) -> Result<()> {
+    fn trim_log(&self) -> Result<()> {
         let (memory, at) = self.aside();
         if memory.store().read_optional(at)?.is_none_or(|log| log.bytes.len() < LOG_BYTES_MAX) {
             return Ok(());

@@ -67,7 +67,6 @@ impl Records {
             let archived = self.archive_due(note)?.outcome.archived.len();
             self.state().warnings.push(format!("{archived} records were due and are archived"));
         }
-        self.trim_log()?;
         self.write_index().map(drop)
     }
 

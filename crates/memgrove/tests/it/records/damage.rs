@@ -57,6 +57,12 @@ fn every_kind_of_damage() {
         Some(format!("{a}\n").as_bytes()),
     );
     check(
+        format!("{a}\n{}\0\0\n", &b[..60]).as_bytes(),
+        &["a"],
+        &["2: it is cut off", "2: it is NUL bytes, as a power cut leaves them"],
+        Some(format!("{a}\n{}\n", &b[..60]).as_bytes()),
+    );
+    check(
         format!("\u{feff}{a}\n").as_bytes(),
         &["a"],
         &["1: a byte order mark stands before the first record"],
@@ -72,7 +78,7 @@ fn every_kind_of_damage() {
     check(
         format!("{}{b}\n", &a[..70]).as_bytes(),
         &["b"],
-        &["1: it is not JSON: expected `,` or `}`"],
+        &["1: it is cut off"],
         Some(format!("{}\n{b}\n", &a[..70]).as_bytes()),
     );
     check(&[a.as_bytes(), b"\n{\"id\":\"\xff\"}\n"].concat(), &["a"], &["2: it is not UTF-8 text"], None);
