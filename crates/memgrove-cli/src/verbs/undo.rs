@@ -151,6 +151,7 @@ impl Verb for Restore {
             .restore(cx.note(Self::NAME, &self.guard), &at, &point(&self.to), expect.as_ref())
             .map_err(|error| in_memories(cx, error))?;
         let Done { outcome, change, versions, replayed } = done;
+        cx.touched([&at])?;
         let done = match outcome {
             Restored::Written => "restored",
             Restored::Deleted => "deleted",
@@ -234,6 +235,9 @@ impl Verb for Undo {
         let guard = Guard { expect: None, key: self.key, reason: self.reason };
         let done = memory.undo(cx.note(Self::NAME, &guard), &scope).map_err(told)?;
         let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
+        if !self.dry_run {
+            cx.touched(&places)?;
+        }
         Ok(UndoAnswer {
             planned: self.dry_run,
             undone: changes.iter().map(|change| change.as_str().to_owned()).collect(),
