@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg2";
+pub(crate) const FORMAT: &str = "mg3";
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
 const TABLES: &str = "
@@ -26,11 +26,12 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE TABLE IF NOT EXISTS docs (
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ord INTEGER NOT NULL, terms BLOB NOT NULL, whole BLOB NOT NULL,
   address TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, date INTEGER, importance INTEGER NOT NULL,
-  uses INTEGER NOT NULL, hidden INTEGER NOT NULL, grp TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL);
+  uses INTEGER NOT NULL, hidden INTEGER NOT NULL, begins INTEGER, ends INTEGER, grp TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS docs_place ON docs (file, ord);
 CREATE INDEX IF NOT EXISTS docs_address ON docs (address);
 CREATE INDEX IF NOT EXISTS docs_name ON docs (name) WHERE name <> '';
 CREATE INDEX IF NOT EXISTS docs_hidden ON docs (id) WHERE hidden = 1;
+CREATE INDEX IF NOT EXISTS docs_timed ON docs (id) WHERE begins IS NOT NULL;
 CREATE TABLE IF NOT EXISTS bodies (
   id INTEGER PRIMARY KEY, subject TEXT NOT NULL, body TEXT NOT NULL, tags TEXT NOT NULL,
   links TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL);
