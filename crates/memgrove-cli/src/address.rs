@@ -68,14 +68,19 @@ pub(crate) fn past_at(cx: &Context, address: &str) -> Result<Locator> {
     }
 }
 
-/// The file of an entity that is named by its type and name.
-fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
-    let Some((folder, name)) = named.split_once('/') else {
-        return Err(wrong(
+/// The folder of the type and the name that an address of an entity gives.
+pub(crate) fn entity_named(named: &str) -> Result<(&str, &str)> {
+    named.split_once('/').ok_or_else(|| {
+        wrong(
             format!("`entity:{}` names no type", named.escape_debug()),
             "addresses look like entity:person/Alice",
-        ));
-    };
+        )
+    })
+}
+
+/// The file of an entity that is named by its type and name.
+fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
+    let (folder, name) = entity_named(named)?;
     cx.reading_knowledge()?.locate(folder, name)?.ok_or_else(|| {
         Error::new(
             Kind::NotFound,

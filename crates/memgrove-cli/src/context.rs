@@ -13,7 +13,7 @@ use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::Ram;
 use memgrove::clock::SystemClock;
 use memgrove::registry::OpenRequest;
-use memgrove::shapes::entities::Knowledge;
+use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
@@ -313,6 +313,12 @@ impl Context {
 }
 
 impl Guard {
+    /// As [`Guard::expected`], for a place that is yet to be found; `None` if nothing is expected.
+    pub(crate) fn expecting(&self) -> Option<Box<Expected<'_>>> {
+        self.expect.as_ref()?;
+        Some(Box::new(|store: &Store, at: &Locator| self.expected(store, at)))
+    }
+
     /// What must be there before the change; the first 8 characters of a version stand for it.
     pub(crate) fn expected(&self, store: &Store, at: &Locator) -> Result<Option<Version>> {
         let Some(given) = self.expect.as_deref() else { return Ok(None) };

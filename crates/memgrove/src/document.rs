@@ -33,6 +33,8 @@ pub struct Document {
     pub name: String,
     /// Whether it holds no longer, or was put away: found only when asked for.
     pub hidden: bool,
+    /// From when until before when it holds, where it says so: at other times it is hidden.
+    pub holds: Option<(Timestamp, Timestamp)>,
     /// What it belongs with: the documents of one group are one conversation, note or entity.
     pub group: String,
     /// Where it stands in its file, in bytes.

@@ -61,6 +61,16 @@ impl Context {
         Ok(self.shared.knowledge.get_or_init(|| Knowledge::new(memory, root)).clone())
     }
 
+    /// Takes note of places that were changed by no verb of their shape, for what is written behind.
+    pub(crate) fn touched<'a>(&self, places: impl IntoIterator<Item = &'a Locator>) -> Result<()> {
+        let root = Locator::new(KNOWLEDGE)?;
+        let mut ours = places.into_iter().filter(|at| at.is_within(&root)).peekable();
+        if ours.peek().is_some() {
+            self.knowledge()?.note_changed(ours);
+        }
+        Ok(())
+    }
+
     /// The graph, to read.
     pub(crate) fn reading_graph(&self) -> Result<Graph> {
         let memory = self.reading()?;

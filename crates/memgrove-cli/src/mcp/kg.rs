@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 use super::{Worker, server};
 use crate::context::{Context, Guard, Input, random_id};
 
+/// How many links are followed, one after another.
+const LINKS_MAX: usize = 40;
 const GRAPH: &str = "memory://knowledge-graph";
 /// The tools as the server lists them.
 const TOOLS: &str = include_str!("kg_tools.json");
@@ -58,8 +60,8 @@ impl Server {
 /// The folder of a file, to be used in place, and the file's name.
 fn in_place(cx: &Context, path: PathBuf) -> Result<(Context, Option<Locator>)> {
     let given = cx.environment().absolute(&path)?;
-    // A link leads to the file that is meant.
-    let path = given.canonicalize().unwrap_or(given);
+    // A link leads to the file that is meant, even to one that is yet to be made.
+    let path = given.canonicalize().unwrap_or_else(|_| followed(given));
     let wrong = || {
         Error::new(Kind::Invalid, format!("`{}` names no file", path.display()))
             .hint("set MEMORY_FILE_PATH to a file such as memory.jsonl")
@@ -67,6 +69,15 @@ fn in_place(cx: &Context, path: PathBuf) -> Result<(Context, Option<Locator>)> {
     let folder = path.parent().ok_or_else(wrong)?;
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(wrong)?;
     Ok((cx.in_folder(folder)?, Some(Locator::new(name)?)))
+}
+
+/// Where a link leads to that leads to nothing yet.
+fn followed(mut path: PathBuf) -> PathBuf {
+    for _ in 0..LINKS_MAX {
+        let Ok(to) = path.read_link() else { break };
+        path = path.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
+    }
+    path
 }
 
 /// What one call works with.
@@ -283,8 +294,10 @@ fn told(answer: &Answer, damaged: &[usize]) -> CallToolResult {
     let mut content = vec![ContentBlock::text(text)];
     if !damaged.is_empty() {
         let lines: Vec<String> = damaged.iter().map(usize::to_string).collect();
+        let (noun, is, it, was) =
+            if lines.len() == 1 { ("line", "is", "it", "was") } else { ("lines", "are", "they", "were") };
         let report = format!(
-            "line {} of the memory file is damaged; it was left out of this answer and kept in the file",
+            "{noun} {} of the memory file {is} damaged; {it} {was} left out of this answer and kept in the file",
             lines.join(", ")
         );
         crate::notice(&report);

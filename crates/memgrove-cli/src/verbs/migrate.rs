@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::backend::{Actor, Origin};
+use memgrove::shapes::entities::Exported;
 use memgrove::shapes::notes::{Imported, Source, Structure};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -29,10 +30,15 @@ pub(crate) struct ImportMcpMemory {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ImportAnswer {
     entities: usize,
+    /// Of these, entities that were there already.
+    merged: usize,
     relations: usize,
     /// Relations whose start does not exist.
     loose: usize,
     errors: Vec<String>,
+    /// What has no place here and stays in the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     dry_run: bool,
 }
 
@@ -52,8 +58,9 @@ impl Verb for ImportMcpMemory {
                 .rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes)?,
             false => cx.knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
         };
-        let (entities, relations, loose) = (imported.entities, imported.relations, imported.loose);
-        Ok(ImportAnswer { entities, relations, loose, errors: imported.errors, dry_run: self.dry_run })
+        let memgrove::shapes::entities::Imported { entities, merged, relations, loose, errors, left_out } =
+            imported;
+        Ok(ImportAnswer { entities, merged, relations, loose, errors, left_out, dry_run: self.dry_run })
     }
 
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -64,11 +71,17 @@ impl Verb for ImportMcpMemory {
             answer.relations,
             answer.errors.len()
         ))?;
+        if answer.merged > 0 {
+            page.ink(Ink::Dim, &format!("{} entities were there: merged\n", answer.merged))?;
+        }
         if answer.loose > 0 {
             page.ink(
                 Ink::Dim,
                 &format!("{} relations start at entities that do not exist: kept\n", answer.loose),
             )?;
+        }
+        for left_out in &answer.left_out {
+            page.ink(Ink::Warning, &format!("left out: {left_out}\n"))?;
         }
         answer.errors.iter().try_for_each(|error| page.ink(Ink::Warning, &format!("{error}\n")))
     }
@@ -174,6 +187,10 @@ fn gather(folder: &std::path::Path, under: &str, sources: &mut Vec<Source>) -> R
 pub(crate) struct ExportMcpMemory {
     /// The file, which must not exist, or - for standard output [default: -]
     path: Option<PathBuf>,
+    /// With what was superseded or has ended, too
+    #[arg(long)]
+    #[serde(default)]
+    all: bool,
 }
 
 /// What was exported.
@@ -181,6 +198,8 @@ pub(crate) struct ExportMcpMemory {
 pub(crate) struct ExportAnswer {
     entities: usize,
     relations: usize,
+    /// Observations and relations that hold no longer, and were left out.
+    left_out: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip)]
@@ -195,25 +214,40 @@ impl Verb for ExportMcpMemory {
     type Answer = ExportAnswer;
 
     fn run(self, cx: &Context) -> Result<ExportAnswer> {
-        let (bytes, graph) = cx.reading_knowledge()?.export()?;
+        let Exported { bytes, graph, left_out } = cx.reading_knowledge()?.export(self.all)?;
         let (entities, relations) = (graph.entities.len(), graph.relations.len());
+        let answer = ExportAnswer { entities, relations, left_out, path: None, bytes: Vec::new() };
         let Some(path) = self.path.filter(|path| path.as_os_str() != "-") else {
-            return Ok(ExportAnswer { entities, relations, path: None, bytes });
+            if left_out > 0 {
+                crate::notice(&past_left_out(left_out));
+            }
+            return Ok(ExportAnswer { bytes, ..answer });
         };
         let path = cx.environment().absolute(&path)?;
         place_new(&path, &bytes)?;
-        Ok(ExportAnswer { entities, relations, path: Some(path.display().to_string()), bytes: Vec::new() })
+        Ok(ExportAnswer { path: Some(path.display().to_string()), ..answer })
     }
 
     fn show(answer: &ExportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match &answer.path {
             None => page.bytes(&answer.bytes),
-            Some(path) => page.line(&format!(
-                "wrote {} entities and {} relations to {path}",
-                answer.entities, answer.relations
-            )),
+            Some(path) => {
+                page.line(&format!(
+                    "wrote {} entities and {} relations to {path}",
+                    answer.entities, answer.relations
+                ))?;
+                match answer.left_out {
+                    0 => Ok(()),
+                    left_out => page.ink(Ink::Warning, &format!("{}\n", past_left_out(left_out))),
+                }
+            }
         }
     }
+}
+
+fn past_left_out(count: usize) -> String {
+    let noun = if count == 1 { "thing that holds" } else { "things that hold" };
+    format!("{count} {noun} no longer left out: `--all` takes them along")
 }
 
 /// Writes a file outside the store, where nothing is yet.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::undo::point;
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at};
+use crate::address::{address_of, entity_named, in_memories, memory_at};
 use crate::context::{Context, Input};
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
@@ -128,10 +128,29 @@ impl Verb for Read {
     }
 }
 
+/// Whether an address names a part of a memory, behind a `#`: the sign may be in a name too.
+pub(super) fn names_part(cx: &Context, address: &str) -> bool {
+    let whole = || memory_at(cx, address).and_then(|at| cx.reading()?.store().exists(&at));
+    address.contains('#') && !whole().unwrap_or(false)
+}
+
+/// One observation of an entity, if an address names one.
+fn read_observation(cx: &Context, address: &str, named: &str, budget: usize) -> Result<Option<ReadAnswer>> {
+    let (folder, name) = entity_named(named)?;
+    let knowledge = cx.reading_knowledge()?;
+    let Some((at, Some(number))) = knowledge.resolve(folder, name)? else { return Ok(None) };
+    let said = knowledge.observation(&at, number)?;
+    Ok(said.map(|said| read(address.to_owned(), format!("{}\n", said.text).into_bytes(), budget)))
+}
+
 /// A part of a file, as search finds it, with what stands around it.
 fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Result<Option<ReadAnswer>> {
-    if around == 0 && !address.contains('#') {
-        return Ok(None);
+    if around == 0 {
+        match address.strip_prefix("entity:") {
+            Some(named) if address.contains('#') => return read_observation(cx, address, named, budget),
+            None if names_part(cx, address) => {}
+            _ => return Ok(None),
+        }
     }
     let parts = cx.index()?.around(address, around)?;
     let text: Vec<String> = match parts.as_slice() {

@@ -2,20 +2,21 @@
 
 use std::io;
 
-use memgrove::backend::{ChangeId, Edit, Expect, Note};
+use memgrove::backend::{ChangeId, Edit, Expect, Note, Version};
 use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
 use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
+use memgrove::shapes::files;
 use memgrove::shapes::graph::{ContentEdit, Removal};
 use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
-use memgrove::shapes::{entities::kg, files};
-use memgrove::{Error, Kind, Locator, Result};
+use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::read::names_part;
 use super::record::{ImportanceName, settle};
 use super::{Effect, On, Verb};
-use crate::address::{in_memories, memory_at};
+use crate::address::{entity_named, in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page};
@@ -258,23 +259,18 @@ impl Verb for Forget {
             cx.graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
         } else if let Some(id) = graph_id(&address, "connection:") {
             cx.graph()?.disconnect(note, id, self.guard.expect.as_deref())?.change
-        } else if let Some(part) = part_of(cx, &address)? {
-            match address.strip_prefix("entity:") {
-                None if address.starts_with("node:") => forget_section(cx, note, &part.file, &address)?,
-                Some(named) => {
-                    let name = named.split_once('/').map_or(named, |(_, name)| name);
-                    let name = name.rsplit_once('#').map_or(name, |(name, _)| name).to_owned();
-                    let deletion = kg::Deletion { entity_name: name, observations: vec![part.text] };
-                    cx.knowledge()?.kg(note, &kg::Call::DeleteObservations(vec![deletion]))?.change
-                }
-                None => cx.writing()?.apply(note, |store| without(store, &part.file, &address))?.change,
-            }
         } else if let Some(named) = address.strip_prefix("entity:") {
-            let (folder, name) = named.split_once('/').unwrap_or(("", named));
-            let at = memory_at(cx, &address)?;
-            let kind = cx.knowledge()?.load(name, None)?.map(|loaded| loaded.entity.kind.clone());
-            debug_assert!(at.key().contains(folder));
-            cx.knowledge()?.delete(note, name, kind.as_deref())?.change
+            let (folder, name) = entity_named(named)?;
+            let expect = self.guard.expecting();
+            cx.knowledge()?.forget(note, folder, name, expect.as_deref())?.change
+        } else if let Some(part) = part_of(cx, &address)? {
+            let at = Locator::new(&part.file)?;
+            if address.starts_with("node:") {
+                forget_section(cx, note, &at, &address, &self.guard)?
+            } else {
+                let planned = |store: &Store| without(store, &at, &address, self.guard.expected(store, &at)?);
+                cx.writing()?.apply(note, planned).map_err(|error| in_memories(cx, error))?.change
+            }
         } else {
             let at = memory_at(cx, &address)?;
             let memory = cx.writing()?;
@@ -294,19 +290,13 @@ impl Verb for Forget {
     }
 }
 
-/// The part of a file or an entity that an address names with a `#`.
+/// The part of a file that an address names with a `#`.
 fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> {
-    if !address.contains('#') {
+    if !names_part(cx, address) {
         return Ok(None);
     }
     match cx.index()?.document(address)? {
         Some(hit) => Ok(Some(hit)),
-        // A name may have the sign in it too.
-        None if memory_at(cx, address)
-            .is_ok_and(|at| cx.reading().is_ok_and(|m| m.store().exists(&at).unwrap_or(false))) =>
-        {
-            Ok(None)
-        }
         None => Err(Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
             .hint("`memgrove recall` finds addresses by words")),
     }
@@ -318,22 +308,28 @@ fn graph_id<'a>(address: &'a str, kind: &str) -> Option<&'a str> {
 }
 
 /// Takes one section out of the content of a node, by way of the graph, which knows what it holds.
-fn forget_section(cx: &Context, note: Note, key: &str, address: &str) -> Result<Option<ChangeId>> {
+fn forget_section(
+    cx: &Context,
+    note: Note,
+    at: &Locator,
+    address: &str,
+    guard: &Guard,
+) -> Result<Option<ChangeId>> {
     let id = address.trim_start_matches("node:").split('#').next().unwrap_or_default();
     let graph = cx.graph()?;
     let got = graph.node(id)?;
-    let edits = without(graph.memory().store(), key, address)?.edits;
+    let edits = without(graph.memory().store(), at, address, None)?.edits;
     let [Edit::Write { bytes, .. }] = &edits[..] else { return Ok(None) };
     let edit = ContentEdit::Write { content: bytes.to_vec(), format: None };
-    let expect = got.version.as_ref().filter(|_| !got.edited).map(|version| version.as_str());
-    Ok(graph.edit(note, id, edit, expect)?.change)
+    let seen = got.version.as_ref().filter(|_| !got.edited).map(|version| version.as_str());
+    Ok(graph.edit(note, id, edit, guard.expect.as_deref().or(seen))?.change)
 }
 
 /// A file without one of its sections.
-fn without(store: &memgrove::Store, key: &str, address: &str) -> Result<Plan<()>> {
-    let at = Locator::new(key)?;
-    let content = store.read_bytes(&at)?;
-    let documents = memgrove::index::documents(key, &content.bytes);
+fn without(store: &Store, at: &Locator, address: &str, expect: Option<Version>) -> Result<Plan<()>> {
+    let content = store.read_bytes(at)?;
+    expect.map_or(Expect::Any, Expect::At).check(at, Some(&content.version))?;
+    let documents = memgrove::index::documents(at.key(), &content.bytes);
     let Some(found) = documents.iter().find(|document| document.address == address) else {
         return Err(Error::new(Kind::NotFound, format!("`{}` is gone", address.escape_debug())));
     };
@@ -349,6 +345,7 @@ fn without(store: &memgrove::Store, key: &str, address: &str) -> Result<Plan<()>
         }
     }
     let bytes = [&content.bytes[..span.start], &content.bytes[span.end..]].concat();
-    let edits = vec![Edit::Write { at, bytes: bytes.into(), expect: Expect::At(content.version) }];
+    let edits =
+        vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::At(content.version) }];
     Ok(Plan { edits, outcome: () })
 }

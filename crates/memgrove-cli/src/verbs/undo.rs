@@ -177,6 +177,7 @@ impl Verb for Restore {
             .restore(note, &inside, &journal.point(&self.to)?, expect.as_ref())
             .map_err(|error| in_memories(cx, error))?;
         let change = done.change.as_ref().map(|change| journal.name(change));
+        cx.touched([&at])?;
         Ok(RestoreAnswer::new(address_of(cx, &at), done, change))
     }
 
@@ -263,6 +264,9 @@ impl Verb for Undo {
         for (journal, scope) in meant {
             let done = journal.undo(note.clone(), &scope).map_err(told)?;
             let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
+            if !self.dry_run {
+                cx.touched(&places)?;
+            }
             answer.undone.extend(changes.iter().map(|change| journal.name(change)));
             answer.touched.extend(places.iter().map(|at| address_of(cx, &journal.place(at))));
             made.extend(change.filter(|_| !self.dry_run).map(|change| journal.name(&change)));

@@ -69,3 +69,25 @@ fn servers_share_a_store_and_see_each_other_at_once() {
         std::fs::read_to_string(sandbox.store().join("knowledge/indexes/by-name.md")).expect("an index");
     assert!(index.contains("**Count:** 20 entities") && index.contains("edited by hand"), "{index}");
 }
+
+#[test]
+#[cfg(unix)]
+fn the_servers_file_may_be_a_link_to_nothing_yet_and_damaged_lines_are_told() {
+    let sandbox = Sandbox::new();
+    let (link, folder) = (sandbox.project().join("link.jsonl"), sandbox.project().join("data"));
+    std::fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("memory.jsonl");
+    std::os::unix::fs::symlink("data/memory.jsonl", &link).expect("a link");
+    let mut command = sandbox.memgrove(&["mcp", "--tools", "kg"]);
+    command.env("MEMORY_FILE_PATH", &link);
+    let mut server = Connection::over(command);
+    let entity = json!({"entities": [{"name": "Ann", "entityType": "t", "observations": ["x"]}]});
+    let made = server.call("create_entities", entity);
+    let text = std::fs::read_to_string(&file);
+    assert!(text.is_ok_and(|text| text.contains("Ann")), "made where the link leads: {made}");
+    std::fs::write(&file, "oops\nwhat\n").expect("written");
+    let told = server.call("read_graph", json!({}));
+    let report = told["content"][1]["text"].as_str().unwrap_or_default();
+    assert!(report.starts_with("lines 1, 2 of the memory file are damaged; they were left out"), "{told}");
+    assert_eq!(server.close(), 0);
+}

@@ -1,7 +1,7 @@
 //! `memgrove mcp` on the wire. The official client drives it in `tests/clients/mcp_client.py`.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout, Command};
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        let mut child = spawn(sandbox.memgrove(&[&["mcp"], arguments].concat()));
+        Self::over(sandbox.memgrove(&[&["mcp"], arguments].concat()))
+    }
+
+    /// A connection to what a command starts.
+    pub(crate) fn over(command: Command) -> Self {
+        let mut child = spawn(command);
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut connection = Connection { child, stdin, stdout, last: 0 };

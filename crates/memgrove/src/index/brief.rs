@@ -51,27 +51,33 @@ impl Index {
             let mut brief = Brief { files: view.files()?, ..Brief::default() };
             let mut all = 0;
             for shape in Shape::ALL {
-                let sql = "SELECT count(*) FROM docs WHERE shape = ?1 AND hidden = 0";
-                let count: i64 = connection.query_row(sql, [shape.name()], |row| row.get(0)).map_err(meant)?;
+                let sql = format!("SELECT count(*) FROM docs d WHERE shape = ?2 AND {SEEN}");
+                let count: i64 = connection
+                    .query_row(&sql, rusqlite::params![now, shape.name()], |row| row.get(0))
+                    .map_err(meant)?;
                 let count = usize::try_from(count).unwrap_or(0);
                 all += count;
                 brief.shapes.extend((count > 0).then_some((shape.name(), count)));
             }
-            brief.tokens = FRAME_TOKENS + brief.shapes.iter().map(|(name, _)| tokens(name) + ITEM_TOKENS).sum::<usize>();
-            brief.tags = tags(connection)?;
+            brief.tokens =
+                FRAME_TOKENS + brief.shapes.iter().map(|(name, _)| tokens(name) + ITEM_TOKENS).sum::<usize>();
+            brief.tags = tags(connection, now)?;
             brief.tokens += brief.keep_tags(budget.saturating_sub(brief.tokens) / TAGS_SHARE);
-            let sql = "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
-                       FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
-                       WHERE d.hidden = 0 AND b.body <> ''
-                       ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?1";
-            let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+            let sql = format!(
+                "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
+                 FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
+                 WHERE {SEEN} AND b.body <> ''
+                 ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?2"
+            );
+            let mut statement = connection.prepare_cached(&sql).map_err(meant)?;
             let read = |row: &rusqlite::Row<'_>| {
                 let (importance, uses, date): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
                 let days = now.saturating_sub(date).max(0) as f64 / 86_400_000.0;
-                let worth = importance as f64 + 0.1 * (uses.max(0) as f64 + 1.0).log2() + (-days / DAYS).exp2();
+                let worth =
+                    importance as f64 + 0.1 * (uses.max(0) as f64 + 1.0).log2() + (-days / DAYS).exp2();
                 Ok((worth, row.get::<_, String>(2)?, row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
             };
-            let rows = statement.query_map([LOOKED_AT], read).map_err(meant)?;
+            let rows = statement.query_map([now, LOOKED_AT], read).map_err(meant)?;
             let mut worthy: Vec<_> = rows.collect::<Result<_, _>>().map_err(meant)?;
             worthy.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
             let mut groups: HashMap<String, usize> = HashMap::new();
@@ -108,14 +114,14 @@ impl Brief {
     }
 }
 
+/// Which documents are seen at the moment `?1`.
+const SEEN: &str = "d.hidden = 0 AND (d.begins IS NULL OR (d.begins <= ?1 AND d.ends > ?1))";
+
 /// The tags that most documents have.
-fn tags(connection: &rusqlite::Connection) -> Result<Vec<(String, usize)>> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT b.tags FROM bodies b JOIN docs d ON d.id = b.id WHERE b.tags <> '' AND d.hidden = 0",
-        )
-        .map_err(meant)?;
-    let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(meant)?;
+fn tags(connection: &rusqlite::Connection, now: i64) -> Result<Vec<(String, usize)>> {
+    let sql = format!("SELECT b.tags FROM bodies b JOIN docs d ON d.id = b.id WHERE b.tags <> '' AND {SEEN}");
+    let mut statement = connection.prepare_cached(&sql).map_err(meant)?;
+    let rows = statement.query_map([now], |row| row.get::<_, String>(0)).map_err(meant)?;
     let mut counted: HashMap<String, usize> = HashMap::new();
     for tags in rows {
         for tag in tags.map_err(meant)?.lines() {

@@ -34,7 +34,10 @@ pub(super) fn hashes(document: &Document) -> ([u8; 16], [u8; 16]) {
     }
     let date = document.date.map_or(i64::MIN, crate::clock::Timestamp::as_millisecond);
     let numbers = [date, document.importance.points(), document.uses.cast_signed(), document.hidden.into()];
-    for number in numbers.into_iter().chain([document.span.start, document.span.end].map(|at| at as i64)) {
+    let holds =
+        document.holds.map(|(from, until)| [from, until].map(crate::clock::Timestamp::as_millisecond));
+    let places = [document.span.start, document.span.end].map(|at| at as i64);
+    for number in numbers.into_iter().chain(places).chain(holds.into_iter().flatten()) {
         hasher.update(&number.to_le_bytes());
     }
     (terms, short(&hasher))

@@ -13,9 +13,10 @@ impl Search<'_> {
     /// Which documents may be found; `None` for all.
     pub(super) fn allowed(&self, query: &Query) -> Result<Option<Set>> {
         let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
+        let hidden = || self.view.known.hidden_at(self.now.as_millisecond());
         let Query { phrases, without, without_prefixes, without_phrases, unwanted, .. } = query;
         let mut allowed = match query.filter.is_open() {
-            true if self.view.known.hidden.is_empty()
+            true if hidden().next().is_none()
                 && phrases.is_empty()
                 && without.is_empty()
                 && without_prefixes.is_empty()
@@ -32,7 +33,7 @@ impl Search<'_> {
             false => self.filtered(&query.filter, next)?,
         };
         if !query.filter.hidden {
-            self.view.known.hidden.iter().for_each(|id| allowed.remove(*id));
+            hidden().for_each(|id| allowed.remove(id));
         }
         for term in without {
             lookup::having(self.view.connection(), term, |id, _| allowed.remove(id))?;

@@ -22,6 +22,8 @@ pub(super) struct Known {
     /// The vectors of all documents, by their numbers.
     pub(super) vectors: Vec<Arc<[u8]>>,
     pub(super) hidden: Arc<[usize]>,
+    /// Documents that hold from one moment until before another, in milliseconds.
+    pub(super) timed: Arc<[(usize, std::ops::Range<i64>)]>,
     pub(super) facts: Facts,
 }
 
@@ -30,6 +32,12 @@ impl Known {
     pub(super) fn vector(&self, id: usize) -> Option<&[u8]> {
         let (block, row) = (id / write::VECTORS as usize, id % write::VECTORS as usize);
         self.vectors.get(block)?.get(row * DIMENSIONS..(row + 1) * DIMENSIONS)
+    }
+
+    /// What is found only when asked for: put away, no longer true, or not true yet.
+    pub(super) fn hidden_at(&self, now: i64) -> impl Iterator<Item = usize> + '_ {
+        let untimely = self.timed.iter().filter(move |(_, holds)| !holds.contains(&now)).map(|(id, _)| *id);
+        self.hidden.iter().copied().chain(untimely)
     }
 
     /// Reads what has changed, from a connection that sees one moment; at first all facts, for a
@@ -79,6 +87,15 @@ impl Known {
         let ids = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(meant)?;
         let ids = ids.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)));
         self.hidden = ids.collect::<Result<_, _>>().map_err(meant)?;
+        let sql = "SELECT id, begins, ends FROM docs WHERE begins IS NOT NULL";
+        let mut statement = connection.prepare_cached(sql).map_err(meant)?;
+        let timed = statement
+            .query_map([], |row| {
+                let (id, begins, ends): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok((usize::try_from(id).unwrap_or(0), begins..ends))
+            })
+            .map_err(meant)?;
+        self.timed = timed.collect::<Result<_, _>>().map_err(meant)?;
         self.change = change;
         Ok(self)
     }

@@ -8,7 +8,7 @@
 //! | `shape:records` `type:task` `tag:"green tea"` `importance:high` | only these |
 //! | `since:2024-05-01` `since:7d` `before:yesterday` | by date |
 //! | `in:projects` | only beneath this address or folder |
-//! | `is:hidden` | what was superseded or archived, too |
+//! | `is:hidden` | what was superseded, has ended or not begun, or was archived, too |
 //! | `last week`, `in July 2023` | plain words that name a time |
 
 use super::analysis::{Analysis, folded, is_stop_word};

@@ -111,7 +111,7 @@ pub(super) struct Search<'a> {
     pub(super) view: &'a View<'a>,
     pub(super) analysis: &'a Analysis,
     embedder: Option<&'a dyn Embedder>,
-    now: Timestamp,
+    pub(super) now: Timestamp,
 }
 
 /// The scores of all documents, and which may be found.

@@ -205,7 +205,9 @@ impl<'a> Writer<'a> {
     fn describe(&self, id: i64, document: &Document, whole: &[u8; 16]) -> Result<()> {
         let date = document.date.map(crate::clock::Timestamp::as_millisecond);
         let sql = "UPDATE docs SET whole = ?2, shape = ?3, kind = ?4, date = ?5, importance = ?6, uses = ?7, hidden = ?8,
-                   grp = ?9, name = ?10, title = ?11 WHERE id = ?1";
+                   grp = ?9, name = ?10, title = ?11, begins = ?12, ends = ?13 WHERE id = ?1";
+        let holds =
+            document.holds.map(|(from, until)| [from, until].map(crate::clock::Timestamp::as_millisecond));
         let uses = i64::try_from(document.uses).unwrap_or(i64::MAX);
         self.run(
             sql,
@@ -221,6 +223,8 @@ impl<'a> Writer<'a> {
                 &document.group,
                 &document.name,
                 &document.title,
+                &holds.map(|[from, _]| from),
+                &holds.map(|[_, until]| until),
             ],
         )?;
         let sql = "INSERT OR REPLACE INTO bodies (id, subject, body, tags, links, start, stop)

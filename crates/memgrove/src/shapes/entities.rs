@@ -19,6 +19,7 @@ mod phrase;
 mod prose;
 mod roll;
 mod search;
+mod time;
 mod walk;
 mod words;
 
@@ -31,10 +32,11 @@ pub use catalog::Catalog;
 pub use draft::{Desk, How, Stored};
 pub use format::Document;
 pub use indexes::Indexes;
-pub use knowledge::{Found, Imported, Knowledge, Loaded, Revision};
+pub use knowledge::{Expected, Exported, Found, Imported, Knowledge, Loaded, Revision};
 pub use names::{file_name, folder_name};
 pub use patterns::{Learning, Pattern, RoleState};
 pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, Strong, score};
+pub use time::{When, as_of};
 pub use walk::{Direction, Step, Walk};
 
 /// Something that is known about: a person, a project, a lesson.
@@ -159,54 +161,36 @@ impl Facts {
             (by, &mut self.superseded_by),
         ]
     }
-
-    /// Whether it holds: at present with `None`, else on that date (or at that moment).
-    ///
-    /// What was superseded does not hold now; it held in the past where it says until when.
-    pub fn holds(&self, today: &str, as_of: Option<&str>) -> bool {
-        let at = as_of.unwrap_or(today);
-        let since = |date: &Option<String>| date.as_deref().is_none_or(|date| !later(date, at));
-        let until = self.valid_until.as_deref().is_none_or(|until| later(until, at));
-        match as_of {
-            None => self.superseded_by.is_none() && since(&self.valid_from) && until,
-            Some(_) => {
-                let replaced = self.superseded_by.is_some() && self.valid_until.is_none();
-                !replaced && since(&self.date) && since(&self.valid_from) && until
-            }
-        }
-    }
-}
-
-/// Whether a date is after another. A day is over when its last moment is.
-fn later(date: &str, than: &str) -> bool {
-    let shared = date.len().min(than.len());
-    date.as_bytes()[..shared] > than.as_bytes()[..shared]
 }
 
 impl Entity {
-    /// Checks an entity as it is given: it has a name and at least one observation.
+    /// Checks an entity as it is given: it has a name and at least one observation, and its dates are dates.
     ///
     /// # Errors
     /// `Invalid`, naming what is missing.
     pub fn check(&self) -> Result<()> {
-        let missing = |what: &str, hint: &str| {
-            Err(Error::new(Kind::Invalid, what).code(code::INVALID_ENTITY).hint(hint))
-        };
-        if self.name.trim().is_empty() {
-            return missing("the entity has no name", "give it the name by which it will be looked for");
-        }
-        if self.observations.is_empty() {
+        if self.observations.is_empty() && !self.name.trim().is_empty() {
             let what = format!("the entity `{}` has no observations", self.name.escape_debug());
-            return missing(&what, "say at least one thing that is known of it");
+            return Err(wrong(what, "say at least one thing that is known of it"));
         }
-        Ok(())
+        self.check_addition()
     }
 
-    /// The observations and relations that hold, at present or on a date.
-    #[must_use]
-    pub fn holding(mut self, today: &str, as_of: Option<&str>) -> Self {
-        self.observations.retain(|observation| observation.facts.holds(today, as_of));
-        self.relations.retain(|relation| relation.facts.holds(today, as_of));
-        self
+    /// Checks what is to be added to an entity that is there: tags and relations alone will do.
+    fn check_addition(&self) -> Result<()> {
+        if self.name.trim().is_empty() {
+            return Err(wrong("the entity has no name", "give it the name by which it will be looked for"));
+        }
+        if self.observations.is_empty() && self.tags.is_empty() && self.relations.is_empty() {
+            return self.check();
+        }
+        match self.misdated() {
+            Some(what) => Err(time::misdated(&what)),
+            None => Ok(()),
+        }
     }
+}
+
+fn wrong(what: impl Into<String>, hint: &str) -> Error {
+    Error::new(Kind::Invalid, what).code(code::INVALID_ENTITY).hint(hint)
 }

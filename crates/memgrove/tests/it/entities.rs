@@ -1,17 +1,22 @@
 //! The shape `entities` as its callers meet it.
 
+mod cost;
+mod exchange;
+mod forgetting;
 mod format;
+mod hand;
 mod kg;
+mod time;
 mod upkeep;
 
 use std::sync::Arc;
 
 use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Note, Version};
 use memgrove::backends::Ram;
-use memgrove::clock::{Clock, ManualClock};
+use memgrove::clock::{Clock, ManualClock, Timestamp};
 use memgrove::shapes::entities::{
     Direction, Entity, Facts, Found, How, Knowledge, Learning, Match, Observation, Pattern, Relation,
-    Revision, RoleState, Walk,
+    Revision, RoleState, Walk, as_of,
 };
 use memgrove::{Kind, Locator, Memory, Store};
 
@@ -48,6 +53,10 @@ impl Fixture {
 
 pub(crate) fn at(key: &str) -> Locator {
     Locator::new(key).expect("a valid key")
+}
+
+pub(crate) fn moment(date: &str) -> Timestamp {
+    as_of(date).expect("a date")
 }
 
 pub(crate) fn entity(name: &str, kind: &str, observations: &[&str]) -> Entity {
@@ -205,9 +214,9 @@ fn search_sees_what_others_write_and_what_they_delete() {
     fixture.drop_in("knowledge/entities/t/hand-made.md", "# Entity: Two\n\n## Observations\n- a zebra too\n");
     assert_eq!(found("zebra"), 2);
     assert!(fixture.knowledge.load("Two", None).expect("readable").is_some(), "under a name of its own");
-    fixture.knowledge.delete(Note::default(), "Two", None).expect("deleted");
+    fixture.knowledge.delete(Note::default(), "Two", None, None).expect("deleted");
     assert_eq!(found("zebra"), 1);
-    let error = fixture.knowledge.delete(Note::default(), "Two", None).expect_err("gone");
+    let error = fixture.knowledge.delete(Note::default(), "Two", None, None).expect_err("gone");
     assert_eq!(error.message(), "there is no entity `Two`");
 }
 
@@ -239,7 +248,7 @@ fn the_superseded_is_hidden_and_the_past_can_be_asked_for() {
     let text = fixture.text("knowledge/entities/person/Alice.md");
     assert!(text.contains("1. lives in Oslo\n   - source: chat 7\n   - date: 2025-01-01\n   - valid until: 2025-06-01\n   - superseded by: lives in Rome\n"), "{text}");
     let seen = |query: &str, as_of: Option<&str>| -> Vec<String> {
-        let wanted = Match { query: query.to_owned(), as_of: as_of.map(str::to_owned), kind: None };
+        let wanted = Match { query: query.to_owned(), as_of: as_of.map(moment), kind: None };
         let hits = fixture.knowledge.search(&wanted).expect("searched");
         hits.iter().flat_map(|hit| hit.entity.observations.iter().map(|o| o.text.clone())).collect()
     };

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, Revision, RoleState};
-use memgrove::{Error, Kind, Locator, Result, Store};
+use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,12 +78,12 @@ impl Verb for EntityStore {
             ..Entity::default()
         };
         let how = if self.replace { How::Replace } else { How::Merge };
-        let expect = |store: &Store, at: &Locator| self.guard.expected(store, at);
+        let expect = self.guard.expecting();
         let revision = Revision {
             entity: &entity,
             how,
             supersedes: self.supersedes.as_deref(),
-            expect: self.guard.expect.is_some().then_some(&expect),
+            expect: expect.as_deref(),
         };
         Ok(StoredAnswer::new(knowledge.revise(note, &revision)?))
     }
@@ -104,9 +104,12 @@ pub(crate) struct EntityBatch {
     #[arg(long, value_name = "FILE", conflicts_with = "entities")]
     #[serde(skip)]
     from: Option<PathBuf>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    guard: Guard,
+    /// Idempotency key
+    #[arg(long)]
+    key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
 }
 
 impl Verb for EntityBatch {
@@ -126,7 +129,7 @@ impl Verb for EntityBatch {
             None => serde_json::from_slice(&cx.text(None, self.from.as_deref())?).map_err(wrong)?,
         };
         let entities: Vec<Entity> = serde_json::from_value(given).map_err(wrong)?;
-        let note = cx.note(Self::NAME, &self.guard);
+        let note = cx.note(Self::NAME, &Guard { expect: None, key: self.key, reason: self.reason });
         Ok(StoredAnswer::new(cx.knowledge()?.store(note, &entities, How::Merge)?))
     }
 
@@ -166,7 +169,8 @@ impl Verb for EntityDelete {
 
     fn run(self, cx: &Context) -> Result<DeletedAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
-        let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref())?;
+        let expect = self.guard.expecting();
+        let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
         let folder = done.outcome.parent().unwrap_or_default();
         let change = done.change.map(|change| change.as_str().to_owned());
         Ok(DeletedAnswer { deleted: format!("entity:{}/{}", folder.name(), self.name), change })

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use memgrove::shapes::entities::{Direction, Entity, Facts, Found, Hit, Match, Walk};
+use memgrove::shapes::entities::{Direction, Entity, Facts, Hit, Knowledge, Match, Walk, When, as_of};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,8 @@ impl Verb for EntitySearch {
     type Answer = SearchAnswer;
 
     fn run(self, cx: &Context) -> Result<SearchAnswer> {
-        let wanted = Match { query: self.query, kind: self.kind, as_of: self.as_of };
+        let as_of = self.as_of.as_deref().map(as_of).transpose()?;
+        let wanted = Match { query: self.query, kind: self.kind, as_of };
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
         // A name costs a token at least, so that no more than the budget can be named.
         let found = cx.reading_knowledge()?.strongest(&wanted, budget.max(1))?;
@@ -205,7 +206,8 @@ impl Verb for EntityLoad {
 
     fn run(self, cx: &Context) -> Result<LoadAnswer> {
         let knowledge = cx.reading_knowledge()?;
-        let today = format!("{:.6}", knowledge.memory().clock().now());
+        let past = self.as_of.as_deref().map(as_of).transpose()?;
+        let when = past.map_or_else(|| When::Now(knowledge.memory().clock().now()), When::Past);
         let budget = match (self.budget, cx.input) {
             (Some(budget), _) => budget,
             (None, Input::None) => LOAD_TOKENS_MAX,
@@ -213,15 +215,11 @@ impl Verb for EntityLoad {
         };
         let (mut entities, mut unknown, mut spent, mut cut) = (Vec::new(), Vec::new(), 0, 0);
         for name in &self.names {
-            let loaded = match &self.kind {
-                Some(kind) => knowledge.load(name, Some(kind))?,
-                None => knowledge.load_from_memory(name)?.filter(|loaded| loaded.found != Found::Search),
-            };
-            let Some(loaded) = loaded else {
+            let Some(loaded) = knowledge.load(name, self.kind.as_deref())? else {
                 unknown.push(name.clone());
                 continue;
             };
-            let mut entity = Entity::clone(&loaded.entity).holding(&today, self.as_of.as_deref());
+            let mut entity = loaded.entity.holding(when);
             let all = entity.observations.len();
             entity.observations.retain(|observation| {
                 spent += portion::tokens(&observation.text) + 2;
@@ -232,10 +230,7 @@ impl Verb for EntityLoad {
             entities.push(LoadedEntity { address, version: loaded.version.as_str().to_owned(), entity });
         }
         if entities.is_empty() {
-            let message = format!("there is no entity `{}`", unknown.join("`, `"));
-            return Err(
-                Error::new(Kind::NotFound, message).hint("`memgrove entity search` finds entities by words")
-            );
+            return Err(unknown_entity(&knowledge, &unknown)?);
         }
         let left_out = (cut > 0).then(|| format!("{cut} observations left out: raise the budget"));
         Ok(LoadAnswer { entities, unknown, left_out })
@@ -266,6 +261,20 @@ impl Verb for EntityLoad {
         }
         answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
     }
+}
+
+/// That there are no entities of these names, and which one may be meant.
+fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<Error> {
+    let alike = |name: &String, other: &str| *name != other && name.to_lowercase() == other.to_lowercase();
+    let mut hint = "`memgrove entity search` finds entities by words".to_owned();
+    for name in names {
+        let hits = knowledge.search_memory(name)?;
+        if let Some(hit) = hits.iter().find(|hit| alike(name, &hit.entity.name)) {
+            hint = format!("there is `{}`", hit.entity.name);
+        }
+    }
+    let message = format!("there is no entity `{}`", names.join("`, `"));
+    Ok(Error::new(Kind::NotFound, message).hint(hint))
 }
 
 /// What is known about an observation, in brackets.
@@ -333,8 +342,13 @@ impl Verb for EntityWalk {
 
     fn run(self, cx: &Context) -> Result<WalkAnswer> {
         let budget = self.budget.unwrap_or(WALK_TOKENS_MAX);
-        let EntityWalk { name: from, depth, relation: kind, direction, as_of, .. } = self;
-        let mut steps = cx.reading_knowledge()?.walk(&Walk { from, depth, kind, direction, as_of })?;
+        let as_of = self.as_of.as_deref().map(as_of).transpose()?;
+        let EntityWalk { name: from, depth, relation: kind, direction, .. } = self;
+        let knowledge = cx.reading_knowledge()?;
+        let mut steps = knowledge.walk(&Walk { from: from.clone(), depth, kind, direction, as_of })?;
+        if steps.is_empty() && knowledge.load(&from, None)?.is_none() {
+            return Err(unknown_entity(&knowledge, &[from])?);
+        }
         let (all, mut spent) = (steps.len(), 0);
         steps.retain(|step| {
             spent +=

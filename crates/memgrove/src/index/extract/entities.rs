@@ -18,6 +18,8 @@ pub(super) fn wants(inside: &str) -> bool {
 pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
     let inside = source.inside.trim_start_matches(FOLDER);
     let (folder, stem) = inside.trim_end_matches(".md").rsplit_once('/').unwrap_or(("general", inside));
+    // As for an entity itself, the innermost folder is what stands in for a type.
+    let folder = folder.rsplit('/').next().unwrap_or(folder);
     let text = String::from_utf8_lossy(source.bytes);
     let entity = entities::Document::parse(&text).entity(folder, stem);
     let base = format!("entity:{folder}/{}", entity.name);
@@ -46,6 +48,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
             text: observation.text.clone(),
             date: dated(&observation.facts).or(blank.date),
             hidden: observation.facts.superseded_by.is_some(),
+            holds: observation.facts.span(),
             links: all,
             name: String::new(),
             ..blank.clone()

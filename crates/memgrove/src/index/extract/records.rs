@@ -68,6 +68,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 uses: record.access_count,
                 name: String::new(),
                 hidden: record.archived || source.inside.starts_with(ARCHIVE),
+                holds: None,
                 group: format!("{}#{session}", source.key),
                 span,
             });

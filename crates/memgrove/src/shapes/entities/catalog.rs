@@ -6,12 +6,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Entity;
 use super::draft::{Desk, entity_at};
 use super::format::Document;
 use super::phrase::Phrase;
 use super::roll::Roll;
 use super::words::Index;
+use super::{Entity, When};
 use crate::backend::{ChangeId, HistoryQuery, Op, Past, Version};
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Kind, Result};
@@ -54,6 +54,8 @@ pub(super) struct Shelf {
     pub(super) roll: Roll,
     /// Files that are no text.
     pub(super) unread: BTreeSet<Locator>,
+    /// When something in a file next begins or ceases to hold.
+    turning: BTreeSet<(Timestamp, Locator)>,
     next_id: u32,
     /// Numbers that are free again.
     free_ids: Vec<u32>,
@@ -72,6 +74,7 @@ pub(super) struct Card {
     /// Its number in the index of words.
     pub(super) id: u32,
     stamp: u64,
+    turns: Option<Timestamp>,
 }
 
 impl Card {
@@ -97,7 +100,18 @@ impl Catalog {
     ) -> Result<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.refresh(store, desk, clock)?;
+        state.shelf.turn(desk);
         Ok(look(&state.shelf))
+    }
+
+    /// Looks at it as it was read last.
+    pub(super) fn as_read<T>(&self, look: impl FnOnce(&Shelf) -> T) -> T {
+        look(&self.state.lock().unwrap_or_else(PoisonError::into_inner).shelf)
+    }
+
+    /// Whether it was looked at before, so that a look takes no more than what is new.
+    pub(super) fn is_read(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).listed.is_some()
     }
 }
 
@@ -226,13 +240,12 @@ impl Shelf {
             self.next_id - 1
         });
         let loose = at.is_within(&desk.loose());
-        let today = format!("{:.6}", desk.now);
-        let all =
-            entity.observations.iter().map(|o| &o.facts).chain(entity.relations.iter().map(|r| &r.facts));
-        let present = match all.into_iter().all(|facts| facts.holds(&today, None)) {
+        let present = match entity.holds_whole(desk.now) {
             true => Arc::clone(&entity),
-            false => Arc::new(Entity::clone(&entity).holding(&today, None)),
+            false => Arc::new(entity.holding(When::Now(desk.now))),
         };
+        let turns = entity.turns(desk.now);
+        self.turning.extend(turns.map(|moment| (moment, at.clone())));
         self.by_name.entry(entity.name.clone()).or_default().insert(at.clone());
         for relation in &entity.relations {
             self.incoming.entry(relation.to.clone()).or_default().insert(at.clone());
@@ -242,12 +255,25 @@ impl Shelf {
             self.index.add(id, &present);
             self.roll.enter(id, at, &entity.kind, &lower);
         }
-        self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp });
+        self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp, turns });
+    }
+
+    /// Takes in anew what has begun or ceased to hold since it was read.
+    fn turn(&mut self, desk: &Desk) {
+        while let Some((moment, at)) = self.turning.first().filter(|(moment, _)| *moment <= desk.now).cloned()
+        {
+            self.turning.remove(&(moment, at.clone()));
+            let Some(card) = self.cards.get(&at) else { continue };
+            let (entity, version, stamp) = (Arc::clone(&card.entity), card.version.clone(), card.stamp);
+            self.forget(&at);
+            self.take_in(&at, entity, version, desk, stamp);
+        }
     }
 
     fn forget(&mut self, at: &Locator) {
         self.unread.remove(at);
         let Some(card) = self.cards.remove(at) else { return };
+        card.turns.map(|moment| self.turning.remove(&(moment, at.clone())));
         if let Some(places) = self.by_name.get_mut(&card.entity.name) {
             places.remove(at);
             if places.is_empty() {
@@ -299,7 +325,7 @@ fn lowered(entity: &Entity) -> String {
     text
 }
 
-fn is_entity_file(at: &Locator, desk: &Desk) -> bool {
+pub(super) fn is_entity_file(at: &Locator, desk: &Desk) -> bool {
     let within = at.is_within(&desk.entities()) || at.is_within(&desk.loose());
     within && at.name().ends_with(".md") && !at.name().starts_with('.')
 }

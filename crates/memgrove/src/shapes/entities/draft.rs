@@ -1,6 +1,8 @@
 //! A change of entities as it is planned: files are read when they are first touched, each edit
 //! rests on the version that was read, and later steps see earlier ones.
 
+mod storing;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -81,7 +83,11 @@ pub(super) struct Draft<'a> {
     /// Names in a folder by how a careless file system compares them.
     names: HashMap<Locator, HashSet<String>>,
     ticks: i64,
+    elsewhere: Option<&'a Elsewhere<'a>>,
 }
+
+/// Files in which an entity of a name may be that is not where its name leads to.
+pub(super) type Elsewhere<'a> = dyn Fn(&str) -> Result<Vec<Locator>> + 'a;
 
 /// One file of the draft.
 #[derive(Clone)]
@@ -100,7 +106,18 @@ impl<'a> Draft<'a> {
             changed: BTreeSet::new(),
             names: HashMap::new(),
             ticks: 0,
+            elsewhere: None,
         }
+    }
+
+    /// The same, with a way to find entities whose files people have named otherwise.
+    pub(super) fn looking(store: &'a Store, desk: &'a Desk, elsewhere: &'a Elsewhere<'a>) -> Self {
+        Draft { elsewhere: Some(elsewhere), ..Draft::new(store, desk) }
+    }
+
+    /// The present moment, the same for the whole draft.
+    pub(super) fn now(&self) -> Timestamp {
+        self.desk.now
     }
 
     /// A moment that is later than every one that this draft gave before.
@@ -138,17 +155,29 @@ impl<'a> Draft<'a> {
         Ok(self.files[at].is_some() || (self.before[at].is_some() && !deleted))
     }
 
-    /// The files of the entities of this name, in the folder of a type or in all of them.
+    /// The files of the entities of this name and type, or of any type, oldest first: where the name
+    /// leads to, and only if nothing is there, elsewhere.
     pub(super) fn find(&mut self, kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
-        let mut found = Vec::new();
+        let mut places = Vec::new();
         for folder in self.folders(kind)? {
-            for at in self.find_in(&folder, name)? {
-                if self.read(&at)?.is_some_and(|entity| is_kind(entity, kind)) {
-                    found.push(at);
-                }
-            }
+            places.extend(self.find_in(&folder, name)?);
         }
-        Ok(found)
+        let found = self.oldest_first(&places, kind, name)?;
+        match self.elsewhere {
+            Some(elsewhere) if found.is_empty() => self.oldest_first(&elsewhere(name)?, kind, name),
+            _ => Ok(found),
+        }
+    }
+
+    /// Those of some files that hold an entity of this name and type.
+    fn oldest_first(&mut self, places: &[Locator], kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
+        let mut found = Vec::new();
+        for at in places {
+            let entity = self.read(at)?.filter(|entity| entity.name == name && is_kind(entity, kind));
+            found.extend(entity.map(|entity| (entity.created.clone(), at.clone())));
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(_, at)| at).collect())
     }
 
     /// The files of the entities of this name in one folder.
@@ -248,7 +277,9 @@ impl<'a> Draft<'a> {
             let loose = at.is_within(&self.desk.loose());
             file.entity.updated = if loose { None } else { Some(self.tick()) };
         }
-        file.document.update(&file.entity);
+        if let Some(old) = &self.files[at] {
+            file.document.update_from(&old.entity, &file.entity);
+        }
         self.changed.insert(at.clone());
         self.files.insert(at.clone(), Some(file));
         Ok(())
@@ -263,58 +294,6 @@ impl<'a> Draft<'a> {
             names.remove(&collision_key(at.name()));
         }
         Ok(())
-    }
-
-    /// Stores one entity that is valid.
-    pub(super) fn store(&mut self, given: &Entity, how: How) -> Result<Stored> {
-        given.check()?;
-        let mut given = tidied(given);
-        if given.kind.is_empty() && self.find(None, &given.name)?.is_empty() {
-            "general".clone_into(&mut given.kind);
-        }
-        let kind = (!given.kind.is_empty()).then(|| given.kind.clone());
-        self.merge(given, kind.as_deref(), how)
-    }
-
-    /// Stores one entity, whatever it is, in one of this type that is there already.
-    pub(super) fn merge(&mut self, given: Entity, kind: Option<&str>, how: How) -> Result<Stored> {
-        let there = self.find(kind, &given.name)?.into_iter().next();
-        let Some(at) = there else {
-            let (now, added) = (self.tick(), given.observations.len());
-            let kind = given.kind;
-            let dated = |mut relation: Relation| {
-                relation.facts.date.get_or_insert_with(|| now.clone());
-                relation
-            };
-            let relations = given.relations.into_iter().map(dated).collect();
-            let name = given.name.clone();
-            let created = given.created.unwrap_or_else(|| now.clone());
-            let entity = Entity {
-                kind: kind.clone(),
-                created: Some(created),
-                updated: Some(now.clone()),
-                relations,
-                ..Entity {
-                    name: given.name,
-                    tags: given.tags,
-                    observations: given.observations,
-                    ..Entity::default()
-                }
-            };
-            let path = self.create(entity)?;
-            return Ok(Stored { name, kind, path, created: true, added });
-        };
-        let now = self.tick();
-        let old = self.read(&at)?.cloned().unwrap_or_default();
-        let stored = combined(&old, given, how, &now);
-        let added = stored
-            .observations
-            .iter()
-            .filter(|new| !old.observations.iter().any(|o| o.text == new.text))
-            .count();
-        let (name, kind) = (old.name, stored.kind.clone());
-        self.change(&at, |entity| *entity = stored)?;
-        Ok(Stored { name, kind, path: at, created: false, added })
     }
 
     /// What is to be written.
@@ -346,43 +325,4 @@ pub(super) fn entity_at(at: &Locator, document: &Document) -> Entity {
 
 fn is_kind(entity: &Entity, kind: Option<&str>) -> bool {
     kind.is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase())
-}
-
-fn tidied(given: &Entity) -> Entity {
-    let mut entity = given.clone();
-    entity.tags.retain(|tag| !tag.trim().is_empty());
-    entity.kind = entity.kind.trim().to_owned();
-    entity
-}
-
-/// What an entity becomes.
-fn combined(old: &Entity, given: Entity, how: How, now: &str) -> Entity {
-    let mut relations = if how == How::Merge { old.relations.clone() } else { Vec::new() };
-    for mut relation in given.relations {
-        let same = |r: &&Relation| (&r.kind, &r.to) == (&relation.kind, &relation.to);
-        if relations.iter().any(|r| same(&r)) {
-            continue;
-        }
-        match old.relations.iter().find(same) {
-            Some(known) => relations.push(known.clone()),
-            None => {
-                relation.facts.date.get_or_insert_with(|| now.to_owned());
-                relations.push(relation);
-            }
-        }
-    }
-    let mut entity = Entity { relations, ..old.clone() };
-    match how {
-        How::Merge => {
-            let is_new = |o: &super::Observation| !old.observations.iter().any(|known| known.text == o.text);
-            entity.observations.extend(given.observations.into_iter().filter(is_new));
-            entity.tags.extend(given.tags.into_iter().filter(|tag| !old.tags.contains(tag)));
-        }
-        How::Replace => {
-            entity.observations = given.observations;
-            entity.tags = given.tags;
-            entity.kind = if given.kind.is_empty() { entity.kind } else { given.kind };
-        }
-    }
-    entity
 }

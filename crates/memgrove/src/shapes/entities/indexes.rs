@@ -3,9 +3,10 @@
 //! Derived: they can be deleted at any time and come back equal. Storing an entity does not wait
 //! for them; [`Knowledge::settle`](super::Knowledge::settle) brings them up to date.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Entity;
+use super::catalog::is_entity_file;
 use super::draft::{Desk, beneath, entity_at};
 use super::escape::escaped;
 use super::format::Document;
@@ -125,6 +126,28 @@ fn parse(text: &str) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// The files in which an entity of a name may be: those that the list of names gives for it, and those
+/// that it does not know or that have changed since it was written. `None` without a list.
+pub(super) fn may_hold(store: &Store, desk: &Desk, name: &str) -> Result<Option<Vec<Locator>>> {
+    let list = Indexes::ByName.path(desk);
+    let (Some(about), Some(content)) = (store.info_optional(&list)?, store.read_optional(&list)?) else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&content.bytes);
+    let begins = format!("- `{}` - ", escaped(name));
+    let entry =
+        |line: &'_ str| line.rsplit_once(" - ").map(|(_, path)| (path.to_owned(), line.starts_with(&begins)));
+    let listed: HashMap<String, bool> = text.lines().filter_map(entry).collect();
+    let mut places = Vec::new();
+    for info in store.list_all(&desk.entities())? {
+        let named = listed.get(inside(desk, &info.locator)).filter(|_| info.mtime < about.mtime);
+        if !info.is_dir() && is_entity_file(&info.locator, desk) && named.is_none_or(|named| *named) {
+            places.push(info.locator);
+        }
+    }
+    Ok(Some(places))
 }
 
 /// A list without the moment it was written at.

@@ -3,19 +3,23 @@
 //! [`Graph::perform`] says what each of them means; [`plan`] carries them out on entity files
 //! without reading more than it must, and `kg_file` on the server's own file.
 
+mod reading;
+
 use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Card, Catalog, Shelf};
+use super::catalog::{Catalog, Shelf};
 use super::draft::{Desk, Draft};
-use super::phrase::Phrase;
 use super::{Entity, Facts, Observation, Relation};
 use crate::clock::Clock;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::Plan;
 use crate::store::Store;
+
+pub(super) use reading::graph;
+use reading::{present, search};
 
 /// An entity as the server knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,12 +253,12 @@ pub fn plan(
             }
             Ok(call.deleted())
         }
-        Call::ReadGraph => Ok(Answer::Graph(graph(shelf, None))),
+        Call::ReadGraph => Ok(Answer::Graph(graph(shelf, None, present))),
         Call::SearchNodes(query) => Ok(Answer::Graph(search(shelf, query))),
         Call::OpenNodes(names) => {
             let names: HashSet<&str> = names.iter().map(String::as_str).collect();
             let places = names.iter().flat_map(|name| shelf.named(name)).map(|(at, _)| at.clone());
-            Ok(Answer::Graph(graph(shelf, Some(&places.collect()))))
+            Ok(Answer::Graph(graph(shelf, Some(&places.collect()), present)))
         }
     })??;
     Ok(draft.into_plan(answer))
@@ -288,7 +292,7 @@ fn create_relations(draft: &mut Draft<'_>, shelf: &Shelf, edges: &[Edge]) -> Res
             entity.relations.iter().any(|there| there.to == edge.to && there.kind == edge.relation_type)
         };
         let places = shelf.by_name.get(&edge.from).into_iter().flatten();
-        if places.filter_map(|at| shelf.cards.get(at)).any(|card| holds(&card.entity)) {
+        if places.filter_map(|at| shelf.cards.get(at)).any(|card| holds(&card.present)) {
             continue;
         }
         let facts = Facts { date: Some(draft.tick()), ..Facts::default() };
@@ -306,11 +310,20 @@ fn add_observations(draft: &mut Draft<'_>, shelf: &Shelf, additions: &[Addition]
     let mut results = Vec::new();
     for Addition { entity_name, contents } in additions {
         let at = first(shelf, entity_name).ok_or_else(|| unknown(entity_name))?;
+        let (now, moment) = (draft.now(), draft.tick());
         let entity = draft.read(at)?.ok_or_else(|| unknown(entity_name))?;
-        let is_new = |content: &&String| !entity.observations.iter().any(|there| there.text == **content);
-        let added: Vec<String> = contents.iter().filter(is_new).cloned().collect();
+        let mut known: HashSet<&str> = HashSet::new();
+        let holds = |there: &&Observation| there.facts.holds_at(now);
+        known.extend(entity.observations.iter().filter(holds).map(|there| there.text.as_str()));
+        let added: Vec<String> =
+            contents.iter().filter(|text| !known.contains(text.as_str())).cloned().collect();
         draft.change(at, |entity| {
-            entity.observations.extend(added.iter().map(|text| Observation::from(text.as_str())));
+            for text in &added {
+                // What was known once and is stated again is known again from now on.
+                let again = entity.observations.iter().any(|there| there.text == *text);
+                let facts = Facts { date: again.then(|| moment.clone()), ..Facts::default() };
+                entity.observations.push(Observation { text: text.clone(), facts });
+            }
         })?;
         results.push(Added { entity_name: entity_name.clone(), added_observations: added });
     }
@@ -348,62 +361,4 @@ fn remove_relations(
         return draft.delete(at);
     }
     draft.change(at, |entity| entity.relations.retain(&stays))
-}
-
-fn search(shelf: &Shelf, query: &str) -> Graph {
-    let lower = query.to_lowercase();
-    let places = shelf.holding(&Phrase::new(&lower)).cloned().collect();
-    graph(shelf, Some(&places))
-}
-
-/// The graph of some entities, or of all, with what holds at present.
-fn graph(shelf: &Shelf, places: Option<&BTreeSet<Locator>>) -> Graph {
-    let mut cards: Vec<_> = match places {
-        None => shelf.entities(),
-        Some(places) => places.iter().filter_map(|at| Some((at, shelf.cards.get(at)?))).collect(),
-    };
-    cards.sort_by(|a, b| (a.1.order(), a.0).cmp(&(b.1.order(), b.0)));
-    let node = |card: &Card| Node {
-        name: card.entity.name.clone(),
-        entity_type: card.entity.kind.clone(),
-        observations: card.present.observations.iter().map(|o| o.text.clone()).collect(),
-    };
-    let entities: Vec<Node> = cards.iter().map(|(_, card)| node(card)).collect();
-    let mut edges = match places {
-        None => edges_in(shelf, shelf.cards.keys()),
-        Some(_) => {
-            let names: HashSet<&str> = entities.iter().map(|node| node.name.as_str()).collect();
-            let holders: BTreeSet<&Locator> = names
-                .iter()
-                .flat_map(|name| {
-                    [shelf.by_name.get(*name).map(|own| own.iter().collect::<Vec<_>>())]
-                        .into_iter()
-                        .chain([shelf.incoming.get(*name).map(|into| into.iter().collect())])
-                })
-                .flatten()
-                .flatten()
-                .collect();
-            let mut edges = edges_in(shelf, holders);
-            edges.retain(|(_, edge)| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str()));
-            edges
-        }
-    };
-    edges.sort_by(|a, b| a.0.cmp(&b.0));
-    Graph { relations: edges.into_iter().map(|(_, edge)| edge).collect(), entities }
-}
-
-type Order<'a> = (&'a str, &'a str, usize);
-
-/// The relations in some files, each with what it is ordered by.
-fn edges_in<'a>(shelf: &'a Shelf, holders: impl IntoIterator<Item = &'a Locator>) -> Vec<(Order<'a>, Edge)> {
-    let cards = holders.into_iter().filter_map(|at| shelf.cards.get(at));
-    let edges = cards.flat_map(|card| {
-        card.present.relations.iter().enumerate().map(|(index, relation)| {
-            let date = relation.facts.date.as_deref().or(card.entity.created.as_deref()).unwrap_or("");
-            let (from, to) = (card.entity.name.clone(), relation.to.clone());
-            let edge = Edge { from, to, relation_type: relation.kind.clone() };
-            ((date, card.entity.name.as_str(), index), edge)
-        })
-    });
-    edges.collect()
 }

@@ -1,9 +1,15 @@
 //! The file of the MCP memory server, used in place: lines of JSON, entities first, no newline at
 //! the end. A line that is damaged or not understood is kept and reported, and stops nothing.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+mod fields;
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use self::fields::Fields;
 use super::kg::{Answer, Call, Edge, Graph, Node};
 use crate::backend::{Edit, Expect};
 use crate::error::Result;
@@ -31,72 +37,120 @@ pub struct GraphFile {
     relations: Vec<(Edge, Kept)>,
     /// Lines that are neither entity nor relation, as they are.
     others: Vec<Vec<u8>>,
+    /// Those of them that are not damaged, by number from 1.
+    strange: Vec<usize>,
+    /// Whether a byte order mark stands in front.
+    marked: bool,
 }
+
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// What a line has beyond what the server writes.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Kept {
     /// The line itself, where the server would have written another.
     raw: Option<Vec<u8>>,
-    extra: Map<String, Value>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Line<T> {
-    #[serde(rename = "type")]
-    what: String,
-    #[serde(flatten)]
-    thing: T,
-    #[serde(flatten)]
-    extra: Map<String, Value>,
+    extra: Fields,
 }
 
 impl GraphFile {
     /// Reads a file.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut file = GraphFile::default();
-        for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
+        let inside = bytes.strip_prefix(MARK);
+        file.marked = inside.is_some();
+        for (line, number) in inside.unwrap_or(bytes).split(|byte| *byte == b'\n').zip(1..) {
             let text = std::str::from_utf8(line);
             if text.is_ok_and(|text| {
                 text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty()
             }) {
                 continue;
             }
-            if !file.take_in(line) {
-                file.damaged.push(number);
-                file.others.push(line.to_vec());
+            match serde_json::from_slice::<Fields>(line) {
+                Ok(fields) => file.take_in(line, fields, None, number),
+                Err(_) if serde_json::from_slice::<IgnoredAny>(line).is_ok() => file.put_aside(line, number),
+                Err(_) => file.put_aside_damaged(line, number),
             }
         }
-        file.graph.entities = file.entities.iter().map(|(node, _)| node.clone()).collect();
-        file.graph.relations = file.relations.iter().map(|(edge, _)| edge.clone()).collect();
-        file
+        file.tell()
     }
 
-    /// Takes a line in; `false` if it is damaged.
-    fn take_in(&mut self, line: &[u8]) -> bool {
-        let Ok(value) = serde_json::from_slice::<Value>(line) else { return false };
-        match value.get("type").and_then(Value::as_str) {
-            Some("entity") => match serde_json::from_value::<Line<Node>>(value) {
-                Ok(read) => {
-                    let kept = Kept::of(line, &print_entity(&read.thing, &Map::new()), read.extra);
-                    self.entities.push((read.thing, kept));
-                    true
-                }
-                Err(_) => false,
-            },
-            Some("relation") => match serde_json::from_value::<Line<Edge>>(value) {
-                Ok(read) => {
-                    let kept = Kept::of(line, &print_relation(&read.thing, &Map::new()), read.extra);
-                    self.relations.push((read.thing, kept));
-                    true
-                }
-                Err(_) => false,
-            },
-            _ => {
-                self.others.push(line.to_vec());
-                true
+    /// Reads a file, or else a graph that someone has saved as the server answers with it.
+    pub fn parse_any(bytes: &[u8]) -> Self {
+        let whole = serde_json::from_slice::<Fields>(bytes.strip_prefix(MARK).unwrap_or(bytes));
+        let Some(mut fields) = whole.ok().filter(|fields| !fields.has("type")) else {
+            return Self::parse(bytes);
+        };
+        let lists = ["entities", "relations"].map(|key| fields.taken::<Vec<Box<RawValue>>>(key));
+        if lists.iter().all(Option::is_none) {
+            return Self::parse(bytes);
+        }
+        let mut file = GraphFile::default();
+        let things = ["entity", "relation"].into_iter().zip(lists.into_iter().map(Option::unwrap_or_default));
+        let things = things.flat_map(|(what, list)| list.into_iter().map(move |raw| (what, raw)));
+        for ((what, raw), number) in things.zip(1..) {
+            let line = raw.get().as_bytes();
+            match serde_json::from_slice::<Fields>(line) {
+                Ok(fields) => file.take_in(line, fields, Some(what), number),
+                Err(_) => file.put_aside_damaged(line, number),
             }
         }
+        file.tell()
+    }
+
+    fn tell(mut self) -> Self {
+        self.graph.entities = self.entities.iter().map(|(node, _)| node.clone()).collect();
+        self.graph.relations = self.relations.iter().map(|(edge, _)| edge.clone()).collect();
+        self
+    }
+
+    /// Takes a line in, whose type it says itself unless it is known.
+    fn take_in(&mut self, line: &[u8], mut fields: Fields, what: Option<&str>, number: usize) {
+        let said: Option<String> = fields.taken("type");
+        match what.or(said.as_deref()) {
+            Some("entity") => match fields.node() {
+                Some(node) => {
+                    let kept = Kept::of(line, &print_entity(&node, &Fields::default()), fields);
+                    self.entities.push((node, kept));
+                }
+                None => self.put_aside_damaged(line, number),
+            },
+            Some("relation") => match fields.edge() {
+                Some(edge) => {
+                    let kept = Kept::of(line, &print_relation(&edge, &Fields::default()), fields);
+                    self.relations.push((edge, kept));
+                }
+                None => self.put_aside_damaged(line, number),
+            },
+            _ => self.put_aside(line, number),
+        }
+    }
+
+    fn put_aside(&mut self, line: &[u8], number: usize) {
+        self.others.push(line.to_vec());
+        self.strange.push(number);
+    }
+
+    fn put_aside_damaged(&mut self, line: &[u8], number: usize) {
+        self.others.push(line.to_vec());
+        self.damaged.push(number);
+    }
+
+    /// What an entity file has no place for, in words.
+    pub fn left_out(&self) -> Vec<String> {
+        let strange =
+            self.strange.iter().map(|number| format!("line {number} is neither an entity nor a relation"));
+        let all =
+            self.entities.iter().map(|(_, kept)| kept).chain(self.relations.iter().map(|(_, kept)| kept));
+        let mut fields: BTreeMap<&str, usize> = BTreeMap::new();
+        for (key, _) in all.flat_map(|kept| &kept.extra.0) {
+            *fields.entry(key).or_default() += 1;
+        }
+        let fields = fields.into_iter().map(|(key, count)| match count {
+            1 => format!("the field `{}` of 1 line", key.escape_debug()),
+            _ => format!("the field `{}` of {count} lines", key.escape_debug()),
+        });
+        strange.chain(fields).collect()
     }
 
     /// The file with another graph: lines that say the same stay as they are.
@@ -114,7 +168,7 @@ impl GraphFile {
                 Some((there, kept)) => {
                     kept.line((there == node).then_some(()), |extra| print_entity(node, extra))
                 }
-                None => print_entity(node, &Map::new()),
+                None => print_entity(node, &Fields::default()),
             });
         }
         let mut known = self.relations.iter();
@@ -126,22 +180,23 @@ impl GraphFile {
             }
             lines.push(match there {
                 Some((_, kept)) => kept.line(Some(()), |extra| print_relation(edge, extra)),
-                None => print_relation(edge, &Map::new()),
+                None => print_relation(edge, &Fields::default()),
             });
         }
         lines.extend(self.others.iter().cloned());
-        lines.join(&b'\n')
+        let mark = if self.marked { MARK } else { &[] };
+        [mark, &lines.join(&b'\n')].concat()
     }
 }
 
 impl Kept {
-    fn of(line: &[u8], printed: &[u8], extra: Map<String, Value>) -> Self {
+    fn of(line: &[u8], printed: &[u8], extra: Fields) -> Self {
         Kept { raw: (line != printed).then(|| line.to_vec()), extra }
     }
 
-    fn line(&self, same: Option<()>, print: impl FnOnce(&Map<String, Value>) -> Vec<u8>) -> Vec<u8> {
+    fn line(&self, same: Option<()>, print: impl FnOnce(&Fields) -> Vec<u8>) -> Vec<u8> {
         match (&self.raw, same) {
-            (Some(raw), Some(())) if !self.extra.is_empty() => raw.clone(),
+            (Some(raw), Some(())) if !self.extra.0.is_empty() => raw.clone(),
             _ => print(&self.extra),
         }
     }
@@ -155,8 +210,6 @@ struct EntityLine<'a> {
     name: &'a str,
     entity_type: &'a str,
     observations: &'a [String],
-    #[serde(flatten)]
-    extra: &'a Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -167,20 +220,16 @@ struct RelationLine<'a> {
     from: &'a str,
     to: &'a str,
     relation_type: &'a str,
-    #[serde(flatten)]
-    extra: &'a Map<String, Value>,
 }
 
-fn print_entity(node: &Node, extra: &Map<String, Value>) -> Vec<u8> {
+fn print_entity(node: &Node, extra: &Fields) -> Vec<u8> {
     let Node { name, entity_type, observations } = node;
-    let line = EntityLine { what: "entity", name, entity_type, observations, extra };
-    serde_json::to_vec(&line).expect("an entity is plain data")
+    extra.behind(&EntityLine { what: "entity", name, entity_type, observations })
 }
 
-fn print_relation(edge: &Edge, extra: &Map<String, Value>) -> Vec<u8> {
+fn print_relation(edge: &Edge, extra: &Fields) -> Vec<u8> {
     let Edge { from, to, relation_type } = edge;
-    let line = RelationLine { what: "relation", from, to, relation_type, extra };
-    serde_json::to_vec(&line).expect("a relation is plain data")
+    extra.behind(&RelationLine { what: "relation", from, to, relation_type })
 }
 
 /// Plans a call on such a file. A change of nothing writes nothing.

@@ -1,20 +1,23 @@
 //! Everything an agent does with entities, over one memory: storing, loading, searching, walking,
 //! and the indexes that follow behind.
 
+mod exchange;
+mod finding;
 mod revise;
 mod upkeep;
 
-pub use revise::Revision;
-pub use upkeep::Imported;
+pub use exchange::{Exported, Imported};
+pub use revise::{Expected, Revision};
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cache::SessionCache;
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Shelf};
 use super::draft::{Desk, Draft, How, Stored, entity_at};
 use super::format::Document;
 use super::search::{self, Hit, Match, SEARCH_HITS_MAX, Strong, holds_phrase};
@@ -41,6 +44,8 @@ struct Shared {
     cache: SessionCache,
     /// Files whose lines in the indexes are out of date.
     changed: Mutex<BTreeSet<Locator>>,
+    /// How often an entity was looked for that is not where its name leads to.
+    missed: AtomicUsize,
 }
 
 /// An entity that was loaded.
@@ -117,7 +122,8 @@ impl Knowledge {
     /// `Invalid` for an entity without a name or without observations, with its index in front.
     pub fn store(&self, note: Note, entities: &[Entity], how: How) -> Result<Done<Vec<Stored>>> {
         self.apply(note, |store, desk| {
-            let mut draft = Draft::new(store, desk);
+            let elsewhere = self.elsewhere(desk);
+            let mut draft = Draft::looking(store, desk, &elsewhere);
             let mut stored = Vec::with_capacity(entities.len());
             for (index, entity) in entities.iter().enumerate() {
                 stored.push(draft.store(entity, how).map_err(|error| match entities.len() {
@@ -177,47 +183,6 @@ impl Knowledge {
         Ok(loaded)
     }
 
-    /// Where the entity of a name is: by its file name, else by looking through all files, which
-    /// people may have named otherwise.
-    fn place(&self, name: &str, kind: Option<&str>) -> Result<Option<Locator>> {
-        let desk = self.desk();
-        let mut draft = Draft::new(self.store_itself(), &desk);
-        let mut found = draft.find(kind, name)?;
-        if found.len() > 1 {
-            let mut dated = Vec::new();
-            for at in found {
-                let created = draft.read(&at)?.and_then(|entity| entity.created.clone());
-                dated.push((created, at));
-            }
-            dated.sort();
-            found = dated.into_iter().map(|(_, at)| at).collect();
-        }
-        if let Some(at) = found.into_iter().next() {
-            return Ok(Some(at));
-        }
-        self.look(&desk, |shelf| {
-            let fits =
-                |entity: &Entity| kind.is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase());
-            shelf.named(name).into_iter().find(|(_, card)| fits(&card.entity)).map(|(at, _)| at.clone())
-        })
-    }
-
-    /// The file of the entity that an address names: the folder of its type, and its name.
-    ///
-    /// # Errors
-    /// As the store says.
-    pub fn locate(&self, folder: &str, name: &str) -> Result<Option<Locator>> {
-        let desk = self.desk();
-        let mut draft = Draft::new(self.store_itself(), &desk);
-        if let Some(at) = draft.find_in(&desk.entities().child(folder)?, name)?.into_iter().next() {
-            return Ok(Some(at));
-        }
-        self.look(&desk, |shelf| {
-            let within = |at: &Locator| at.parent().is_some_and(|parent| parent.name() == folder);
-            shelf.named(name).into_iter().find(|(at, _)| within(at)).map(|(at, _)| at.clone())
-        })
-    }
-
     fn read(&self, path: &Locator, found: Found) -> Result<Option<Loaded>> {
         let Some(content) = self.store_itself().read_optional(path)? else { return Ok(None) };
         let text = crate::store::text(path, content.bytes)?;
@@ -252,9 +217,7 @@ impl Knowledge {
     /// # Errors
     /// As the store says.
     pub fn search(&self, wanted: &Match) -> Result<Vec<Hit>> {
-        let desk = self.desk();
-        let today = format!("{:.6}", desk.now);
-        self.look(&desk, |shelf| search::all(shelf, wanted, &today))
+        self.look(&self.desk(), |shelf| search::all(shelf, wanted))
     }
 
     /// Searches by words for what is worth showing: at most so many, best first.
@@ -262,9 +225,7 @@ impl Knowledge {
     /// # Errors
     /// As the store says.
     pub fn strongest(&self, wanted: &Match, most: usize) -> Result<Strong> {
-        let desk = self.desk();
-        let today = format!("{:.6}", desk.now);
-        self.look(&desk, |shelf| search::strong(shelf, wanted, &today, most))
+        self.look(&self.desk(), |shelf| search::strong(shelf, wanted, most))
     }
 
     /// Searches for the whole query as it stands, ignoring case, and orders what is found by the
@@ -301,26 +262,11 @@ impl Knowledge {
     /// As the store says.
     pub fn walk(&self, wanted: &Walk) -> Result<Vec<Step>> {
         let desk = self.desk();
-        let today = format!("{:.6}", desk.now);
-        self.look(&desk, |shelf| walk::walk(shelf, wanted, &today))
+        self.look(&desk, |shelf| walk::walk(shelf, wanted, desk.now))
     }
 
-    fn look<T>(&self, desk: &Desk, look: impl FnOnce(&super::catalog::Shelf) -> T) -> Result<T> {
+    fn look<T>(&self, desk: &Desk, look: impl FnOnce(&Shelf) -> T) -> Result<T> {
         self.shared.catalog.with(self.store_itself(), desk, &**self.memory.clock(), look)
-    }
-
-    /// Deletes an entity's file. Relations of others to it stay.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn delete(&self, note: Note, name: &str, kind: Option<&str>) -> Result<Done<Locator>> {
-        let place = self.place(name, kind)?.ok_or_else(|| unknown(name))?;
-        self.apply(note, |store, desk| {
-            let mut draft = Draft::new(store, desk);
-            draft.read(&place)?.ok_or_else(|| unknown(name))?;
-            draft.delete(&place)?;
-            Ok(draft.into_plan(place.clone()))
-        })
     }
 
     /// Keeps what was learned from a mistake.

@@ -22,7 +22,7 @@ pub(super) fn front(lines: &[&str]) -> Option<(Front, usize)> {
     lines.first().filter(|line| line.trim_start_matches('\u{feff}').trim_end() == "---")?;
     let end = lines.iter().take(LINES_MAX).skip(1).position(dashes)? + 1;
     let mut front = Front::default();
-    let mut key = String::new();
+    let mut key = "";
     for line in &lines[1..end] {
         let line = line.trim_end();
         if let Some(item) = line.trim_start().strip_prefix("- ") {
@@ -31,44 +31,101 @@ pub(super) fn front(lines: &[&str]) -> Option<(Front, usize)> {
             }
             continue;
         }
-        let Some((name, value)) = line.split_once(':').filter(|_| !line.starts_with([' ', '\t', '#'])) else {
-            continue;
-        };
-        key = name.trim().to_lowercase();
-        let value = value.trim();
+        let Some((name, value)) = entry(line) else { continue };
+        key = field(&name);
         let text = || (!value.is_empty()).then(|| unquoted(value));
-        match key.as_str() {
-            "name" => front.name = text(),
-            "title" => front.name = front.name.take().or_else(text),
-            "type" | "kind" | "entitytype" => front.kind = text(),
-            "created" | "date" => front.created = front.created.take().or_else(text),
-            "updated" | "modified" => front.updated = text(),
-            "tags" => front.tags = listed(value),
+        match (name.as_str(), key) {
+            ("name", _) => front.name = text(),
+            ("title", _) => front.name = front.name.take().or_else(text),
+            (_, "type") => front.kind = front.kind.take().or_else(text),
+            (_, "created") => front.created = front.created.take().or_else(text),
+            (_, "updated") => front.updated = front.updated.take().or_else(text),
+            (_, "tags") => front.tags = listed(value),
             _ => {}
         }
     }
     Some((front, end + 1))
 }
 
+/// The name, in lower case, and the value of a line that is not beneath another.
+fn entry(line: &str) -> Option<(String, &str)> {
+    let (name, value) = line.split_once(':').filter(|_| !line.starts_with([' ', '\t', '#', '-']))?;
+    Some((name.trim().to_lowercase(), value.trim()))
+}
+
+/// The field that a name in a front matter stands for; empty for none.
+fn field(name: &str) -> &'static str {
+    match name {
+        "type" | "kind" | "entitytype" => "type",
+        "created" | "date" => "created",
+        "updated" | "modified" => "updated",
+        "tags" => "tags",
+        _ => "",
+    }
+}
+
+/// The items of a list on one line; a comma between quotes belongs to its item.
 fn listed(value: &str) -> Vec<String> {
     let inside = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
-    inside.split(',').map(|item| unquoted(item.trim())).filter(|item| !item.is_empty()).collect()
+    let (mut items, mut start, mut quote, mut escaped) = (Vec::new(), 0, None, false);
+    for (at, c) in inside.char_indices() {
+        match quote {
+            Some('"') if c == '\\' && !escaped => {
+                escaped = true;
+                continue;
+            }
+            Some(open) if c == open && !escaped => quote = None,
+            None if c == ',' => {
+                items.push(&inside[start..at]);
+                start = at + 1;
+            }
+            None if matches!(c, '"' | '\'') && inside[start..at].trim().is_empty() => quote = Some(c),
+            _ => {}
+        }
+        escaped = false;
+    }
+    items.push(&inside[start..]);
+    items.into_iter().map(unquoted).filter(|item| !item.is_empty()).collect()
 }
 
 fn unquoted(value: &str) -> String {
     let value = value.trim();
-    let inside = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    inside.unwrap_or(value).to_owned()
+    let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    if let Some(text) = inside('"') {
+        return serde_json::from_str(value).unwrap_or_else(|_| text.to_owned());
+    }
+    inside('\'').map_or_else(|| value.to_owned(), |text| text.replace("''", "'"))
+}
+
+/// A value as a front matter holds it: in quotes, unless it needs none.
+pub(super) fn scalar(value: &str) -> String {
+    let signs = "!&*-?|>@`\"'%#{}[],:";
+    let plain = !value.is_empty()
+        && value.trim() == value
+        && !value.starts_with(|c| signs.contains(c))
+        && !value.ends_with(':')
+        && ![": ", " #"].iter().any(|sign| value.contains(sign))
+        && !value.contains(char::is_control);
+    if plain { value.to_owned() } else { serde_json::to_string(value).expect("text is plain data") }
+}
+
+/// Values as a front matter holds them on one line.
+pub(super) fn list(values: &[String]) -> String {
+    let item = |value: &String| match value.contains([',', '[', ']', '{', '}']) {
+        true => serde_json::to_string(value).expect("text is plain data"),
+        false => scalar(value),
+    };
+    format!("[{}]", values.iter().map(item).collect::<Vec<_>>().join(", "))
 }
 
 /// Sets one line of a front matter, and leaves the others as they are.
-pub(super) fn set(piece: &mut Piece, field: &'static str, value: Option<String>, newline: &str) {
-    let key = field.to_lowercase();
+pub(super) fn set(piece: &mut Piece, key: &'static str, value: Option<String>, newline: &str) {
+    let key = key.to_lowercase();
     let mut lines: Vec<String> = piece.raw.split_inclusive('\n').map(str::to_owned).collect();
-    let names_key =
-        |line: &String| line.split_once(':').is_some_and(|(name, _)| name.trim().to_lowercase() == key);
-    let at = lines.iter().position(names_key);
-    if let Some(at) = at {
+    let named = |line: &String| entry(line).map(|(name, _)| name).filter(|name| field(name) == key);
+    let there = lines.iter().position(|line| named(line).is_some());
+    let name = there.and_then(|at| named(&lines[at])).unwrap_or(key.clone());
+    if let Some(at) = there {
         lines.remove(at);
         // A list beneath the key goes with it.
         while lines.get(at).is_some_and(|line| line.trim_start().starts_with("- ")) {
@@ -76,13 +133,8 @@ pub(super) fn set(piece: &mut Piece, field: &'static str, value: Option<String>,
         }
     }
     if let Some(value) = value {
-        let plain = value.replace(['\n', '\r'], " ");
-        let shown = match field {
-            "Tags" => format!("[{plain}]"),
-            _ => plain,
-        };
-        let at = at.unwrap_or(lines.len().saturating_sub(1)).max(1);
-        lines.insert(at, format!("{key}: {shown}{newline}"));
+        let at = there.unwrap_or(lines.len().saturating_sub(1)).max(1);
+        lines.insert(at, format!("{name}: {value}{newline}"));
     }
     piece.raw = lines.concat();
     let read: Vec<&str> = piece.raw.split_inclusive('\n').collect();

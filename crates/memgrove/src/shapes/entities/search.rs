@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::catalog::{Card, Shelf};
 use super::phrase::Phrase;
 use super::words::Index;
-use super::{Entity, Observation};
+use super::{Entity, Observation, When};
+use crate::clock::Timestamp;
 use crate::locator::Locator;
 use crate::text::words::{asked, overlap};
 
@@ -67,8 +68,8 @@ pub struct Match {
     pub query: String,
     /// Only entities of this type.
     pub kind: Option<String>,
-    /// What held on this date, instead of now.
-    pub as_of: Option<String>,
+    /// What held at this moment, instead of now.
+    pub as_of: Option<Timestamp>,
 }
 
 /// A query, ready to be compared with many names.
@@ -117,15 +118,15 @@ fn typed(kind: &str, query: &str) -> u32 {
 }
 
 /// The entities that match, best first.
-pub(super) fn all(shelf: &Shelf, wanted: &Match, today: &str) -> Vec<Hit> {
-    let mut found = scored(shelf, wanted, today);
+pub(super) fn all(shelf: &Shelf, wanted: &Match) -> Vec<Hit> {
+    let mut found = scored(shelf, wanted);
     let len = found.len();
-    opened(shelf, best_first(&mut found, len), wanted, today)
+    opened(shelf, best_first(&mut found, len), wanted)
 }
 
 /// The best of those that are worth showing.
-pub(super) fn strong(shelf: &Shelf, wanted: &Match, today: &str, most: usize) -> Strong {
-    let mut found = scored(shelf, wanted, today);
+pub(super) fn strong(shelf: &Shelf, wanted: &Match, most: usize) -> Strong {
+    let mut found = scored(shelf, wanted);
     let matching = found.len();
     if found.iter().any(|scored| scored.whole) {
         found.retain(|scored| scored.whole);
@@ -134,11 +135,11 @@ pub(super) fn strong(shelf: &Shelf, wanted: &Match, today: &str, most: usize) ->
         found.retain(|scored| scored.rank >= least);
     }
     let worth = found.len();
-    Strong { hits: opened(shelf, best_first(&mut found, most), wanted, today), worth, matching }
+    Strong { hits: opened(shelf, best_first(&mut found, most), wanted), worth, matching }
 }
 
 /// Everything that matches, in no order; without a query, everything.
-fn scored<'a>(shelf: &'a Shelf, wanted: &Match, today: &str) -> Vec<Scored<'a>> {
+fn scored<'a>(shelf: &'a Shelf, wanted: &Match) -> Vec<Scored<'a>> {
     let kind = wanted.kind.as_ref().map(|kind| kind.to_lowercase());
     let fits = |other: &str| kind.as_ref().is_none_or(|kind| other.to_lowercase() == *kind);
     let query = wanted.query.trim();
@@ -151,7 +152,7 @@ fn scored<'a>(shelf: &'a Shelf, wanted: &Match, today: &str) -> Vec<Scored<'a>> 
     }
     match &wanted.as_of {
         None => present(shelf, query, fits),
-        Some(_) => past(shelf, wanted, query, today, fits),
+        Some(_) => past(shelf, wanted, query, fits),
     }
 }
 
@@ -178,9 +179,9 @@ fn best_first<'a, 'b>(found: &'b mut [Scored<'a>], most: usize) -> &'b [Scored<'
     &found[..most]
 }
 
-fn opened(shelf: &Shelf, found: &[Scored<'_>], wanted: &Match, today: &str) -> Vec<Hit> {
+fn opened(shelf: &Shelf, found: &[Scored<'_>], wanted: &Match) -> Vec<Hit> {
     let hit = |scored: &Scored<'_>| {
-        let entity = seen(&shelf.cards[scored.at], wanted, today);
+        let entity = seen(&shelf.cards[scored.at], wanted);
         Hit { path: scored.at.clone(), entity, score: scored.points, rank: scored.rank, whole: scored.whole }
     };
     found.iter().map(hit).collect()
@@ -207,16 +208,10 @@ fn present<'a>(shelf: &'a Shelf, query: &str, fits: impl Fn(&str) -> bool) -> Ve
 }
 
 /// As [`present`], over what held on a date. Slower: nothing is prepared for it.
-fn past<'a>(
-    shelf: &'a Shelf,
-    wanted: &Match,
-    query: &str,
-    today: &str,
-    fits: impl Fn(&str) -> bool,
-) -> Vec<Scored<'a>> {
+fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, fits: impl Fn(&str) -> bool) -> Vec<Scored<'a>> {
     let (mut index, mut all) = (Index::default(), Vec::new());
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
-        let entity = seen(card, wanted, today);
+        let entity = seen(card, wanted);
         index.add(u32::try_from(all.len()).unwrap_or(u32::MAX), &entity);
         all.push((at, entity));
     }
@@ -232,10 +227,10 @@ fn past<'a>(
     scored.collect()
 }
 
-fn seen(card: &Card, wanted: &Match, today: &str) -> Arc<Entity> {
-    match &wanted.as_of {
+fn seen(card: &Card, wanted: &Match) -> Arc<Entity> {
+    match wanted.as_of {
         None => Arc::clone(&card.present),
-        Some(date) => Arc::new(Entity::clone(&card.entity).holding(today, Some(date))),
+        Some(moment) => Arc::new(card.entity.holding(When::Past(moment))),
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::When;
 use super::catalog::{Card, Shelf};
+use crate::clock::Timestamp;
 
 /// Which way relations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -30,8 +32,8 @@ pub struct Walk {
     pub kind: Option<String>,
     /// Which way.
     pub direction: Direction,
-    /// Relations that held on this date, instead of now.
-    pub as_of: Option<String>,
+    /// Relations that held at this moment, instead of now.
+    pub as_of: Option<Timestamp>,
 }
 
 /// One relation that was walked along.
@@ -53,7 +55,8 @@ pub struct Step {
     pub known: bool,
 }
 
-pub(super) fn walk(shelf: &Shelf, walk: &Walk, today: &str) -> Vec<Step> {
+pub(super) fn walk(shelf: &Shelf, walk: &Walk, now: Timestamp) -> Vec<Step> {
+    let when = walk.as_of.map_or(When::Now(now), When::Past);
     let mut seen: HashSet<(String, String, String)> = HashSet::new();
     let mut visited = HashSet::from([walk.from.clone()]);
     let mut queue = VecDeque::from([(walk.from.clone(), 0)]);
@@ -62,7 +65,7 @@ pub(super) fn walk(shelf: &Shelf, walk: &Walk, today: &str) -> Vec<Step> {
         if depth >= walk.depth {
             continue;
         }
-        for mut step in around(shelf, &name, walk, today) {
+        for mut step in around(shelf, &name, walk, when) {
             let key = (step.from.clone(), step.kind.clone(), step.to.clone());
             if !seen.insert(key) {
                 continue;
@@ -80,14 +83,14 @@ pub(super) fn walk(shelf: &Shelf, walk: &Walk, today: &str) -> Vec<Step> {
 }
 
 /// The relations at one entity, oldest first.
-fn around(shelf: &Shelf, name: &str, walk: &Walk, today: &str) -> Vec<Step> {
+fn around(shelf: &Shelf, name: &str, walk: &Walk, when: When) -> Vec<Step> {
     let out = shelf.by_name.get(name).into_iter().flatten();
     let into = shelf.incoming.get(name).into_iter().flatten();
     let mut steps = Vec::new();
     let mut add = |card: &Card, wanted: &dyn Fn(&str) -> bool| {
         for relation in &card.entity.relations {
             let kind = walk.kind.as_ref().is_none_or(|kind| *kind == relation.kind);
-            if kind && wanted(&relation.to) && relation.facts.holds(today, walk.as_of.as_deref()) {
+            if kind && wanted(&relation.to) && card.entity.relates(relation, when) {
                 steps.push(Step {
                     depth: 0,
                     from: card.entity.name.clone(),

@@ -55,7 +55,7 @@ fn patched_indexes_equal_rebuilt_ones() {
     for round in 0..30 {
         let name = format!("entity {}", round % 11);
         match round % 5 {
-            4 => drop(fixture.knowledge.delete(Note::default(), &name, None)),
+            4 => drop(fixture.knowledge.delete(Note::default(), &name, None, None)),
             _ => {
                 let relations = vec![relation("after", &format!("entity {}", round % 3))];
                 let given = Entity {

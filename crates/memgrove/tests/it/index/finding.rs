@@ -1,8 +1,12 @@
 //! What a search finds, and in which order.
 
-use memgrove::Kind;
+use std::sync::Arc;
 
-use super::{first, found, indexed};
+use memgrove::Kind;
+use memgrove::clock::ManualClock;
+use memgrove::index::Place;
+
+use super::{first, found, indexed, over, store};
 
 const TEA: &str = "---\ndate: 2024-05-01\ntags: [drinks]\n---\n# Green tea\nBrew at eighty degrees.\n\n# Coffee\nGrind the beans fresh. See [[beans]].\n";
 
@@ -75,6 +79,39 @@ fn what_was_superseded_is_hidden_unless_asked_for() {
     let index = mixed();
     assert!(found(&index, "lives in Oslo").iter().all(|address| address != "entity:person/Ann#2"));
     assert_eq!(first(&index, "lives in Oslo is:hidden"), "entity:person/Ann#2");
+}
+
+#[test]
+fn what_has_ended_or_not_begun_is_hidden_as_time_passes() {
+    let text = "# Entity: Shop\n\n## Observations\n1. tea is cheap\n   - valid until: 2026-01-01T00:01:00Z\n\
+                2. tea is dear\n   - valid from: 2026-01-01T00:01:00Z\n3. tea was free\n   - valid until: 2021-06-01\n";
+    let clock = Arc::new(ManualClock::default());
+    let store = store(&[("knowledge/entities/places/town/shop.md", text)]);
+    let index = over(&store, Place::Ram, clock.clone());
+    let numbers = |query: &str| -> Vec<String> {
+        let addresses = found(&index, query);
+        let mut found: Vec<String> = addresses
+            .iter()
+            .filter_map(|address| Some(address.strip_prefix("entity:town/Shop#")?.to_owned()))
+            .collect();
+        found.sort();
+        found
+    };
+    let brief = || {
+        index
+            .brief(500)
+            .unwrap()
+            .snippets
+            .iter()
+            .map(|snippet| snippet.hit.address.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("tea"), ["1"]);
+    assert!(brief().contains(&"entity:town/Shop#1".to_owned()));
+    assert_eq!(numbers("tea is:hidden"), ["1", "2", "3"]);
+    clock.advance_ms(120_000);
+    assert_eq!(numbers("tea"), ["2"]);
+    assert!(!brief().contains(&"entity:town/Shop#1".to_owned()));
 }
 
 #[test]

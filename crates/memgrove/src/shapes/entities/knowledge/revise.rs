@@ -1,5 +1,7 @@
 //! Changing one entity with conditions: at a version, and with one observation in the place of
-//! another.
+//! another; and letting go of it.
+
+use std::cell::OnceCell;
 
 use super::{Knowledge, unknown};
 use crate::backend::{Note, Version};
@@ -7,7 +9,7 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::Done;
 use crate::shapes::entities::draft::{Draft, How, Stored};
-use crate::shapes::entities::{Entity, Facts, Observation};
+use crate::shapes::entities::{Entity, Observation};
 use crate::store::Store;
 
 /// What becomes of an entity.
@@ -23,7 +25,7 @@ pub struct Revision<'a> {
 }
 
 /// Tells which version a file must be at.
-type Expected<'a> = dyn Fn(&Store, &Locator) -> Result<Option<Version>> + 'a;
+pub type Expected<'a> = dyn Fn(&Store, &Locator) -> Result<Option<Version>> + 'a;
 
 impl Knowledge {
     /// Stores an entity on conditions, as one change.
@@ -35,48 +37,126 @@ impl Knowledge {
         let Revision { entity, how, supersedes, expect } = revision;
         let new = match (supersedes, entity.observations.as_slice()) {
             (None, _) => None,
-            (Some(old), [new]) => Some((*old, new)),
+            (Some(old), [_]) => Some(*old),
             _ => {
                 return Err(Error::new(Kind::Invalid, "one observation takes the place of another")
                     .hint("give exactly one observation with `supersedes`"));
             }
         };
-        let kind = Some(entity.kind.as_str()).filter(|kind| !kind.is_empty());
+        let kind = Some(entity.kind.trim()).filter(|kind| !kind.is_empty());
         self.apply(note, |store, desk| {
-            let mut draft = Draft::new(store, desk);
+            let elsewhere = self.elsewhere(desk);
+            let mut draft = Draft::looking(store, desk, &elsewhere);
+            let mut entity = Entity::clone(entity);
             if expect.is_some() || new.is_some() {
-                let place = self.place(&entity.name, kind)?.ok_or_else(|| unknown(&entity.name))?;
-                draft.read(&place)?.ok_or_else(|| unknown(&entity.name))?;
-                let wanted = expect.map_or(Ok(None), |expect| expect(store, &place))?;
-                if wanted.is_some_and(|wanted| draft.found_at(&place) != Some(&wanted)) {
-                    return Err(moved_on(&entity.name));
-                }
-                if let Some((old, new)) = new {
-                    supersede(&mut draft, &place, old, new)?;
+                let found = draft.find(kind, &entity.name)?.into_iter().next();
+                let place = found.ok_or_else(|| unknown(&entity.name))?;
+                require(&draft, store, &place, &entity.name, *expect)?;
+                if let Some(old) = new {
+                    supersede(&mut draft, &place, old, &mut entity.observations[0])?;
                 }
             }
-            let stored = draft.store(entity, *how)?;
+            let stored = draft.store(&entity, *how)?;
             Ok(draft.into_plan(vec![stored]))
+        })
+    }
+
+    /// Deletes an entity's file. Relations of others to it stay.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` where several types have the name and none is given; `Conflict` at
+    /// another version.
+    pub fn delete(
+        &self,
+        note: Note,
+        name: &str,
+        kind: Option<&str>,
+        expect: Option<&Expected<'_>>,
+    ) -> Result<Done<Locator>> {
+        self.apply(note, |store, desk| {
+            let elsewhere = self.elsewhere(desk);
+            let mut draft = Draft::looking(store, desk, &elsewhere);
+            let found = draft.find(kind, name)?;
+            let place = found.first().ok_or_else(|| unknown(name))?;
+            if kind.is_none() && found.len() > 1 {
+                return Err(several(name));
+            }
+            require(&draft, store, place, name, expect)?;
+            draft.delete(place)?;
+            Ok(draft.into_plan(place.clone()))
+        })
+    }
+
+    /// Forgets what an address names: an entity's file, or one observation.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` at another version.
+    pub fn forget(
+        &self,
+        note: Note,
+        folder: &str,
+        name: &str,
+        expect: Option<&Expected<'_>>,
+    ) -> Result<Done<Locator>> {
+        let meant = OnceCell::new();
+        self.apply(note, |store, desk| {
+            let mut draft = Draft::new(store, desk);
+            let (place, number) = self.resolve(folder, name)?.ok_or_else(|| unknown(name))?;
+            let entity = draft.read(&place)?.ok_or_else(|| unknown(name))?;
+            let at = number.map(|number| number.wrapping_sub(1));
+            let said = at.and_then(|at| entity.observations.get(at)).cloned();
+            // Planned anew, the number may be that of another observation by now.
+            if said.is_none() && at.is_some() || *meant.get_or_init(|| said.clone()) != said {
+                return Err(unknown(name));
+            }
+            require(&draft, store, &place, name, expect)?;
+            match at {
+                Some(at) => draft.change(&place, |entity| drop(entity.observations.remove(at)))?,
+                None => draft.delete(&place)?,
+            }
+            Ok(draft.into_plan(place))
         })
     }
 }
 
-fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &Observation) -> Result<()> {
+/// Checks that a file is at the version at which it must be.
+fn require(
+    draft: &Draft<'_>,
+    store: &Store,
+    place: &Locator,
+    name: &str,
+    expect: Option<&Expected<'_>>,
+) -> Result<()> {
+    let wanted = expect.map_or(Ok(None), |expect| expect(store, place))?;
+    match wanted.is_none_or(|wanted| draft.found_at(place) == Some(&wanted)) {
+        true => Ok(()),
+        false => Err(moved_on(name)),
+    }
+}
+
+/// Says of an observation that another takes its place, from when that holds.
+fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observation) -> Result<()> {
     let now = draft.tick();
     let holds = |o: &Observation| o.text == old && o.facts.superseded_by.is_none();
     if !draft.read(place)?.is_some_and(|entity| entity.observations.iter().any(holds)) {
         return Err(Error::new(Kind::NotFound, format!("there is no observation `{}`", old.escape_debug()))
             .hint("give its text exactly as it stands"));
     }
+    new.facts.normalise();
+    let since = new.facts.valid_from.as_ref().unwrap_or(&now);
     draft.change(place, |entity| {
-        let since = new.facts.valid_from.clone().unwrap_or(now.clone());
         for known in entity.observations.iter_mut().filter(|o| holds(o)) {
             known.facts.superseded_by = Some(new.text.clone());
             known.facts.valid_until.get_or_insert(since.clone());
         }
-        let facts = Facts { date: new.facts.date.clone().or(Some(now)), ..new.facts.clone() };
-        entity.observations.push(Observation { text: new.text.clone(), facts });
-    })
+    })?;
+    new.facts.date.get_or_insert(now);
+    Ok(())
+}
+
+fn several(name: &str) -> Error {
+    Error::new(Kind::Invalid, format!("several types have an entity `{}`", name.escape_debug()))
+        .hint("say which with `type`")
 }
 
 fn moved_on(name: &str) -> Error {

@@ -1,5 +1,4 @@
-//! What keeps entities in order: the indexes, the check, and moving to and from the MCP memory
-//! server.
+//! What keeps entities in order: the indexes and the check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -9,29 +8,9 @@ use crate::backend::{Finding, Level, Note};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::memory::Memory;
-use crate::shapes::entities::draft::{Draft, How};
-use crate::shapes::entities::kg::{Answer, Call, Edge, Graph, Node};
-use crate::shapes::entities::kg_file::GraphFile;
-use crate::shapes::entities::{Entity, Facts, Observation, Relation, indexes};
-use crate::store::Store;
+use crate::shapes::entities::catalog::is_entity_file;
+use crate::shapes::entities::indexes;
 use crate::tier::{DerivedMaintenance, Tier};
-
-/// How many entities or relations are imported in one change.
-const IMPORT_BATCH: usize = 250;
-
-/// What came of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Imported {
-    /// Entities that were stored.
-    pub entities: usize,
-    /// Relations that were stored.
-    pub relations: usize,
-    /// Of these, relations whose start does not exist.
-    pub loose: usize,
-    /// What could not be stored, and why.
-    pub errors: Vec<String>,
-}
 
 /// What the history would be told of the lists, if they were not derived.
 fn lists() -> Note {
@@ -42,6 +21,13 @@ impl Knowledge {
     /// Whether indexes wait to be written.
     pub fn is_settled(&self) -> bool {
         self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Takes note of files that were changed by another way than through here: by an undo, say.
+    pub fn note_changed<'a>(&self, places: impl IntoIterator<Item = &'a Locator>) {
+        let desk = self.desk();
+        let ours = places.into_iter().filter(|at| is_entity_file(at, &desk)).cloned();
+        self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner).extend(ours);
     }
 
     /// Brings the indexes up to date with what this process has changed.
@@ -114,6 +100,10 @@ impl Knowledge {
                         "give it a title: `# Entity: name`",
                     ));
                 }
+                if let Some(what) = card.entity.misdated() {
+                    let hint = "write it as 2026-06-01; until then it says nothing";
+                    findings.push(warning(at, format!("`{}` is no date", what.escape_debug()), hint));
+                }
                 places.entry((card.entity.kind.to_lowercase(), &card.entity.name)).or_default().push(at);
             }
             for ((_, name), places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
@@ -122,114 +112,6 @@ impl Knowledge {
             }
             findings
         })
-    }
-
-    /// Takes over the file of an MCP memory server: entities are merged into those that are there,
-    /// relations into the entities that they start from. Nothing is dropped.
-    ///
-    /// # Errors
-    /// As the store says. What a line or an entity is at fault for is in [`Imported::errors`].
-    pub fn import(&self, note: &Note, bytes: &[u8]) -> Result<Imported> {
-        let file = GraphFile::parse(bytes);
-        let mut imported = Imported::default();
-        let damaged =
-            file.damaged.iter().map(|number| format!("line {number} is damaged: it stays in the file"));
-        imported.errors.extend(damaged);
-        for nodes in file.graph.entities.chunks(IMPORT_BATCH) {
-            match self.import_entities(note, nodes) {
-                Ok(()) => imported.entities += nodes.len(),
-                // One by one, so that one at fault keeps no other out.
-                Err(_) => {
-                    for node in nodes {
-                        match self.import_entities(note, std::slice::from_ref(node)) {
-                            Ok(()) => imported.entities += 1,
-                            Err(error) => {
-                                imported.errors.push(format!("`{}`: {error}", node.name.escape_debug()))
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        for edges in file.graph.relations.chunks(IMPORT_BATCH) {
-            let loose = self.import_relations(note, edges)?;
-            imported.relations += edges.len();
-            imported.loose += loose;
-        }
-        self.settle()?;
-        Ok(imported)
-    }
-
-    fn import_entities(&self, note: &Note, nodes: &[Node]) -> Result<()> {
-        let done = self.apply(note.clone(), |store, desk| {
-            let mut draft = Draft::new(store, desk);
-            for node in nodes {
-                let observations = node.observations.iter().map(|text| Observation::from(text.as_str()));
-                let entity = Entity {
-                    name: node.name.clone(),
-                    kind: node.entity_type.clone(),
-                    observations: observations.collect(),
-                    ..Entity::default()
-                };
-                draft.merge(entity, Some(&node.entity_type), How::Merge)?;
-            }
-            Ok(draft.into_plan(()))
-        });
-        done.map(|_| ())
-    }
-
-    fn import_relations(&self, note: &Note, edges: &[Edge]) -> Result<usize> {
-        let done = self.apply(note.clone(), |store, desk| {
-            let mut draft = Draft::new(store, desk);
-            let mut loose = 0;
-            for edge in edges {
-                let facts = Facts { date: Some(draft.tick()), ..Facts::default() };
-                let relation = Relation { kind: edge.relation_type.clone(), to: edge.to.clone(), facts };
-                let same = |r: &Relation| r.kind == relation.kind && r.to == relation.to;
-                let mut places = draft.find(None, &edge.from)?;
-                if places.is_empty() {
-                    places = draft.find_loose(&edge.from)?;
-                    loose += 1;
-                }
-                let mut known = false;
-                for at in &places {
-                    known |= draft.read(at)?.is_some_and(|entity| entity.relations.iter().any(same));
-                }
-                match places.first() {
-                    _ if known => {}
-                    Some(at) => draft.change(at, |entity| entity.relations.push(relation))?,
-                    None => drop(draft.add_loose(&edge.from, vec![relation])?),
-                }
-            }
-            Ok(draft.into_plan(loose))
-        })?;
-        Ok(done.outcome)
-    }
-
-    /// All that is known, as the file of an MCP memory server.
-    ///
-    /// # Errors
-    /// As the store says.
-    pub fn export(&self) -> Result<(Vec<u8>, Graph)> {
-        match self.kg(noted("export_mcp_memory"), &Call::ReadGraph)?.outcome {
-            Answer::Graph(graph) => Ok((GraphFile::default().print(&graph), graph)),
-            _ => Err(Error::new(Kind::Corrupt, "the graph could not be read")),
-        }
-    }
-
-    /// Imports into a copy, made in an empty store that is thrown away, to see what would come of it.
-    ///
-    /// # Errors
-    /// As [`Knowledge::import`].
-    pub fn rehearse_import(&self, scratch: Store, bytes: &[u8]) -> Result<Imported> {
-        for info in self.store_itself().list_all(&self.root)? {
-            if let Ok(content) = self.store_itself().read_bytes(&info.locator) {
-                let text = String::from_utf8_lossy(&content.bytes);
-                scratch.write(&info.locator, &text)?;
-            }
-        }
-        let copy = Knowledge::new(Memory::new(scratch, self.memory.clock().clone()), self.root.clone());
-        copy.import(&noted("import_mcp_memory"), bytes)
     }
 }
 

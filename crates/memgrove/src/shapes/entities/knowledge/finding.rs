@@ -1,0 +1,112 @@
+//! Where an entity lies: by its name, by its address, and by a look through what people have named.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use super::{Found, Knowledge, Shared};
+use crate::error::Result;
+use crate::locator::Locator;
+use crate::shapes::entities::catalog::Shelf;
+use crate::shapes::entities::draft::{Desk, Draft};
+use crate::shapes::entities::{Entity, Observation, folder_name, indexes};
+
+/// How often the list of names is looked through before it is better to know all entities.
+const MISSES_MAX: usize = 4;
+
+impl Knowledge {
+    /// Where the entity of a name is; the oldest, if there are several.
+    pub(super) fn place(&self, name: &str, kind: Option<&str>) -> Result<Option<Locator>> {
+        let desk = self.desk();
+        let elsewhere = self.elsewhere(&desk);
+        let mut draft = Draft::looking(self.store_itself(), &desk, &elsewhere);
+        Ok(draft.find(kind, name)?.into_iter().next())
+    }
+
+    /// The files where an entity of a name may be that is not where its name leads to, because a
+    /// person has named the file.
+    ///
+    /// The catalog knows them, but to make it every file is read. A process that asks a few times,
+    /// such as a command, looks at the list of names instead, and into what that does not know yet:
+    /// storing one entity reads no others. One that stays asks the catalog, which is then at hand.
+    ///
+    /// What is planned together looks at one state of the catalog.
+    pub(super) fn elsewhere<'a>(&'a self, desk: &'a Desk) -> impl Fn(&str) -> Result<Vec<Locator>> + 'a {
+        let looked = Cell::new(false);
+        move |name| {
+            let Shared { catalog, missed, .. } = &*self.shared;
+            let places = |shelf: &Shelf| shelf.named(name).into_iter().map(|(at, _)| at.clone()).collect();
+            if looked.get() {
+                return Ok(catalog.as_read(places));
+            }
+            if missed.fetch_add(1, Ordering::Relaxed) < MISSES_MAX
+                && !catalog.is_read()
+                && let Some(places) = indexes::may_hold(self.store_itself(), desk, name)?
+            {
+                return Ok(places);
+            }
+            looked.set(true);
+            self.look(desk, places)
+        }
+    }
+
+    /// The file of the entity that an address names: the folder of its type, and its name.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn locate(&self, folder: &str, name: &str) -> Result<Option<Locator>> {
+        let desk = self.desk();
+        match self.located(&desk, folder, name)? {
+            Some(at) => Ok(Some(at)),
+            None => self.located_elsewhere(&desk, folder, name),
+        }
+    }
+
+    fn located(&self, desk: &Desk, folder: &str, name: &str) -> Result<Option<Locator>> {
+        let mut draft = Draft::new(self.store_itself(), desk);
+        Ok(draft.find_in(&desk.entities().child(folder)?, name)?.into_iter().next())
+    }
+
+    fn located_elsewhere(&self, desk: &Desk, folder: &str, name: &str) -> Result<Option<Locator>> {
+        let mut draft = Draft::new(self.store_itself(), desk);
+        for at in self.elsewhere(desk)(name)? {
+            let within = at.parent().is_some_and(|parent| parent.name() == folder);
+            let fits =
+                |entity: &Entity| entity.name == name && (within || folder_name(&entity.kind) == folder);
+            if draft.read(&at)?.is_some_and(fits) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The file that an address names, and the number of the one observation if it names one: behind
+    /// a `#`, which may be part of a name too. An entity of the whole name comes first.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn resolve(&self, folder: &str, name: &str) -> Result<Option<(Locator, Option<usize>)>> {
+        let desk = self.desk();
+        let part = name.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse().ok()?)));
+        // Where names lead to is looked at before all that is elsewhere, which takes longer.
+        for find in [Self::located, Self::located_elsewhere] {
+            if let Some(at) = find(self, &desk, folder, name)? {
+                return Ok(Some((at, None)));
+            }
+            if let Some((name, number)) = part
+                && let Some(at) = find(self, &desk, folder, name)?
+            {
+                return Ok(Some((at, Some(number))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One observation of the entity in a file, by its number from 1.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn observation(&self, path: &Locator, number: usize) -> Result<Option<Observation>> {
+        let loaded = self.read(path, Found::Name)?;
+        Ok(loaded.and_then(|loaded| loaded.entity.observations.get(number.wrapping_sub(1)).cloned()))
+    }
+}
