@@ -14,7 +14,7 @@ use crate::context::{Context, located};
 use crate::settings::{RecordSettings, Settings};
 
 /// The folder of a store that holds its records.
-const RECORDS: &str = "records";
+pub(crate) const RECORDS: &str = "records";
 
 /// Ids from the machine's randomness.
 pub(crate) struct Random;

@@ -3,12 +3,13 @@
 use std::io;
 
 use memgrove::Result;
-use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past};
+use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past, not_in_history};
+use memgrove::shapes::records::RecordPast;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at};
+use crate::address::{RECORD, address_of, in_memories, past_at};
 use crate::context::Context;
 use crate::page::{Ink, Page};
 
@@ -76,18 +77,16 @@ impl Verb for History {
     type Answer = HistoryAnswer;
 
     fn run(self, cx: &Context) -> Result<HistoryAnswer> {
-        let at = self.address.as_deref().map(|address| memory_at(cx, address)).transpose()?;
-        let before = self.before.map(ChangeId::new);
-        // One more than is shown tells whether there is more.
-        let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
-        let query = HistoryQuery { at, before, limit: ask };
-        let mut past = cx.reading()?.history(&query).map_err(|error| in_memories(cx, error))?;
+        let RecordPast { changes: mut past, cut } = self.past(cx)?;
         let more = self.limit > 0 && past.len() > self.limit;
         if more {
             past.truncate(self.limit);
         }
         let last = past.last().map(|change| change.change.as_str().to_owned());
-        let left_out = last.filter(|_| more).map(|last| format!("older changes: history before {last}"));
+        let left_out = match last.filter(|_| more) {
+            Some(last) => Some(format!("older changes: history before {last}")),
+            None => cut.then(|| "older changes of its file were not looked into".to_owned()),
+        };
         Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
     }
 
@@ -102,6 +101,28 @@ impl Verb for History {
             Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
             None => Ok(()),
         }
+    }
+}
+
+impl History {
+    /// The changes that are asked for, and one more, which tells whether there is more.
+    fn past(&self, cx: &Context) -> Result<RecordPast> {
+        let limit = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
+        let before = self.before.as_deref().map(ChangeId::new);
+        if let Some(id) = self.address.as_deref().and_then(|address| address.strip_prefix(RECORD)) {
+            let records = cx.records()?;
+            let Some(before) = before else { return records.history_of(id, limit) };
+            let mut past = records.history_of(id, 0)?;
+            let newer = past.changes.iter().position(|past| past.change == before);
+            let newer =
+                newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `{RECORD}{id}`")))?;
+            past.changes.drain(..=newer);
+            return Ok(past);
+        }
+        let at = self.address.as_deref().map(|address| past_at(cx, address)).transpose()?;
+        let query = HistoryQuery { at, before, limit };
+        let changes = cx.reading()?.history(&query).map_err(|error| in_memories(cx, error))?;
+        Ok(RecordPast { changes, cut: false })
     }
 }
 
@@ -132,12 +153,12 @@ impl PastChange {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.ink(Ink::Strong, &self.change)?;
         page.ink(Ink::Dim, &format!("  {}  ", self.time.get(..19).unwrap_or(&self.time)))?;
-        page.put(&format!("{} by {}", self.verb, self.by))?;
+        page.put(&format!("{} by {}", self.verb, one_line(&self.by)))?;
         if let Some(session) = &self.session {
-            page.ink(Ink::Dim, &format!(" in {session}"))?;
+            page.ink(Ink::Dim, &format!(" in {}", one_line(session)))?;
         }
         if let Some(reason) = &self.reason {
-            page.put(&format!(": {reason}"))?;
+            page.put(&format!(": {}", one_line(reason)))?;
         }
         page.put("\n")?;
         for edit in self.edits.iter().take(EDITS_MAX) {
@@ -149,6 +170,11 @@ impl PastChange {
             _ => Ok(()),
         }
     }
+}
+
+/// What somebody said, on one line: a newline in it must not look like a change of its own.
+fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 fn op_name(op: Op) -> &'static str {

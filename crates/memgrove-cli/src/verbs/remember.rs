@@ -2,7 +2,7 @@
 
 use std::io;
 
-use memgrove::backend::{Edit, Expect};
+use memgrove::backend::{Edit, Expect, Note};
 use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
 use memgrove::shapes::entities::{Entity, How, Observation};
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::{ImportanceName, settle};
-use super::{Effect, On, Verb};
+use super::{Effect, On, Verb, show_facts};
 use crate::address::{in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
@@ -55,6 +55,9 @@ pub(crate) struct RememberAnswer {
     /// It was known already; nothing was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     known: bool,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for Remember {
@@ -67,40 +70,40 @@ impl Verb for Remember {
 
     fn run(self, cx: &Context) -> Result<RememberAnswer> {
         cx.writing()?;
-        if self.key.is_none()
+        let note = cx.note(Self::NAME, &Guard { key: self.key.clone(), ..Guard::default() });
+        if note.key.is_none()
             && let Some(address) = known(&*cx.index()?, &self.text)?
         {
-            return Ok(RememberAnswer { address, known: true });
+            return Ok(RememberAnswer { address, known: true, replayed: false });
         }
-        let guard = Guard { key: self.key.clone(), ..Guard::default() };
         match &self.about {
-            Some(name) => self.observe(cx, name, &guard),
-            None => self.record(cx, &guard),
+            Some(name) => self.observe(cx, name, note),
+            None => self.record(cx, note),
         }
     }
 
     fn show(answer: &RememberAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
-        page.put("\n")
+        show_facts(page, None, None, answer.replayed)
     }
 }
 
 impl Remember {
-    fn record(self, cx: &Context, guard: &Guard) -> Result<RememberAnswer> {
+    fn record(self, cx: &Context, note: Note) -> Result<RememberAnswer> {
         let records = cx.records_writing()?;
         let new = NewRecord {
             tags: self.tags,
             importance: self.importance,
             ..NewRecord::new(RecordType::Learning, self.text)
         };
-        let done = records.add(cx.note(Self::NAME, guard), &[new])?;
+        let done = records.add(note, &[new])?;
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
-        Ok(RememberAnswer { address: format!("record:{id}"), known: false })
+        Ok(RememberAnswer { address: format!("record:{id}"), known: false, replayed: done.replayed })
     }
 
-    fn observe(&self, cx: &Context, name: &str, guard: &Guard) -> Result<RememberAnswer> {
+    fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.knowledge()?;
         let there = knowledge.load(name, None)?;
         let (name, kind) = match &there {
@@ -114,10 +117,11 @@ impl Remember {
             observations: vec![Observation::from(self.text.as_str())],
             ..Entity::default()
         };
-        knowledge.store(cx.note(Self::NAME, guard), &[entity], How::Merge)?;
+        let replayed = knowledge.store(note, &[entity], How::Merge)?.replayed;
         let address = known(&*cx.index()?, &self.text)?;
         let folder = memgrove::shapes::entities::folder_name(&kind);
-        Ok(RememberAnswer { address: address.unwrap_or(format!("entity:{folder}/{name}")), known: false })
+        let address = address.unwrap_or(format!("entity:{folder}/{name}"));
+        Ok(RememberAnswer { address, known: false, replayed })
     }
 }
 
@@ -150,6 +154,9 @@ pub(crate) struct ForgetAnswer {
     address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for Forget {
@@ -163,6 +170,10 @@ impl Verb for Forget {
     fn run(self, cx: &Context) -> Result<ForgetAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
         let address = self.address;
+        // What was forgotten is not there to be looked up again.
+        if let Some(before) = cx.changing()?.repeated(&note)? {
+            return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
+        }
         let change = if let Some(id) = address.strip_prefix("record:") {
             let records = cx.records_writing()?;
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
@@ -192,15 +203,13 @@ impl Verb for Forget {
             let done = memory.apply(note, |store| files::delete(store, &at, expect.as_ref()));
             done.map_err(|error| in_memories(cx, error))?.change
         };
-        Ok(ForgetAnswer { address, change: change.map(|change| change.as_str().to_owned()) })
+        Ok(ForgetAnswer { address, change: change.map(|change| change.to_string()), replayed: false })
     }
 
     fn show(answer: &ForgetAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put("forgot ")?;
         page.ink(Ink::Strong, &answer.address)?;
-        let change = answer.change.as_deref().map_or(String::new(), |change| format!(" (change {change})"));
-        page.ink(Ink::Dim, &change)?;
-        page.put("\n")
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)
     }
 }
 

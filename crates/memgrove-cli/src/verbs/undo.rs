@@ -2,16 +2,16 @@
 
 use std::io;
 
-use memgrove::backend::{ChangeId, HistoryQuery, Moment, Version};
-use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
-use memgrove::{Error, Kind, Memory, Result};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version, not_in_history};
+use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope, difference};
+use memgrove::shapes::records::Guarded;
+use memgrove::{Error, Kind, Locator, Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file::short;
-use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at, path_of};
-use crate::context::{Context, Guard};
+use super::{Effect, On, Verb, show_facts};
+use crate::address::{RECORD, address_of, called, in_memories, past_at, path_of};
+use crate::context::{Context, Guard, VERSION_PREFIX_MIN};
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
 use crate::rehearsal::rehearsed;
@@ -56,28 +56,10 @@ impl Verb for Diff {
     type Answer = DiffAnswer;
 
     fn run(self, cx: &Context) -> Result<DiffAnswer> {
-        let at = memory_at(cx, &self.address)?;
-        let address = address_of(cx, &at);
-        let memory = cx.reading()?;
-        let from = match &self.from {
-            Some(from) => point(from),
-            None => {
-                let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
-                let latest = memory.history(&query)?.into_iter().next().ok_or_else(|| {
-                    Error::new(Kind::NotFound, format!("`{address}` has no history"))
-                        .hint("`memgrove history` shows what has one")
-                })?;
-                Point::Moment(Moment::Before(latest.change))
-            }
+        let (address, diff) = match self.address.strip_prefix(RECORD) {
+            Some(id) => (self.address.clone(), self.of_record(cx, id)?),
+            None => self.of_file(cx).map_err(|error| in_memories(cx, error))?,
         };
-        let to = self.to.as_deref().map(point);
-        let diff = memory.diff(&at, &from, to.as_ref()).map_err(|error| in_memories(cx, error))?;
-        let (path, key) = (path_of(cx, &at), at.key());
-        let diff = diff.replacen(&format!("--- a/{key}\t"), &format!("--- {path}\t"), 1).replacen(
-            &format!("+++ b/{key}\t"),
-            &format!("+++ {path}\t"),
-            1,
-        );
         let cut = portion::lines(&diff, LineRange::default(), self.budget);
         let left_out =
             (cut.to < cut.lines).then(|| format!("{} more lines: raise the budget", cut.lines - cut.to));
@@ -101,13 +83,91 @@ impl Verb for Diff {
     }
 }
 
-/// A point in the past by its name: 32 hexadecimal digits are a version, anything else a change.
-pub(crate) fn point(name: &str) -> Point {
-    if name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Point::Version(Version::new(name))
-    } else {
-        Point::Moment(Moment::After(ChangeId::new(name)))
+impl Diff {
+    fn of_file(&self, cx: &Context) -> Result<(String, String)> {
+        let at = past_at(cx, &self.address)?;
+        let address = called(cx, &self.address, &at);
+        let memory = cx.reading()?;
+        let from = match &self.from {
+            Some(from) => point(&memory, &at, from)?,
+            None => {
+                let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
+                before_latest(&address, memory.history(&query)?)?
+            }
+        };
+        let to = self.to.as_deref().map(|to| point(&memory, &at, to)).transpose()?;
+        let diff = memory.diff(&at, &path_of(cx, &at), &from, to.as_ref())?;
+        Ok((address, diff))
     }
+
+    fn of_record(&self, cx: &Context, id: &str) -> Result<String> {
+        let records = cx.records()?;
+        let from = match &self.from {
+            Some(from) => point_of_record(from),
+            None => before_latest(&self.address, records.history_of(id, 1)?.changes)?,
+        };
+        let to = self.to.as_deref().map(point_of_record);
+        let now = || match records.view(id) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            got => got.map(|got| Some(got.text)),
+        };
+        let (old, new) = (
+            records.read_past(id, &from)?,
+            to.as_ref().map_or_else(now, |point| records.read_past(id, point))?,
+        );
+        let [old, new] = [old, new].map(|line| line.map(|line| format!("{line}\n").into_bytes()));
+        Ok(difference(&self.address, (Some(&from), old.as_deref()), (to.as_ref(), new.as_deref())))
+    }
+}
+
+fn before_latest(address: &str, latest: Vec<Past>) -> Result<Point> {
+    let latest = latest.into_iter().next().ok_or_else(|| {
+        Error::new(Kind::NotFound, format!("`{address}` has no history"))
+            .hint("`memgrove history` shows what has one")
+    })?;
+    Ok(Point::Moment(Moment::Before(latest.change)))
+}
+
+/// A point in the past of a place by its name: the first hexadecimal digits of a version, as many as
+/// are shown or at least 8, or else a change.
+pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> {
+    let Some(start) = version_from(name) else { return Ok(after(name)) };
+    let mut found = memory.versions_from(at, &start)?.into_iter();
+    match (found.next(), found.next()) {
+        (Some(version), None) => Ok(Point::Version(version)),
+        (Some(_), Some(_)) => {
+            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` begin with `{start}`"))
+                .hint("give more of it"))
+        }
+        // A whole version may be of a content that was appended to, which the history does not name.
+        _ if start.len() == VERSION_CHARS => Ok(Point::Version(Version::new(start))),
+        _ if is_number(name) => Ok(after(name)),
+        _ => Err(not_in_history(format!("a version `{start}` of `{at}`"))),
+    }
+}
+
+/// The same for a record, whose versions only its lines tell.
+pub(crate) fn point_of_record(name: &str) -> Point {
+    match version_from(name).filter(|_| !is_number(name)) {
+        Some(start) => Point::Version(Version::new(start)),
+        None => after(name),
+    }
+}
+
+/// How many characters a version has.
+const VERSION_CHARS: usize = 32;
+
+fn version_from(name: &str) -> Option<String> {
+    let fits = (VERSION_PREFIX_MIN..=VERSION_CHARS).contains(&name.len());
+    (fits && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| name.to_ascii_lowercase())
+}
+
+fn is_number(name: &str) -> bool {
+    name.len() < VERSION_CHARS && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn after(change: &str) -> Point {
+    Point::Moment(Moment::After(ChangeId::new(change)))
 }
 
 /// Make a memory what it was after a change
@@ -144,34 +204,42 @@ impl Verb for Restore {
     type Answer = RestoreAnswer;
 
     fn run(self, cx: &Context) -> Result<RestoreAnswer> {
-        let at = memory_at(cx, &self.address)?;
-        let memory = cx.writing()?;
-        let expect = self.guard.expected(memory.store(), &at)?;
-        let done = memory
-            .restore(cx.note(Self::NAME, &self.guard), &at, &point(&self.to), expect.as_ref())
-            .map_err(|error| in_memories(cx, error))?;
-        let Done { outcome, change, versions, replayed } = done;
+        let memory = cx.changing()?;
+        let note = cx.note(Self::NAME, &self.guard);
+        let (address, done, version) = match self.address.strip_prefix(RECORD) {
+            Some(id) => {
+                let records = cx.records()?;
+                let which = Guarded { id: id.to_owned(), expect: self.guard.expect };
+                let done = records.restore_past(note, &which, &point_of_record(&self.to))?;
+                super::record::settle(&records);
+                let version = records.view(id).ok().map(|got| got.version);
+                (self.address, done, version)
+            }
+            None => {
+                let told = |error| in_memories(cx, error);
+                let at = past_at(cx, &self.address)?;
+                let expect = self.guard.expected(memory.store(), &at)?;
+                let to = point(&memory, &at, &self.to).map_err(told)?;
+                let done = memory.restore(note, &at, &to, expect.as_ref()).map_err(told)?;
+                let version = done.versions.iter().flatten().next_back().cloned();
+                (called(cx, &self.address, &at), done, version)
+            }
+        };
+        let Done { outcome, change, replayed, .. } = done;
         let done = match outcome {
             Restored::Written => "restored",
             Restored::Deleted => "deleted",
             Restored::Unchanged => "unchanged",
         };
-        let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
+        let version = version.map(|version| version.as_str().to_owned());
         let change = change.map(|change| change.as_str().to_owned());
-        Ok(RestoreAnswer { done, address: address_of(cx, &at), version, change, replayed })
+        Ok(RestoreAnswer { done, address, version, change, replayed })
     }
 
     fn show(answer: &RestoreAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(&format!("{} ", answer.done))?;
         page.ink(Ink::Strong, &answer.address)?;
-        let version = answer.version.iter().map(|version| format!("version {}", short(version)));
-        let change = answer.change.iter().map(|change| format!("change {change}"));
-        let facts: Vec<String> = version.chain(change).collect();
-        page.ink(
-            Ink::Dim,
-            &if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) },
-        )?;
-        page.put("\n")
+        show_facts(page, answer.version.as_deref(), answer.change.as_deref(), answer.replayed)
     }
 }
 
@@ -228,11 +296,20 @@ impl Verb for Undo {
     type Answer = UndoAnswer;
 
     fn run(self, cx: &Context) -> Result<UndoAnswer> {
-        let memory = if self.dry_run { rehearsed(&cx.reading()?) } else { cx.writing()? };
+        // A record may lie in a folder that has a history of its own.
+        let memory = match self.memory.as_deref().is_some_and(|address| address.starts_with(RECORD)) {
+            true => cx.records()?.memory().clone(),
+            false => cx.reading()?,
+        };
+        let memory = match self.dry_run {
+            true => rehearsed(&memory),
+            false => cx.changing().map(|_| memory)?,
+        };
         let told = |error| in_memories(cx, error);
-        let scope = self.scope(cx, &memory).map_err(told)?;
-        let guard = Guard { expect: None, key: self.key, reason: self.reason };
-        let done = memory.undo(cx.note(Self::NAME, &guard), &scope).map_err(told)?;
+        let guard = Guard { expect: None, key: self.key.clone(), reason: self.reason.clone() };
+        let note = cx.note(Self::NAME, &guard);
+        let scope = self.scope(cx, &memory, &note).map_err(told)?;
+        let done = memory.undo(note, &scope).map_err(told)?;
         let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
         Ok(UndoAnswer {
             planned: self.dry_run,
@@ -247,16 +324,13 @@ impl Verb for Undo {
         page.put(if answer.planned { "would undo " } else { "undid " })?;
         page.put(if answer.undone.len() == 1 { "change " } else { "changes " })?;
         page.ink(Ink::Strong, &answer.undone.join(", "))?;
-        if let Some(change) = &answer.change {
-            page.ink(Ink::Dim, &format!(" (change {change})"))?;
-        }
-        page.put("\n")?;
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)?;
         answer.touched.iter().try_for_each(|address| page.line(&format!("    {address}")))
     }
 }
 
 impl Undo {
-    fn scope(&self, cx: &Context, memory: &Memory) -> Result<UndoScope> {
+    fn scope(&self, cx: &Context, memory: &Memory, note: &Note) -> Result<UndoScope> {
         let scopes = [&self.change, &self.session, &self.source, &self.memory];
         if scopes.iter().filter(|scope| scope.is_some()).count() > 1 {
             return Err(Error::new(
@@ -269,38 +343,36 @@ impl Undo {
             [Some(change), ..] => UndoScope::Change(ChangeId::new(change.as_str())),
             [_, Some(session), ..] => UndoScope::Session(session.clone()),
             [_, _, Some(source), _] => UndoScope::Source(source.clone()),
-            [.., Some(address)] => UndoScope::Memory(memory_at(cx, address)?),
+            [.., Some(address)] => match address.strip_prefix(RECORD) {
+                Some(id) => UndoScope::Change(latest_live(memory, cx.records()?.history_of(id, 0)?.changes)?),
+                None => UndoScope::Memory(past_at(cx, address)?),
+            },
             _ => match &cx.actor.session {
                 None => UndoScope::Last,
                 // A repeat of a key is answered whatever there is to undo by now.
-                Some(_) if self.key.is_some() && self.was_applied(memory)? => UndoScope::Last,
-                Some(session) => UndoScope::Change(latest_of(memory, session)?),
+                Some(_) if memory.repeated(note)?.is_some() => UndoScope::Last,
+                // With several agents on one store, the latest change of all may be somebody else's.
+                Some(session) => {
+                    let mut own = memory.history(&HistoryQuery::default())?;
+                    own.retain(|past| past.note.actor.session.as_ref() == Some(session));
+                    UndoScope::Change(latest_live(memory, own)?)
+                }
             },
         })
     }
-
-    fn was_applied(&self, memory: &Memory) -> Result<bool> {
-        let key = self.key.as_deref().unwrap_or_default();
-        Ok(memory.store().backend().applied(key)?.is_some())
-    }
 }
 
-/// The latest change of a session that can be undone: with several agents on one store, the latest
-/// of all may be somebody else's.
-fn latest_of(memory: &Memory, session: &str) -> Result<ChangeId> {
+/// The latest of some changes that is not undone yet.
+fn latest_live(memory: &Memory, changes: Vec<Past>) -> Result<ChangeId> {
     let planned = rehearsed(memory);
-    let own = memory
-        .history(&HistoryQuery::default())?
-        .into_iter()
-        .filter(|past| past.note.actor.session.as_deref() == Some(session) && past.note.verb != Undo::NAME);
-    for past in own {
+    for past in changes.into_iter().filter(|past| past.note.verb != Undo::NAME) {
         let scope = UndoScope::Change(past.change.clone());
-        match planned.undo(memgrove::backend::Note::default(), &scope) {
+        match planned.undo(Note::default(), &scope) {
             // Undone before.
             Err(error) if error.kind() == Kind::Invalid => {}
             _ => return Ok(past.change),
         }
     }
-    Err(Error::new(Kind::NotFound, "nothing of this session is left to undo")
-        .hint("name a change: the history shows them all"))
+    Err(Error::new(Kind::NotFound, "nothing of it is left to undo")
+        .hint("another change can be undone by its number; `memgrove history` lists them"))
 }

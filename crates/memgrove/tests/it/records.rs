@@ -6,6 +6,7 @@ mod damage;
 #[cfg(unix)]
 mod lock;
 mod model;
+mod past;
 mod seed;
 
 use std::sync::Arc;

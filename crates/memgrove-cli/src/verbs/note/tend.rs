@@ -7,7 +7,7 @@ use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cost;
+use super::{cost, show_change};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
@@ -23,7 +23,8 @@ pub(crate) struct NoteSplit {
     #[serde(default)]
     dry_run: bool,
     #[command(flatten)]
-    #[serde(skip)]
+    #[serde(flatten)]
+    #[schemars(skip)]
     guard: Guard,
 }
 
@@ -35,6 +36,8 @@ pub(crate) struct SplitAnswer {
     result: SplitResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
@@ -64,7 +67,7 @@ impl Verb for NoteSplit {
         }
         let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref())?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
-        Ok(SplitAnswer { result: done.outcome, change, dry_run: self.dry_run })
+        Ok(SplitAnswer { result: done.outcome, change, replayed: done.replayed, dry_run: self.dry_run })
     }
 
     fn show(answer: &SplitAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -74,7 +77,7 @@ impl Verb for NoteSplit {
         page.ink(Ink::Dim, &format!(" ({} bytes now){}\n", result.size_bytes, cost(&result.spent)))?;
         result.reasons.iter().try_for_each(|reason| page.ink(Ink::Dim, &format!("{reason}\n")))?;
         result.new_files.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
-        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+        show_change(answer.change.as_deref(), answer.replayed, page)
     }
 }
 
@@ -96,7 +99,8 @@ pub(crate) struct NoteMerge {
     #[serde(default)]
     dry_run: bool,
     #[command(flatten)]
-    #[serde(skip)]
+    #[serde(flatten)]
+    #[schemars(skip)]
     guard: Guard,
 }
 
@@ -108,6 +112,8 @@ pub(crate) struct MergeAnswer {
     result: MergeResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
@@ -138,7 +144,7 @@ impl Verb for NoteMerge {
         let note = cx.note(Self::NAME, &self.guard);
         let done = notes.merge(note, self.path.as_deref(), &self.children, size)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
-        Ok(MergeAnswer { result: done.outcome, change, dry_run: self.dry_run })
+        Ok(MergeAnswer { result: done.outcome, change, replayed: done.replayed, dry_run: self.dry_run })
     }
 
     fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -147,6 +153,6 @@ impl Verb for NoteMerge {
         page.ink(Ink::Strong, &format!("note:{}", result.path))?;
         page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
         result.merged.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
-        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+        show_change(answer.change.as_deref(), answer.replayed, page)
     }
 }

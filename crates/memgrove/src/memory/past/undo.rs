@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Note, Origin, Past};
+use crate::backend::{ChangeId, HistoryQuery, Note, Origin, Past, not_in_history};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
@@ -58,17 +58,15 @@ impl Memory {
     pub fn undo(&self, note: Note, scope: &UndoScope) -> Result<Done<UndoOutcome>> {
         // The names of the changes belong into the reason, so they are chosen before the plan.
         // A repeat of a key is answered as the first time, whatever there is to undo by now.
-        let repeat = match &note.key {
-            Some(key) => self.store().backend().applied(key)?.is_some(),
-            None => false,
-        };
+        let note = Note { verb: VERB.into(), ..note };
+        let repeat = self.repeated(&note)?.is_some();
         let chosen = if repeat { Vec::new() } else { choose(self.store(), scope)? };
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
         let mut reason = format!("undo of {}", names.join(", "));
         if let Some(given) = &note.reason {
             reason = format!("{reason}: {given}");
         }
-        let note = Note { verb: VERB.into(), reason: Some(reason), ..note };
+        let note = Note { reason: Some(reason), ..note };
         self.apply(note, |store| {
             let mut inverse = Inverse::new(store, chosen.iter().map(|past| past.change.clone()).collect());
             for past in &chosen {
@@ -107,7 +105,13 @@ fn choose(store: &Store, scope: &UndoScope) -> Result<Vec<Past>> {
             return Ok(found);
         }
     }
-    let found = live(history(None, 0)?, scope, meant)?;
+    let all = history(None, 0)?;
+    if let UndoScope::Change(change) = scope
+        && !all.iter().any(meant)
+    {
+        return Err(not_in_history(format!("a change `{change}`")));
+    }
+    let found = live(all, scope, meant)?;
     match found.is_empty() {
         false => Ok(found),
         true => Err(Error::new(Kind::NotFound, "there is nothing to undo")
@@ -144,6 +148,22 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
         }
     }
     Ok(found)
+}
+
+/// The changes of a part of the history (newest first) that still count: not those that another took
+/// back, nor the undo that did, if all that it took back is in the same part.
+fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
+    let mut undone: HashSet<ChangeId> = HashSet::new();
+    let here: HashSet<&ChangeId> = history.iter().map(|past| &past.change).collect();
+    history.iter().filter(move |past| {
+        if undone.contains(&past.change) {
+            return false;
+        }
+        let taken_back = if past.note.verb == VERB { undone_by(&past.note) } else { Vec::new() };
+        let cancels = !taken_back.is_empty() && taken_back.iter().all(|change| here.contains(change));
+        undone.extend(taken_back);
+        !cancels
+    })
 }
 
 /// The changes that an undo took back, as its reason names them.
