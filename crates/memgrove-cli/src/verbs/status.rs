@@ -1,6 +1,7 @@
 //! Where the store is, what carries it, and how often the cache helps.
 
 use std::io;
+use std::path::Path;
 
 use memgrove::Result;
 use memgrove::backends::Cached;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::page::{Ink, Page};
+use crate::settings;
 
 /// Say where the store is, what it holds, and how often the cache helps
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -27,6 +29,9 @@ pub(crate) struct StatusAnswer {
     location: String,
     files: usize,
     bytes: u64,
+    /// What the history takes on this machine, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
     cache: Option<Rates>,
@@ -42,7 +47,9 @@ impl Verb for Status {
     fn run(self, cx: &Context) -> Result<StatusAnswer> {
         let memory = cx.reading()?;
         let all = memory.store().list_all(&memgrove::Locator::root())?;
-        let files: Vec<_> = all.iter().filter(|info| !info.is_dir()).collect();
+        let own = [settings::FILE, settings::GITIGNORE_FILE];
+        let files = all.iter().filter(|info| !info.is_dir() && !own.contains(&info.locator.key()));
+        let files: Vec<_> = files.collect();
         let place = cx.place().ok_or_else(|| {
             memgrove::Error::new(memgrove::Kind::Invalid, "a folder that is used in place has no status")
         })?;
@@ -51,6 +58,7 @@ impl Verb for Status {
             store: place.root.display().to_string(),
             found: place.how.because(),
             cache: selected.cache_folder()?.map(Cached::rates_in),
+            history_bytes: selected.journal().and_then(|folder| bytes_in(&folder).ok()),
             backend: selected.protocol,
             because: selected.because,
             location: selected.location,
@@ -68,6 +76,9 @@ impl Verb for Status {
             page.line(&format!("kept at {}", answer.location))?;
         }
         page.line(&format!("{} files, {} bytes", answer.files, answer.bytes))?;
+        if let Some(bytes) = answer.history_bytes {
+            page.line(&format!("history of {bytes} bytes"))?;
+        }
         let Some(rates) = answer.cache else { return Ok(()) };
         let rate = rates
             .hit_rate()
@@ -77,4 +88,9 @@ impl Verb for Status {
             rates.hits, rates.checked, rates.misses, rates.bytes_saved
         ))
     }
+}
+
+/// How much the files of a folder take.
+fn bytes_in(folder: &Path) -> io::Result<u64> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
