@@ -1,18 +1,31 @@
 //! How people and agents name a memory: `file:/memories/a.md`, and where that is in the store.
 
+use std::ops::Range;
+
+use memgrove::backend::HistoryQuery;
 use memgrove::error::code;
+use memgrove::index;
+use memgrove::shapes::entities;
 use memgrove::{Error, Kind, Locator, Result};
 
 use crate::context::Context;
+use crate::journals::Journals;
 
 /// The root of the files, as the Memory Tool calls it.
 pub(crate) const MEMORIES: &str = "/memories";
+/// How the address of a file begins.
+const FILE: &str = "file:";
+/// How the address of a record begins.
+pub(crate) const RECORD: &str = "record:";
+/// The folders of a store that hold memories.
+const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "memory_stores"];
 
-/// The place of a file that is named by a path: `/memories/…`, or relative to it.
+/// The place of a file that is named by a path, `/memories/…` or relative to it, or by its address.
 ///
 /// # Errors
 /// `Invalid` (`INVALID_PATH`) for any other absolute path, and as [`Locator::new`].
 pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
+    let path = path.strip_prefix(FILE).unwrap_or(path);
     let inside = match path.strip_prefix(MEMORIES) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
         _ if path.starts_with('/') => {
@@ -31,9 +44,6 @@ pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
 /// # Errors
 /// As [`file_at`]; `Invalid` for a kind of memory that does not exist.
 pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
-    if let Some(path) = address.strip_prefix("file:") {
-        return file_at(cx, path);
-    }
     if let Some(named) = address.strip_prefix("entity:") {
         return entity_at(cx, named);
     }
@@ -47,7 +57,7 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
         return cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?);
     }
     match address.split_once(':') {
-        Some((kind, _)) if !kind.contains(['/', '.']) && !address.starts_with('/') => Err(wrong(
+        Some((kind, _)) if kind != "file" && !kind.contains(['/', '.']) => Err(wrong(
             format!("`{}` is not a kind of memory", kind.escape_default()),
             "addresses look like file:/memories/notes.md",
         )),
@@ -55,16 +65,83 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     }
 }
 
-/// The place by which the past of a memory is known: a node or connection has its own, also when it is
-/// deleted.
+/// The place by which the changes of a memory are known: a node or connection has its own, whatever it
+/// holds, also when it is deleted.
 ///
 /// # Errors
-/// As [`memory_at`].
-pub(crate) fn past_at(cx: &Context, address: &str) -> Result<Locator> {
+/// As [`past_at`].
+pub(crate) fn changes_at(cx: &Context, address: &str) -> Result<Locator> {
     match address.split_once(':') {
         Some(("node", id)) => cx.reading_graph()?.past_of(id),
         Some(("connection", id)) => cx.reading_graph()?.past_of_connection(id),
-        _ => memory_at(cx, address),
+        _ => past_at(cx, address),
+    }
+}
+
+/// The place of a memory for whoever asks about its past: it may be gone by now, and it may be named as
+/// the history names what is no memory of its own, by its place in the store.
+///
+/// # Errors
+/// As [`memory_at`]; `Invalid` for a record, which is no file.
+pub(crate) fn past_at(cx: &Context, address: &str) -> Result<Locator> {
+    let found = match memory_at(cx, address) {
+        Err(error) if error.kind() == Kind::NotFound => {
+            return gone_at(cx, address)?.ok_or(error);
+        }
+        found => found?,
+    };
+    let named = address.contains(':') || address.starts_with('/') || cx.files().is_root();
+    if !named
+        && let Ok(place) = Locator::new(address)
+        && FOLDERS.contains(&place.parts().next().unwrap_or_default())
+        && !was_ever(cx, &found)?
+        && was_ever(cx, &place)?
+    {
+        return Ok(place);
+    }
+    Ok(found)
+}
+
+/// Whether something is at a place, or was.
+fn was_ever(cx: &Context, at: &Locator) -> Result<bool> {
+    let journals = Journals::reading(cx)?;
+    let (journal, inside) = journals.of_place(at);
+    let query = HistoryQuery { at: Some(inside.clone()), before: None, limit: 1 };
+    Ok(journal.memory.store().exists(&inside)? || !journal.memory.history(&query)?.is_empty())
+}
+
+/// The file of an entity, a node or a connection that was deleted, as the history knows it.
+fn gone_at(cx: &Context, address: &str) -> Result<Option<Locator>> {
+    let Some((kind, named)) = address.split_once(':') else { return Ok(None) };
+    let (folder, stem) = match kind {
+        "entity" => {
+            let Some((folder, name)) = named.split_once('/') else { return Ok(None) };
+            (format!("knowledge/entities/{folder}"), entities::file_name(name))
+        }
+        "node" => ("graph/_content/nodes".to_owned(), named.to_owned()),
+        "connection" => ("graph/_content/connections".to_owned(), named.to_owned()),
+        _ => return Ok(None),
+    };
+    let folder = Locator::new(folder)?;
+    let fits = |at: &Locator| {
+        at.parent().as_ref() == Some(&folder)
+            && at.name().strip_prefix(&stem).is_some_and(|end| end.starts_with('.'))
+    };
+    let query = HistoryQuery { at: Some(folder.clone()), ..HistoryQuery::default() };
+    let past = cx.reading()?.history(&query)?;
+    let mut places = past.iter().flat_map(|past| &past.edits).map(|edit| &edit.at).filter(|at| fits(at));
+    // What it held says more than what was said of it.
+    let first = places.next();
+    let content = first.into_iter().chain(places).find(|at| !at.name().ends_with(".meta.json"));
+    Ok(content.or(first).cloned())
+}
+
+/// An address as it was given, or that of the place where it led.
+pub(crate) fn called(cx: &Context, given: &str, at: &Locator) -> String {
+    let kinds = ["entity:", "node:", "connection:"];
+    match kinds.iter().any(|kind| given.starts_with(kind)) {
+        true => given.to_owned(),
+        false => address_of(cx, at),
     }
 }
 
@@ -103,9 +180,47 @@ pub(crate) fn path_of(cx: &Context, at: &Locator) -> String {
 pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
     let note = || cx.reading_notes().ok().and_then(|notes| notes.path_of(at));
     match at.is_within(&cx.files()) {
-        true => format!("file:{}", path_of(cx, at)),
+        true => format!("{FILE}{}", path_of(cx, at)),
         false => note().map_or_else(|| at.key().to_owned(), |path| format!("note:{path}")),
     }
+}
+
+/// What the lines of one file are called.
+pub(crate) struct Addresses {
+    /// The file as a whole.
+    whole: String,
+    /// Parts that are memories of their own.
+    parts: Vec<(Range<usize>, String)>,
+}
+
+impl Addresses {
+    /// The addresses of what a file holds.
+    pub(crate) fn of(cx: &Context, at: &Locator, bytes: &[u8]) -> Self {
+        let whole = address_of(cx, at);
+        let mut documents = index::documents(at.key(), bytes).into_iter();
+        let (whole, parts) = match at.parts().next() {
+            _ if whole != at.key() => (whole, Vec::new()),
+            Some("records") => (whole, documents.map(|one| (one.span, one.address)).collect()),
+            Some("graph") => {
+                let first = documents.next().map(|one| one.address);
+                let thing = first.and_then(|one| Some(one.split('#').next()?.to_owned()));
+                (thing.unwrap_or(whole), Vec::new())
+            }
+            _ => (documents.next().map_or(whole, |one| one.address), Vec::new()),
+        };
+        Addresses { whole, parts }
+    }
+
+    /// What stands on a line.
+    pub(crate) fn at(&self, line: Range<usize>) -> &str {
+        let found = self.parts.iter().find(|(part, _)| line.start <= part.start && part.start < line.end);
+        found.map_or(&self.whole, |(_, address)| address)
+    }
+}
+
+/// Whether a file holds memories that can be searched: not what is derived of them, nor settings.
+pub(crate) fn holds_memories(cx: &Context, at: &Locator) -> bool {
+    at.is_within(&cx.files()) || index::is_searched(at.key())
 }
 
 /// What is made of the memories, and comes back if it is deleted.
@@ -125,7 +240,8 @@ pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {
         true => text.to_owned(),
         false => text
             .replace(&format!("`{files}/"), &format!("`{MEMORIES}/"))
-            .replace(&format!("`{files}`"), &format!("`{MEMORIES}`")),
+            .replace(&format!("`{files}`"), &format!("`{MEMORIES}`"))
+            .replace(&format!("restore {files}/"), &format!("restore {FILE}{MEMORIES}/")),
     };
     let mut made = Error::new(error.kind(), told(error.message()));
     if let Some(hint) = error.hint_text() {

@@ -19,7 +19,7 @@ use crate::mcp;
 use crate::memory_tool;
 use crate::page::{Ink, Page, Paper};
 use crate::status::{self, Report};
-use crate::verbs::{self, Entry, On, Reply};
+use crate::verbs::{self, Effect, Entry, On, Reply};
 
 const ABOUT: &str = "File-based memory for AI agents: plain files you own, safe under many agents at once";
 const AFTER_HELP: &str = "\
@@ -53,7 +53,10 @@ fn misspoken(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     if arguments.iter().any(|argument| argument == "--json") {
         let text = error.to_string();
-        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // Which arguments are missing stands on lines of their own, up to a blank one.
+        let sentence: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+        let sentence = sentence.join(" ");
+        let sentence = sentence.trim_start_matches("error: ");
         let error = Error::new(Kind::Invalid, sentence).hint("`memgrove --help` explains every command");
         report(&error, Look { json: true, color: ColorChoice::Never });
     } else {
@@ -73,10 +76,14 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
         return program.run(cx, look);
     }
     let cx = cx()?;
-    let reply = (entry(&words)?.run_matches)(arguments, &cx)?;
+    let entry = entry(&words)?;
+    let reply = (entry.run_matches)(arguments, &cx)?;
     let answered = answer(reply.as_ref(), look);
     cx.settle();
-    answered?;
+    answered.map_err(|error| match entry.effect {
+        Effect::Read => error,
+        _ => error.hint("what was asked is done all the same: `memgrove history` shows it"),
+    })?;
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
 
@@ -226,10 +233,17 @@ fn answer(reply: &dyn Reply, look: Look) -> Result<()> {
     } else {
         reply.show(&mut Page::new(&mut out, paper))
     };
-    match told.and_then(|()| out.flush()) {
+    written(told.and_then(|()| out.flush()))
+}
+
+/// What came of writing an answer. It says nothing of the store: the answer is late.
+pub(crate) fn written(told: io::Result<()>) -> Result<()> {
+    match told {
         // Whoever closed the pipe has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Error::from_io(error, "standard output")),
+        Err(error) => {
+            Err(Error::new(Kind::Io, format!("the answer could not be written: {error}")).source(error))
+        }
         Ok(()) => Ok(()),
     }
 }
@@ -330,10 +344,5 @@ impl Program {
 }
 
 fn printed(text: &[u8]) -> Result<()> {
-    match io::stdout().lock().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::from_io(error, "standard output"))
-        }
-        _ => Ok(()),
-    }
+    written(io::stdout().lock().write_all(text))
 }

@@ -1,13 +1,13 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
 mod shapes;
+mod text;
 
 pub(crate) use shapes::GRAPH;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::Ram;
@@ -28,9 +28,9 @@ use crate::settings::{self, Made, Settings};
 /// The folder of a store that the Memory Tool calls `/memories`.
 const FILES: &str = "files";
 /// The fewest characters of a version that stand for it.
-const VERSION_PREFIX_MIN: usize = 8;
-/// The largest text that is taken from standard input or a file.
-const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const VERSION_PREFIX_MIN: usize = 8;
+/// How many characters tell one request from another.
+const REQUEST_CHARS: usize = 16;
 
 /// What a verb works with. Clones share the open store.
 #[derive(Clone)]
@@ -42,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) input: Input,
     /// Whether the asker may change nothing.
     reads_only: bool,
+    /// All that was asked with a key, as far as it is known by now.
+    request: Option<Arc<Mutex<String>>>,
 }
 
 struct Shared {
@@ -100,7 +102,8 @@ pub(crate) struct Guard {
     pub(crate) expect: Option<String>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again; the first answer is given again.
+    /// A change with a key that was used before is not made again: the first answer is given again. For
+    /// another request the key is refused.
     #[arg(long)]
     pub(crate) key: Option<String>,
     /// Why, for the history
@@ -119,7 +122,7 @@ impl Context {
     ) -> Result<Self> {
         let target = Target::Store(environment.find_store(store)?);
         let shared = Arc::new(Shared::new(environment, target, backend));
-        Ok(Context { shared, actor, input, reads_only: false })
+        Ok(Context { shared, actor, input, reads_only: false, request: None })
     }
 
     /// The same asker over another store.
@@ -155,6 +158,11 @@ impl Context {
     /// The same store, for an asker who may change nothing.
     pub(crate) fn only_reading(self) -> Self {
         Context { reads_only: true, ..self }
+    }
+
+    /// The same store and asker, for one request with a key: a repeat of the key must ask the same.
+    pub(crate) fn asking(&self, request: &impl std::fmt::Debug) -> Self {
+        Context { request: Some(Arc::new(Mutex::new(format!("{request:?}")))), ..self.clone() }
     }
 
     /// Checks that the asker may change something.
@@ -226,6 +234,12 @@ impl Context {
         self.open()
     }
 
+    /// The memory, to change what is there: a store that is not there yet is not made for it.
+    pub(crate) fn changing(&self) -> Result<Memory> {
+        self.may_write()?;
+        self.reading()
+    }
+
     fn open(&self) -> Result<Memory> {
         let backend = match &self.shared.target {
             Target::Store(place) => {
@@ -280,34 +294,16 @@ impl Context {
 
     /// What the history shall remember of a change.
     pub(crate) fn note(&self, verb: &str, guard: &Guard) -> Note {
+        let key = guard.key.clone().filter(|key| !is_blank(key));
+        let asked = self.request.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let digest = asked.map(|asked| Version::of(asked.as_bytes()).as_str()[..REQUEST_CHARS].to_owned());
         Note {
             verb: verb.to_owned(),
             actor: self.actor.clone(),
             reason: guard.reason.clone(),
-            key: guard.key.clone(),
+            request: digest.filter(|_| key.is_some()),
+            key,
             ..Note::default()
-        }
-    }
-
-    /// Text from an argument, a file, or standard input, in this order.
-    pub(crate) fn text(&self, given: Option<String>, from: Option<&Path>) -> Result<Vec<u8>> {
-        match (given, from, self.input) {
-            (Some(text), ..) => Ok(text.into_bytes()),
-            (None, Some(path), Input::Terminal) => {
-                let file =
-                    std::fs::File::open(path).map_err(|error| Error::from_io(error, path.display()))?;
-                // Room for all of it at once: a content is not to be moved as it grows.
-                let size = file.metadata().map_or(0, |about| about.len());
-                bounded(file, size, &path.display().to_string())
-            }
-            (None, None, Input::Terminal) => {
-                let stdin = std::io::stdin();
-                if stdin.is_terminal() {
-                    crate::notice("reading the text from standard input; end it with Ctrl-D");
-                }
-                bounded(stdin.lock(), 0, "standard input")
-            }
-            (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
         }
     }
 }
@@ -335,6 +331,11 @@ impl Guard {
     }
 }
 
+/// Whether a key says nothing, and so is none.
+pub(crate) fn is_blank(key: &str) -> bool {
+    key.trim().is_empty()
+}
+
 /// A fresh random name, for stores and connections.
 pub(crate) fn random_id() -> String {
     uuid::Uuid::new_v4().to_string()
@@ -356,16 +357,4 @@ pub(crate) fn located(path: &Path) -> Result<String> {
         Error::new(Kind::Invalid, format!("`{}` is not a UTF-8 path", path.display()))
             .hint("use a folder whose name is UTF-8")
     })
-}
-
-fn bounded(source: impl Read, size: u64, what: &str) -> Result<Vec<u8>> {
-    let room = usize::try_from(size.min(INPUT_BYTES_MAX)).unwrap_or_default();
-    let mut bytes = Vec::with_capacity(room);
-    source.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| Error::from_io(error, what))?;
-    if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(Error::new(Kind::Invalid, format!("`{what}` is larger than 256 MiB"))
-            .code(memgrove::error::code::TOO_LARGE)
-            .hint("split it into several files"));
-    }
-    Ok(bytes)
 }

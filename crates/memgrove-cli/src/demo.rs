@@ -2,12 +2,12 @@
 
 use std::io;
 
+use memgrove::Result;
 use memgrove::backend::{Actor, Origin};
-use memgrove::{Error, Result};
 
 use crate::cli;
 use crate::context::{Context, Input, random_id};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, quoted};
 
 /// Show in a minute what memgrove does, in a temporary store
 #[derive(Debug, clap::Args)]
@@ -116,13 +116,15 @@ impl Demo {
                 },
             };
             let reply = cli::speak(step.words, &cx.asked_by(actor))?;
-            shown(page, step, reply.as_ref()).map_err(|error| Error::from_io(error, "standard output"))?;
+            if let Err(error) = shown(page, step, reply.as_ref()) {
+                return cli::written(Err(error));
+            }
         }
         let end = format!(
             "\nThe store is {}\nLook around with any file manager, then delete it.\n",
             store.display()
         );
-        page.put(&end).map_err(|error| Error::from_io(error, "standard output"))
+        cli::written(page.put(&end))
     }
 }
 
@@ -133,13 +135,4 @@ fn shown(page: &mut Page<'_>, step: &Step, reply: &dyn crate::verbs::Reply) -> i
     let words: Vec<String> = step.words.iter().map(|word| quoted(word)).collect();
     page.ink(Ink::Strong, &format!("$ memgrove {}\n", words.join(" ")))?;
     reply.show(page)
-}
-
-/// A word as a shell would want it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.:".contains(c);
-    match word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.trim_end().replace('\'', "'\\''")),
-    }
 }

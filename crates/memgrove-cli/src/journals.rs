@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use memgrove::backend::{ChangeId, HistoryQuery, Note, Past, Version};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version};
 use memgrove::clock::Timestamp;
 use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
 use memgrove::shapes::records::Records;
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::mounts::{self, RECORDS};
 use crate::rehearsal::rehearsed;
 use crate::verbs::Verb;
-use crate::verbs::undo::{Undo, point};
+use crate::verbs::undo::{Undo, point, point_of_record};
 
 /// How the reason of an undo begins, before the names of the changes.
 const UNDO_OF: &str = "undo of ";
@@ -126,7 +126,7 @@ impl Journal {
     }
 
     /// A change in the words of the store.
-    fn told(&self, mut past: Past) -> Past {
+    pub(crate) fn told(&self, mut past: Past) -> Past {
         past.change = ChangeId::new(self.name(&past.change));
         if let Some(list) = past.note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF))
             && past.note.verb == Undo::NAME
@@ -153,16 +153,27 @@ impl Journal {
     }
 
     /// A point in the past of a place of this journal.
-    pub(crate) fn point(&self, name: &str) -> Result<Point> {
-        match (point(name), &self.mounted) {
-            (Point::Moment(_), Some(_)) => {
-                let change = self.own_name(name).ok_or_else(|| {
+    pub(crate) fn point(&self, at: &Locator, name: &str) -> Result<Point> {
+        self.own_point(name, || point(&self.memory, at, name))
+    }
+
+    /// A point in the past of a record of this journal.
+    pub(crate) fn point_of_record(&self, name: &str) -> Result<Point> {
+        self.own_point(name, || Ok(point_of_record(name)))
+    }
+
+    /// A change is called by its name in the store, which in a mounted folder is not that in its journal.
+    fn own_point(&self, name: &str, plain: impl FnOnce() -> Result<Point>) -> Result<Point> {
+        match (self.own_name(name), &self.mounted) {
+            (Some(change), _) => Ok(Point::Moment(Moment::After(change))),
+            (None, None) => plain(),
+            (None, Some(_)) => match plain()? {
+                version @ Point::Version(_) => Ok(version),
+                Point::Moment(_) => {
                     let message = format!("change {name} is none of the mounted records");
-                    Error::new(Kind::NotFound, message).hint(format!("those are called {RECORDS}:…"))
-                })?;
-                Ok(Point::Moment(memgrove::backend::Moment::After(change)))
-            }
-            (point, _) => Ok(point),
+                    Err(Error::new(Kind::NotFound, message).hint(format!("those are called {RECORDS}:…")))
+                }
+            },
         }
     }
 

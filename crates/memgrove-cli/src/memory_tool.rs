@@ -34,7 +34,9 @@ impl MemoryTool {
         };
         match answer_all(cx, &mut io::stdin().lock(), &mut io::stdout().lock()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(Error::from_io(error, "standard input and output")),
+            Err(error) => {
+                Err(Error::new(Kind::Io, format!("standard input or output failed: {error}")).source(error))
+            }
             Ok(()) => Ok(()),
         }
     }

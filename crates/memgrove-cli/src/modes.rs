@@ -15,9 +15,10 @@ pub(crate) fn check(root: &Path) -> Result<Option<Finding>> {
     let Some(first) = open.first() else { return Ok(None) };
     let first = first.strip_prefix(root).unwrap_or(first).display().to_string();
     let at = if first.is_empty() { ".".to_owned() } else { first };
+    let may = if open.iter().any(|path| others_may_write(path)) { "read or change" } else { "read" };
     let what = match open.len() {
-        1 => "other users of this machine may read it".to_owned(),
-        count => format!("other users of this machine may read it and {} more", count - 1),
+        1 => format!("other users of this machine may {may} it"),
+        count => format!("other users of this machine may {may} it and {} more", count - 1),
     };
     let hint = "`memgrove doctor --fix` takes that away".to_owned();
     Ok(Some(Finding { level: Level::Warning, at, what, hint }))
@@ -66,6 +67,17 @@ fn others_may(metadata: &Metadata) -> bool {
 
 #[cfg(not(unix))]
 fn others_may(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn others_may_write(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::symlink_metadata(path).is_ok_and(|about| about.permissions().mode() & 0o022 != 0)
+}
+
+#[cfg(not(unix))]
+fn others_may_write(_: &Path) -> bool {
     false
 }
 

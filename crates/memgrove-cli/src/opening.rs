@@ -11,7 +11,7 @@ use memgrove::backends::cached::Freshness;
 use memgrove::backends::{CacheOptions, Cached};
 use memgrove::backends::{anthropic, object, vault};
 use memgrove::clock::SystemClock;
-use memgrove::registry::{OpenRequest, Registration};
+use memgrove::registry::{DEFAULT_PROTOCOL, OpenRequest, Registration};
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Backend, Error, Kind, Registry, Result};
 
@@ -21,6 +21,9 @@ use crate::settings::{BucketSettings, MemoryStoreSettings, Settings};
 
 /// How many bytes of a far store are kept on this machine.
 const CACHE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// The folder of a journal, beside the files or in the state folder.
+const JOURNAL: &str = ".journal";
 
 /// A backend that was chosen, and everything to open it with.
 pub(crate) struct Selected {
@@ -202,6 +205,16 @@ impl Selected {
     /// Opens the store with the conflict copies of a vault in sight.
     pub(crate) fn open_with_copies(&self) -> Result<Arc<dyn Backend>> {
         if self.protocol == vault::PROTOCOL { vault::open_with_copies(&self.request()?) } else { self.open() }
+    }
+
+    /// The folder of the history, where the backend keeps one on this machine.
+    pub(crate) fn journal(&self) -> Option<PathBuf> {
+        let beside = match self.protocol.as_str() {
+            DEFAULT_PROTOCOL => Some(PathBuf::from(&self.location)),
+            vault::PROTOCOL => self.state.clone(),
+            _ => None,
+        };
+        beside.map(|folder| folder.join(JOURNAL))
     }
 
     /// The folder of the cache, where there is one.

@@ -89,6 +89,15 @@ fn shown(text: &str, paper: Paper) -> std::borrow::Cow<'_, str> {
     text.chars().map(|c| if harmless(c) { c } else { '\u{fffd}' }).collect()
 }
 
+/// A word as a shell would want it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.:".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.trim_end().replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -46,8 +46,7 @@ impl Backend for Rehearsal {
 
     fn apply(&self, change: &Change) -> Result<Applied> {
         let versions = vec![None; change.edits.len()];
-        let answer = change.note.answer.clone();
-        Ok(Applied { change: ChangeId::new("planned"), versions, answer, replayed: false })
+        Ok(Applied::now(ChangeId::new("planned"), versions, &change.note))
     }
 
     fn applied(&self, key: &str) -> Result<Option<Applied>> {

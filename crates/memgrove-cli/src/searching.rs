@@ -10,10 +10,8 @@ use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Error, Index, Memory, Result};
 
 use crate::context::{Context, Input, located};
+use crate::mounts::RECORDS;
 use crate::settings::Settings;
-
-/// The folder of records, as the index names what is mounted there.
-const RECORDS: &str = "records";
 
 /// The index over a store and what it mounts.
 pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {

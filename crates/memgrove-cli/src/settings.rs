@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 /// The file's name, in the root of a store.
 pub(crate) const FILE: &str = "memgrove.toml";
+/// The file beside it that keeps what is this machine's alone out of a repository.
+pub(crate) const GITIGNORE_FILE: &str = ".gitignore";
 /// The newest format of a store that this program knows.
 pub(crate) const FORMAT: u32 = 1;
 /// What a store in a git repository keeps out of it: two branches would never agree on what is derived.
@@ -198,7 +200,7 @@ pub(crate) fn make_store(root: &Path, id: &str, backend: Option<&str>) -> Result
     make_folder(root).map_err(|error| Error::from_io(error, root.display()))?;
     let backend = backend.unwrap_or(DEFAULT_PROTOCOL);
     let text = format!("format = {FORMAT}\nid = \"{id}\"\nbackend = \"{backend}\"\n");
-    let placed = place(root, ".gitignore", GITIGNORE, id).and_then(|_| place(root, FILE, &text, id));
+    let placed = place(root, GITIGNORE_FILE, GITIGNORE, id).and_then(|_| place(root, FILE, &text, id));
     placed.map_err(|error| Error::from_io(error, root.display()))
 }
 

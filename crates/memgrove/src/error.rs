@@ -109,6 +109,8 @@ pub mod code {
     pub const REGISTRY_LOST: &str = "REGISTRY_LOST";
     /// The version expected is not the version there.
     pub const VERSION_MISMATCH: &str = "VERSION_MISMATCH";
+    /// The idempotency key was used for another change.
+    pub const KEY_USED: &str = "KEY_USED";
     /// What it held was taken out of the history for good.
     pub const REDACTED: &str = "REDACTED";
 }
@@ -190,7 +192,11 @@ impl Error {
         use std::io::ErrorKind as E;
         let (kind, hint, code) = match error.kind() {
             E::NotFound => (Kind::NotFound, None, Some(code::FILE_NOT_FOUND)),
-            E::AlreadyExists => (Kind::Exists, None, Some(code::FILE_EXISTS)),
+            E::AlreadyExists => (
+                Kind::Exists,
+                Some("something else has that name: choose another, or move it away"),
+                Some(code::FILE_EXISTS),
+            ),
             E::PermissionDenied | E::ReadOnlyFilesystem => (
                 Kind::Denied,
                 Some("check the owner and the mode of the store's folder"),
@@ -201,8 +207,16 @@ impl Error {
             }
             E::WouldBlock | E::TimedOut | E::Interrupted => (Kind::Busy, Some("try again"), None),
             E::InvalidFilename => (Kind::Invalid, Some("use a shorter name"), Some(code::INVALID_PATH)),
-            E::NotADirectory => (Kind::Invalid, None, Some(code::NOT_DIRECTORY)),
-            E::IsADirectory => (Kind::Invalid, None, Some(code::IS_DIRECTORY)),
+            E::NotADirectory => (
+                Kind::Invalid,
+                Some("a file lies where a folder is needed: choose another place, or move it away"),
+                Some(code::NOT_DIRECTORY),
+            ),
+            E::IsADirectory => (
+                Kind::Invalid,
+                Some("a folder lies where a file is needed: choose another place, or move it away"),
+                Some(code::IS_DIRECTORY),
+            ),
             _ => (Kind::Io, None, None),
         };
         let mut made = Error::new(kind, format!("`{what}`: {error}")).source(error);

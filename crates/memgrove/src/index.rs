@@ -292,6 +292,11 @@ impl View<'_> {
     }
 }
 
+/// Whether searches look into a file of the store.
+pub fn is_searched(key: &str) -> bool {
+    extract::wants(key)
+}
+
 /// The documents of one file, as every search sees them: for `read` of a part, and for tests.
 pub fn documents(key: &str, bytes: &[u8]) -> Vec<Document> {
     extract::documents(key, bytes)

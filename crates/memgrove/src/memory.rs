@@ -4,16 +4,16 @@ mod account;
 mod past;
 
 pub use account::Account;
-pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, redaction_of};
+pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, difference, redaction_of};
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::backend::{Change, ChangeId, Edit, Note, Version};
+use crate::backend::{Applied, Change, ChangeId, Edit, Note, Version};
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result, code};
 use crate::store::Store;
 
 /// What a shape wants to happen, and what to tell the caller when it has.
@@ -41,6 +41,13 @@ pub struct Done<T> {
     pub replayed: bool,
 }
 
+impl<T> Done<T> {
+    fn of(applied: Applied, outcome: T) -> Self {
+        let Applied { change, versions, replayed, .. } = applied;
+        Done { outcome, change: Some(change), versions, replayed }
+    }
+}
+
 /// A store, and the one door through which it changes.
 #[derive(Clone)]
 pub struct Memory {
@@ -65,12 +72,23 @@ impl Memory {
         &self.clock
     }
 
+    /// What came of the change that the note's key was used for, if it was: the note is its repeat.
+    ///
+    /// # Errors
+    /// `Invalid` (`KEY_USED`) if that was another change; else as
+    /// [`Backend::applied`](crate::Backend::applied).
+    pub fn repeated(&self, note: &Note) -> Result<Option<Applied>> {
+        let Some(key) = &note.key else { return Ok(None) };
+        let applied = self.store.backend().applied(key)?;
+        applied.map(|applied| repeats(note, applied)).transpose()
+    }
+
     /// Plans a change and applies it whole, planning anew from fresh bytes when someone else was
     /// faster. A key in the note that was applied before gives the first answer again.
     ///
     /// # Errors
-    /// Whatever the plan returns, at once and with nothing written; else as
-    /// [`Store::commit`].
+    /// Whatever the plan returns, at once and with nothing written; `Invalid` (`KEY_USED`) for a key
+    /// that was used for another change; else as [`Store::commit`].
     pub fn apply<T>(&self, note: Note, mut plan: impl FnMut(&Store) -> Result<Plan<T>>) -> Result<Done<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -91,16 +109,9 @@ impl Memory {
     where
         T: Serialize + DeserializeOwned,
     {
-        if let Some(key) = &note.key
-            && let Some(applied) = self.store.backend().applied(key)?
-            && let Some(outcome) = recalled(applied.answer.as_deref())
-        {
-            return Ok(Done {
-                outcome,
-                change: Some(applied.change),
-                versions: applied.versions,
-                replayed: true,
-            });
+        if let Some(applied) = self.repeated(&note)? {
+            let outcome = recalled(&note, &applied)?;
+            return Ok(Done::of(applied, outcome));
         }
         let mut first = Some(plan(&self.store, Vec::new())?);
         if let Some(Plan { edits, .. }) = &first
@@ -121,19 +132,40 @@ impl Memory {
             }
             Ok((Change { edits, note }, outcome))
         })?;
-        let outcome = match applied.replayed {
-            true => recalled(applied.answer.as_deref()).unwrap_or(outcome),
-            false => outcome,
-        };
-        Ok(Done {
-            outcome,
-            change: Some(applied.change),
-            versions: applied.versions,
-            replayed: applied.replayed,
-        })
+        match applied.replayed {
+            // Someone used the key after it was looked up: what was planned did not happen.
+            true => {
+                let applied = repeats(&note, applied)?;
+                let outcome = recalled(&note, &applied)?;
+                Ok(Done::of(applied, outcome))
+            }
+            false => Ok(Done::of(applied, outcome)),
+        }
     }
 }
 
-fn recalled<T: DeserializeOwned>(answer: Option<&str>) -> Option<T> {
-    serde_json::from_str(answer?).ok()
+/// The first application of a note's key, if that was the same change: the same verb, and as far as it
+/// is known the same request.
+fn repeats(note: &Note, applied: Applied) -> Result<Applied> {
+    let other = matches!((&note.request, &applied.request), (Some(now), Some(then)) if now != then);
+    match applied.verb == note.verb && !other {
+        true => Ok(applied),
+        false => Err(used(note, &applied)),
+    }
+}
+
+/// What the first application of a note's key was answered.
+fn recalled<T: DeserializeOwned>(note: &Note, applied: &Applied) -> Result<T> {
+    let kept = applied.answer.as_deref().and_then(|answer| serde_json::from_str(answer).ok());
+    kept.ok_or_else(|| used(note, applied))
+}
+
+/// The error for a key that stands for another change.
+fn used(note: &Note, applied: &Applied) -> Error {
+    let key = note.key.as_deref().unwrap_or_default().escape_debug();
+    let Applied { verb, change, .. } = applied;
+    let what = if *verb == note.verb { "another request" } else { "something else" };
+    Error::new(Kind::Invalid, format!("the key `{key}` was used for {what}: {verb}, change {change}"))
+        .code(code::KEY_USED)
+        .hint("nothing was done; a key stands for one change: take a new one for this")
 }

@@ -192,7 +192,7 @@ impl Guards {
             return Ok(arguments);
         }
         let schema = (entry.input)().to_value();
-        let takes = |name: &str| schema["properties"].get(name).is_some();
+        let takes = |name: &str| schema["properties"].get(name).is_some() || entry.takes_guard(name);
         for (name, header, value) in
             [("expect", "If-Match", self.expect), ("key", "Idempotency-Key", self.key)]
         {

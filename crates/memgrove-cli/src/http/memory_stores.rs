@@ -20,7 +20,7 @@ pub(crate) use catalog::Catalog;
 
 use super::route::{Call, Route, Voice};
 use super::{READ, WRITE};
-use crate::context::{Context, random_id};
+use crate::context::{Context, Guard, random_id};
 
 /// Said of a version that is still what the memory holds.
 const CURRENT: &str = "CURRENT_VERSION";
@@ -115,7 +115,7 @@ fn absent(what: &str, id: &str) -> Error {
 
 /// What the history shall remember.
 fn note(cx: &Context, verb: &str, key: Option<String>) -> Note {
-    Note { verb: verb.to_owned(), actor: cx.actor.clone(), key, ..Note::default() }
+    cx.note(verb, &Guard { key, ..Guard::default() })
 }
 
 /// One page of a list: at most `limit`, after what the page before ended with.

@@ -1,7 +1,7 @@
 //! The routes in one place: each says where it is, what it needs, and what answers it. The router,
 //! the description of the API and the test that tries every route all read this table.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -11,7 +11,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
-use memgrove::backend::{Actor, Origin};
+use memgrove::backend::{Actor, Origin, Version};
 use memgrove::{Error, Kind, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -185,7 +185,7 @@ impl Route {
         {
             return denied("the token is for another space", "OTHER_SPACE", &format!("it opens /s/{only}/"));
         }
-        Ok(Call { served, asker, space, params, head, body: Mutex::new(body) })
+        Ok(Call { served, asker, space, params, head, body: Mutex::new(body), sent: OnceLock::new() })
     }
 }
 
@@ -222,6 +222,8 @@ pub(crate) struct Call {
     params: Params,
     /// Behind a lock only because a body cannot be shared between threads, and a call is.
     body: Mutex<Body>,
+    /// The version of the body, once it is read.
+    sent: OnceLock<Version>,
 }
 
 impl Call {
@@ -266,7 +268,10 @@ impl Call {
         };
         let session =
             self.header("x-memgrove-session").map_or_else(|| self.served.session.clone(), str::to_owned);
-        let cx = self.space.cx.asked_by(Actor { origin, client, session: Some(session) });
+        let mut cx = self.space.cx.asked_by(Actor { origin, client, session: Some(session) });
+        if self.header("idempotency-key").is_some() {
+            cx = cx.asking(&(&self.head.method, &self.head.uri, self.sent.get()));
+        }
         if self.scope() == Scope::Write { cx } else { cx.only_reading() }
     }
 
@@ -317,6 +322,10 @@ impl Call {
 
     async fn body_within(&self, limit: usize) -> Result<Bytes> {
         let body = std::mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
-        axum::body::to_bytes(body, limit).await.map_err(|_| super::content::too_large(limit))
+        let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| super::content::too_large(limit))?;
+        if self.header("idempotency-key").is_some() {
+            let _ = self.sent.set(Version::of(&bytes));
+        }
+        Ok(bytes)
     }
 }

@@ -77,14 +77,15 @@ impl Toolbox {
             return Err(Error::new(Kind::Invalid, format!("there is no tool `{}`", name.escape_default()))
                 .hint(format!("choose from: {}", names.join(", "))));
         };
-        let arguments = fitted(name, &tool.input_schema, arguments)?;
+        let arguments = fitted(entry, &tool.input_schema, arguments)?;
         (entry.run_json)(arguments, cx)
     }
 }
 
 /// The arguments, checked against the schema one by one, so that a model is told which is wrong.
 /// One that is null is as good as left out.
-fn fitted(name: &str, schema: &JsonObject, arguments: Value) -> Result<Value> {
+fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value> {
+    let name = entry.tool;
     let wrong = |message: String| Error::new(Kind::Invalid, message);
     let Value::Object(mut given) = arguments else {
         return Err(wrong(format!("the arguments of `{name}` are not an object")));
@@ -94,6 +95,12 @@ fn fitted(name: &str, schema: &JsonObject, arguments: Value) -> Result<Value> {
     for (argument, value) in &given {
         let shown = argument.escape_default();
         let Some(property) = known.and_then(|known| known.get(argument)) else {
+            if entry.takes_guard(argument) {
+                match value.is_string() {
+                    true => continue,
+                    false => return Err(wrong(format!("`{shown}` of `{name}` is not of the type string"))),
+                }
+            }
             let names: Vec<&str> =
                 known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
             return Err(wrong(format!("`{name}` takes no argument `{shown}`"))
@@ -281,9 +288,10 @@ mod tests {
 
     #[test]
     fn arguments_are_checked_one_by_one() {
+        let entry = TABLE.iter().find(|entry| entry.name == "file_insert").expect("it is in the table");
         let schema = schema_of("file_insert");
         let check = |arguments: Value, expected: Result<Value, &str>| {
-            let got = fitted("file_insert", &schema, arguments);
+            let got = fitted(entry, &schema, arguments);
             assert_eq!(got.as_ref().map_err(Error::message), expected.as_ref().map_err(|text| *text));
         };
         use serde_json::json;

@@ -138,7 +138,9 @@ impl Verb for ConflictsMerge {
         };
         // One copy that cannot be merged keeps no other from being merged.
         let merge = |at: &str| {
-            let note = cx.note(Self::NAME, &self.guard);
+            let mut note = cx.note(Self::NAME, &self.guard);
+            // Each copy is a change of its own, so each needs a key of its own.
+            note.key = note.key.map(|key| format!("{key} {at}"));
             Ok(merging::merge_copy(&memory, note, &Locator::new(at)?, take)?.outcome.by)
         };
         let copies = named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();

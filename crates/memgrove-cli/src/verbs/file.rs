@@ -16,7 +16,7 @@ use memgrove::{Error, Kind, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, On, Verb};
+use super::{Effect, On, Verb, show_facts};
 use crate::address::{file_at, in_memories, path_of};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
@@ -77,14 +77,7 @@ impl Changed {
         if let Some(line) = self.line {
             page.put(&format!(" at line {line}"))?;
         }
-        let version = self.version.iter().map(|version| format!("version {}", short(version)));
-        let change = self.change.iter().map(|change| format!("change {change}"));
-        let replayed = self.replayed.then(|| "done before with this key".to_owned());
-        let facts: Vec<String> = version.chain(change).chain(replayed).collect();
-        if !facts.is_empty() {
-            page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
-        }
-        page.put("\n")
+        show_facts(page, self.version.as_deref(), self.change.as_deref(), self.replayed)
     }
 }
 

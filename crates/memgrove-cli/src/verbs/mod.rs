@@ -33,8 +33,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::context::Context;
-use crate::page::Page;
+use crate::context::{Context, is_blank};
+use crate::page::{Ink, Page};
 
 /// The verbs, in the order in which help and tools list them.
 pub(crate) const TABLE: &[Entry] = &[
@@ -123,8 +123,11 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<eval::Retrieval>(),
 ];
 
+/// What verbs that change something take beside what they work on.
+const GUARDS: [&str; 3] = ["expect", "key", "reason"];
+
 /// One verb: what it takes, what it does, and how its answer reads.
-pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + Sized {
+pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::Debug + Sized {
     /// The name on the wire; on the command line its words are separate: `file_view` is
     /// `memgrove file view`.
     const NAME: &'static str;
@@ -271,14 +274,43 @@ where
         output: || schema::<V::Answer>(SchemaSettings::draft2020_12().for_serialize()),
         run_matches: |matches, cx| {
             let verb = V::from_arg_matches(matches).map_err(|error| invalid(error.to_string()))?;
-            Ok(Box::new(Replied::<V>(verb.run(cx)?)))
+            let key = matches.try_get_one::<String>("key").ok().flatten();
+            answered(verb, key.map(String::as_str), cx)
         },
         run_json: |arguments, cx| {
+            let key = arguments.get("key").and_then(Value::as_str).map(str::to_owned);
             let verb: V = serde_json::from_value(arguments)
                 .map_err(|error| invalid(format!("the arguments of `{}` do not fit: {error}", V::NAME)))?;
-            Ok(Box::new(Replied::<V>(verb.run(cx)?)))
+            answered(verb, key.as_deref(), cx)
         },
     }
+}
+
+/// Runs a verb. With a key it is known what was asked, so that another request is not taken for a repeat.
+fn answered<V>(verb: V, key: Option<&str>, cx: &Context) -> Result<Box<dyn Reply>>
+where
+    V: Verb + 'static,
+    V::Answer: Send,
+{
+    let asking = key.filter(|key| !is_blank(key)).map(|_| cx.asking(&verb));
+    Ok(Box::new(Replied::<V>(verb.run(asking.as_ref().unwrap_or(cx))?)))
+}
+
+/// Shows what a change left behind, after the words that say what was done, and ends the line.
+fn show_facts(
+    page: &mut Page<'_>,
+    version: Option<&str>,
+    change: Option<&str>,
+    replayed: bool,
+) -> io::Result<()> {
+    let version = version.map(|version| format!("version {}", file::short(version)));
+    let change = change.map(|change| format!("change {change}"));
+    let replayed = replayed.then(|| "done before with this key".to_owned());
+    let facts: Vec<String> = version.into_iter().chain(change).chain(replayed).collect();
+    if !facts.is_empty() {
+        page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
+    }
+    page.put("\n")
 }
 
 /// A schema that refers to nothing outside itself.
@@ -294,5 +326,12 @@ impl Entry {
     /// Whether it is offered there.
     pub(crate) fn is_on(&self, on: On) -> bool {
         self.on.contains(&on)
+    }
+
+    /// Whether it takes an argument of [`Guard`](crate::context::Guard) that its schema may leave out,
+    /// because every conversation would pay for it.
+    pub(crate) fn takes_guard(&self, argument: &str) -> bool {
+        let command = || (self.augment)(clap::Command::new(self.name));
+        GUARDS.contains(&argument) && command().get_arguments().any(|known| known.get_id() == argument)
     }
 }

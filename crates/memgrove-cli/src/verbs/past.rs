@@ -2,15 +2,17 @@
 
 use std::io;
 
-use memgrove::Result;
-use memgrove::backend::{Op, Origin, Past};
+use memgrove::backend::{Op, Origin, Past, not_in_history};
+use memgrove::shapes::records::RecordPast;
+use memgrove::{Locator, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, past_at};
+use crate::address::{RECORD, address_of, changes_at, in_memories};
 use crate::context::Context;
 use crate::journals::Journals;
+use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
 /// Tell what happened, newest first
@@ -81,18 +83,17 @@ impl Verb for History {
     type Answer = HistoryAnswer;
 
     fn run(self, cx: &Context) -> Result<HistoryAnswer> {
-        let at = self.address.as_deref().map(|address| past_at(cx, address)).transpose()?;
-        // One more than is shown tells whether there is more.
-        let ask = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
         let journals = Journals::reading(cx)?;
-        let past = journals.history(at.as_ref(), self.before.as_deref(), ask, self.all);
-        let mut past = past.map_err(|error| in_memories(cx, error))?;
+        let (mut past, cut) = self.past(cx, &journals)?;
         let more = self.limit > 0 && past.len() > self.limit;
         if more {
             past.truncate(self.limit);
         }
         let last = past.last().map(|change| change.change.as_str().to_owned());
-        let left_out = last.filter(|_| more).map(|last| format!("older changes: history before {last}"));
+        let left_out = match last.filter(|_| more) {
+            Some(last) => Some(format!("older changes: history before {last}")),
+            None => cut.then(|| "older changes of its file were not looked into".to_owned()),
+        };
         Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
     }
 
@@ -107,6 +108,30 @@ impl Verb for History {
             Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
             None => Ok(()),
         }
+    }
+}
+
+impl History {
+    /// The changes that are asked for and one more, which tells whether there is more; and whether not
+    /// all was looked into.
+    fn past(&self, cx: &Context, journals: &Journals) -> Result<(Vec<Past>, bool)> {
+        let limit = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
+        if let Some(id) = self.address.as_deref().and_then(|address| address.strip_prefix(RECORD)) {
+            let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+            let limit = if self.before.is_some() { 0 } else { limit };
+            let RecordPast { changes, cut } = cx.records()?.history_of(id, limit)?;
+            let mut changes: Vec<Past> = changes.into_iter().map(|past| journal.told(past)).collect();
+            if let Some(before) = &self.before {
+                let newer = changes.iter().position(|past| past.change.as_str() == before);
+                let newer =
+                    newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `{RECORD}{id}`")))?;
+                changes.drain(..=newer);
+            }
+            return Ok((changes, cut));
+        }
+        let at = self.address.as_deref().map(|address| changes_at(cx, address)).transpose()?;
+        let past = journals.history(at.as_ref(), self.before.as_deref(), limit, self.all);
+        Ok((past.map_err(|error| in_memories(cx, error))?, false))
     }
 }
 
@@ -137,12 +162,12 @@ impl PastChange {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.ink(Ink::Strong, &self.change)?;
         page.ink(Ink::Dim, &format!("  {}  ", self.time.get(..19).unwrap_or(&self.time)))?;
-        page.put(&format!("{} by {}", self.verb, self.by))?;
+        page.put(&format!("{} by {}", self.verb, one_line(&self.by)))?;
         if let Some(session) = &self.session {
-            page.ink(Ink::Dim, &format!(" in {session}"))?;
+            page.ink(Ink::Dim, &format!(" in {}", one_line(session)))?;
         }
         if let Some(reason) = &self.reason {
-            page.put(&format!(": {reason}"))?;
+            page.put(&format!(": {}", one_line(reason)))?;
         }
         page.put("\n")?;
         for edit in self.edits.iter().take(EDITS_MAX) {
@@ -154,6 +179,11 @@ impl PastChange {
             _ => Ok(()),
         }
     }
+}
+
+/// What somebody said, on one line: a newline in it must not look like a change of its own.
+fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 fn op_name(op: Op) -> &'static str {

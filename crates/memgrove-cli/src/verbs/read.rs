@@ -7,15 +7,18 @@ use base64::engine::general_purpose::STANDARD;
 use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Viewed};
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::undo::point;
+use super::undo::{point, point_of_record};
 use super::{Effect, On, Verb};
-use crate::address::{address_of, entity_named, in_memories, memory_at};
+use crate::address::{
+    Addresses, RECORD, called, entity_named, holds_memories, in_memories, memory_at, past_at,
+};
 use crate::context::{Context, Input};
-use crate::page::{Ink, Page};
+use crate::mounts::RECORDS;
+use crate::page::{Ink, Page, quoted};
 use crate::portion::{self, LineRange};
 
 /// What a read answers an agent with, in tokens, unless it asks for more.
@@ -24,6 +27,8 @@ const READ_TOKENS_MAX: usize = 8_000;
 const FIND_TOKENS_MAX: usize = 1_500;
 /// The longest line that a hit shows, in characters.
 const HIT_CHARS_MAX: usize = 200;
+/// How much of a longer line stands before what was found.
+const HIT_CHARS_BEFORE: usize = 60;
 /// The largest file that a search looks into.
 const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -92,27 +97,28 @@ impl Verb for Read {
         {
             return Ok(part);
         }
-        if let Some(id) = self.address.strip_prefix("record:") {
+        if let Some(id) = self.address.strip_prefix(RECORD) {
             return read_record(cx, id, self.at.as_deref(), budget);
         }
-        let at = memory_at(cx, &self.address)?;
-        let address = address_of(cx, &at);
         let memory = cx.reading()?;
-        let (bytes, version) = match &self.at {
-            None => match files::view(memory.store(), &at).map_err(|error| in_memories(cx, error))? {
-                Viewed::File { bytes, version } => (bytes, Some(version.as_str().to_owned())),
-                Viewed::Folder { .. } => return Err(folder(&address)),
-            },
-            Some(change) => {
-                let there = memory.read_past(&at, &point(change));
-                let bytes = there.map_err(|error| in_memories(cx, error))?.ok_or_else(|| {
-                    Error::new(Kind::NotFound, format!("`{address}` was not there at {change}"))
-                        .hint(format!("`memgrove history {address}` shows when it was"))
-                })?;
-                (bytes, None)
-            }
+        let told = |error| in_memories(cx, error);
+        let at = past_at(cx, &self.address)?;
+        let address = called(cx, &self.address, &at);
+        let Some(change) = &self.at else {
+            return match files::view(memory.store(), &at) {
+                Ok(Viewed::File { bytes, version }) => {
+                    let version = Some(version.as_str().to_owned());
+                    Ok(ReadAnswer { version, ..read(address, bytes, budget) })
+                }
+                Ok(Viewed::Folder { .. }) => Err(folder(&address)),
+                Err(error) if error.kind() == Kind::NotFound && !at.is_within(&cx.files()) => {
+                    Err(gone(&address))
+                }
+                Err(error) => Err(told(error)),
+            };
         };
-        Ok(ReadAnswer { version, ..read(address, bytes, budget) })
+        let there = memory.read_past(&at, &point(&memory, &at, change).map_err(told)?).map_err(told)?;
+        Ok(read(address.clone(), there.ok_or_else(|| not_there(&address, change))?, budget))
     }
 
     fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -163,14 +169,27 @@ fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Resul
 
 /// A record, as its line is written.
 fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Result<ReadAnswer> {
-    if at.is_some() {
-        return Err(Error::new(Kind::Invalid, "a record has no past of its own")
-            .hint("`memgrove history` shows that of its file"));
+    if let Some(change) = at {
+        let address = format!("{RECORD}{id}");
+        let line = cx.records()?.read_past(id, &point_of_record(change))?;
+        let line = line.ok_or_else(|| not_there(&address, change))?;
+        return Ok(read(address, format!("{line}\n").into_bytes(), budget));
     }
     let got = super::record::got(cx, id)?;
     let version = Some(got.version.as_str().to_owned());
     let text = format!("{}\n", got.text).into_bytes();
-    Ok(ReadAnswer { version, ..read(format!("record:{}", got.record.id), text, budget) })
+    Ok(ReadAnswer { version, ..read(format!("{RECORD}{}", got.record.id), text, budget) })
+}
+
+fn not_there(address: &str, change: &str) -> Error {
+    Error::new(Kind::NotFound, format!("`{address}` was not there at {change}"))
+        .hint(format!("`memgrove history {}` shows when it was", quoted(address)))
+}
+
+fn gone(address: &str) -> Error {
+    Error::new(Kind::NotFound, format!("`{address}` does not exist"))
+        .code(code::FILE_NOT_FOUND)
+        .hint(format!("`memgrove history {}` tells what became of it", quoted(address)))
 }
 
 fn folder(address: &str) -> Error {
@@ -200,7 +219,7 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
     }
 }
 
-/// Find text in all memories, ignoring case
+/// Find text in all memories, line by line, ignoring case
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Find {
     /// The text
@@ -244,38 +263,15 @@ impl Verb for Find {
             return Err(Error::new(Kind::Invalid, "there is nothing to look for").hint("name a word or two"));
         }
         let memory = cx.reading()?;
-        let store = memory.store();
-        let wanted = self.text.to_lowercase();
-        let (mut hits, mut total, mut spent, mut unread) = (Vec::new(), 0, 0, 0);
-        for info in store.list_all(&cx.files())? {
-            if info.kind != FileKind::File {
-                continue;
-            }
-            if info.size > FIND_BYTES_MAX {
-                unread += 1;
-                continue;
-            }
-            let Some(content) = store.read_optional(&info.locator)? else { continue };
-            let Ok(text) = String::from_utf8(content.bytes) else {
-                unread += 1;
-                continue;
-            };
-            let address = address_of(cx, &info.locator);
-            for (line, number) in text.lines().zip(1..) {
-                if !line.to_lowercase().contains(&wanted) {
-                    continue;
-                }
-                total += 1;
-                let hit = Hit { address: address.clone(), line: number, text: clipped(line.trim()) };
-                let cost = portion::tokens(&hit.text) + portion::tokens(&hit.address) + 4;
-                if spent + cost <= self.budget {
-                    spent += cost;
-                    hits.push(hit);
-                }
-            }
+        let mut search =
+            Search { wanted: self.text.to_lowercase(), budget: self.budget, ..Search::default() };
+        search.look_into(cx, memory.store(), "")?;
+        let records = cx.records()?;
+        if records.root().is_root() {
+            search.look_into(cx, records.memory().store(), RECORDS)?;
         }
-        let left_out = left_out(total - hits.len(), unread);
-        Ok(FindAnswer { hits, total, left_out })
+        let left_out = left_out(search.total - search.hits.len(), search.unread);
+        Ok(FindAnswer { hits: search.hits, total: search.total, left_out })
     }
 
     fn show(answer: &FindAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -294,11 +290,71 @@ impl Verb for Find {
     }
 }
 
-fn clipped(line: &str) -> String {
-    match line.char_indices().nth(HIT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+/// A search under way.
+#[derive(Default)]
+struct Search {
+    wanted: String,
+    budget: usize,
+    hits: Vec<Hit>,
+    total: usize,
+    spent: usize,
+    unread: usize,
+}
+
+impl Search {
+    /// Looks into every file of a store that holds memories; a store that is mounted lies in a folder
+    /// of the one that mounts it.
+    fn look_into(&mut self, cx: &Context, store: &Store, under: &str) -> Result<()> {
+        for info in store.list_all(&Locator::root())? {
+            let at = Locator::new(format!("{under}/{}", info.locator))?;
+            if info.kind != FileKind::File || !holds_memories(cx, &at) {
+                continue;
+            }
+            if info.size > FIND_BYTES_MAX {
+                self.unread += 1;
+                continue;
+            }
+            let Some(content) = store.read_optional(&info.locator)? else { continue };
+            match String::from_utf8(content.bytes) {
+                Ok(text) => self.look_at(&Addresses::of(cx, &at, text.as_bytes()), &text),
+                Err(_) => self.unread += 1,
+            }
+        }
+        Ok(())
     }
+
+    fn look_at(&mut self, addresses: &Addresses, text: &str) {
+        let mut start = 0;
+        for (line, number) in text.split_inclusive('\n').zip(1..) {
+            let at = start;
+            start += line.len();
+            if !line.to_lowercase().contains(&self.wanted) {
+                continue;
+            }
+            self.total += 1;
+            let address = addresses.at(at..start).to_owned();
+            let hit = Hit { address, line: number, text: clipped(line.trim(), &self.wanted) };
+            let cost = portion::tokens(&hit.text) + portion::tokens(&hit.address) + 4;
+            if self.spent + cost <= self.budget {
+                self.spent += cost;
+                self.hits.push(hit);
+            }
+        }
+    }
+}
+
+/// A line, or of a long one the part around what was wanted.
+fn clipped(line: &str, wanted: &str) -> String {
+    let chars = line.chars().count();
+    if chars <= HIT_CHARS_MAX {
+        return line.to_owned();
+    }
+    let lower = line.to_lowercase();
+    let found = lower.find(wanted).map_or(0, |at| lower[..at].chars().count());
+    let start = found.saturating_sub(HIT_CHARS_BEFORE).min(chars - HIT_CHARS_MAX);
+    let part: String = line.chars().skip(start).take(HIT_CHARS_MAX).collect();
+    let (before, behind) = (start > 0, start + HIT_CHARS_MAX < chars);
+    format!("{}{part}{}", if before { "…" } else { "" }, if behind { "…" } else { "" })
 }
 
 fn left_out(hits: usize, unread: usize) -> Option<String> {

@@ -76,14 +76,7 @@ impl RecordChanged {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.put(&format!("{} ", self.done))?;
         page.ink(Ink::Strong, &format!("record:{}", self.record.id))?;
-        let version = self.version.iter().map(|version| format!("version {}", super::file::short(version)));
-        let change = self.change.iter().map(|change| format!("change {change}"));
-        let replayed = self.replayed.then(|| "done before with this key".to_owned());
-        let facts: Vec<String> = version.chain(change).chain(replayed).collect();
-        if !facts.is_empty() {
-            page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
-        }
-        page.put("\n")
+        super::show_facts(page, self.version.as_deref(), self.change.as_deref(), self.replayed)
     }
 }
 

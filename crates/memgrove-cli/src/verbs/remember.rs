@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::read::names_part;
 use super::record::{ImportanceName, settle};
-use super::{Effect, On, Verb};
+use super::{Effect, On, Verb, show_facts};
 use crate::address::{entity_named, in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
@@ -61,6 +61,9 @@ pub(crate) struct RememberAnswer {
     /// It was known already, and is not kept twice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     known: bool,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     /// What else was done, or could not be.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
@@ -76,24 +79,24 @@ impl Verb for Remember {
 
     fn run(self, cx: &Context) -> Result<RememberAnswer> {
         cx.writing()?;
-        let guard = Guard { key: self.key.clone(), ..Guard::default() };
+        let note = cx.note(Self::NAME, &Guard { key: self.key.clone(), ..Guard::default() });
         match &self.about {
-            Some(name) => self.observe(cx, name, &guard),
-            None => self.record(cx, &guard),
+            Some(name) => self.observe(cx, name, note),
+            None => self.record(cx, note),
         }
     }
 
     fn show(answer: &RememberAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
-        page.put("\n")?;
+        show_facts(page, None, None, answer.replayed)?;
         answer.note.map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
 }
 
 impl Remember {
-    fn record(self, cx: &Context, guard: &Guard) -> Result<RememberAnswer> {
-        let known = if self.key.is_none() { self.known(cx) } else { Ok(None) };
+    fn record(self, cx: &Context, note: Note) -> Result<RememberAnswer> {
+        let known = if note.key.is_none() { self.known(cx) } else { Ok(None) };
         // Where that cannot be looked up, the fact is kept all the same.
         let known = known.unwrap_or_else(|error| {
             crate::notice(&format!("it cannot be told whether this is known already: {error}"));
@@ -101,9 +104,9 @@ impl Remember {
         });
         if let Some(address) = known {
             match address.strip_prefix("record:") {
-                Some(id) => return self.add_to(cx, id, guard),
+                Some(id) => return self.add_to(cx, id, note),
                 None if self.tags.is_empty() && self.importance.is_none() => {
-                    return Ok(RememberAnswer { address, known: true, note: None });
+                    return Ok(RememberAnswer { address, known: true, replayed: false, note: None });
                 }
                 None => {}
             }
@@ -114,10 +117,11 @@ impl Remember {
             importance: self.importance.unwrap_or_default(),
             ..NewRecord::new(RecordType::Learning, self.text)
         };
-        let done = records.add(cx.note(Self::NAME, guard), &[new])?;
+        let done = records.add(note, &[new])?;
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
-        Ok(RememberAnswer { address: format!("record:{id}"), known: false, note: None })
+        let replayed = done.replayed;
+        Ok(RememberAnswer { address: format!("record:{id}"), known: false, replayed, note: None })
     }
 
     /// The address of a memory that says exactly this, of nobody in particular: of a record, if
@@ -143,7 +147,7 @@ impl Remember {
     }
 
     /// Adds what is said of a fact to the record that is there.
-    fn add_to(&self, cx: &Context, id: &str, guard: &Guard) -> Result<RememberAnswer> {
+    fn add_to(&self, cx: &Context, id: &str, note: Note) -> Result<RememberAnswer> {
         let records = cx.records_writing()?;
         let there = records.view(id)?.record;
         let new = self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned();
@@ -153,29 +157,26 @@ impl Remember {
             importance: self.importance.filter(|importance| *importance != there.importance),
             ..Patch::default()
         };
-        let note = (patch.tags.is_some() || patch.importance.is_some())
+        let told = (patch.tags.is_some() || patch.importance.is_some())
             .then_some("tags and importance are as said now");
-        if note.is_some() {
-            records.update(
-                cx.note(Self::NAME, guard),
-                &Guarded { id: id.to_owned(), expect: None },
-                &patch,
-            )?;
+        if told.is_some() {
+            records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
             settle(&records);
         }
-        Ok(RememberAnswer { address: format!("record:{id}"), known: true, note })
+        Ok(RememberAnswer { address: format!("record:{id}"), known: true, replayed: false, note: told })
     }
 
-    fn observe(&self, cx: &Context, name: &str, guard: &Guard) -> Result<RememberAnswer> {
+    fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.knowledge()?;
         let there = knowledge.load(name, None)?;
-        let note = self.importance.map(|_| "an observation has no importance: it was not kept");
+        let told = self.importance.map(|_| "an observation has no importance: it was not kept");
         let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
         if let Some((loaded, number)) = same
-            && self.key.is_none()
+            && note.key.is_none()
             && self.tags.iter().all(|tag| loaded.entity.tags.contains(tag))
         {
-            return Ok(RememberAnswer { address: address_in(loaded, number), known: true, note });
+            let address = address_in(loaded, number);
+            return Ok(RememberAnswer { address, known: true, replayed: false, note: told });
         }
         let (name, kind) = match &there {
             Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
@@ -191,12 +192,12 @@ impl Remember {
             observations: vec![Observation::from(said)],
             ..Entity::default()
         };
-        knowledge.store(cx.note(Self::NAME, guard), &[entity], How::Merge)?;
+        let replayed = knowledge.store(note, &[entity], How::Merge)?.replayed;
         let stored = knowledge.load(&name, Some(&kind))?;
         let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
         let folder = memgrove::shapes::entities::folder_name(&kind);
         let address = address.unwrap_or(format!("entity:{folder}/{name}"));
-        Ok(RememberAnswer { address, known: same.is_some(), note })
+        Ok(RememberAnswer { address, known: same.is_some(), replayed, note: told })
     }
 }
 
@@ -236,6 +237,9 @@ pub(crate) struct ForgetAnswer {
     address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for Forget {
@@ -249,6 +253,10 @@ impl Verb for Forget {
     fn run(self, cx: &Context) -> Result<ForgetAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
         let address = self.address;
+        // What was forgotten is not there to be looked up again.
+        if let Some(before) = cx.changing()?.repeated(&note)? {
+            return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
+        }
         let change = if let Some(id) = address.strip_prefix("record:") {
             let records = cx.records_writing()?;
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
@@ -278,15 +286,13 @@ impl Verb for Forget {
             let done = memory.apply(note, |store| files::delete(store, &at, expect.as_ref()));
             done.map_err(|error| in_memories(cx, error))?.change
         };
-        Ok(ForgetAnswer { address, change: change.map(|change| change.as_str().to_owned()) })
+        Ok(ForgetAnswer { address, change: change.map(|change| change.to_string()), replayed: false })
     }
 
     fn show(answer: &ForgetAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put("forgot ")?;
         page.ink(Ink::Strong, &answer.address)?;
-        let change = answer.change.as_deref().map_or(String::new(), |change| format!(" (change {change})"));
-        page.ink(Ink::Dim, &change)?;
-        page.put("\n")
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) struct Several {
     from: Option<PathBuf>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again; the first answer is given again.
+    /// A change with a key that was used before is not made again: the first answer is given again. For
+    /// another request the key is refused.
     #[arg(long)]
     key: Option<String>,
     /// Why, for the history

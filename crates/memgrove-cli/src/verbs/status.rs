@@ -1,6 +1,7 @@
 //! Where the store is, what carries it, and how often the cache helps.
 
 use std::io;
+use std::path::Path;
 
 use memgrove::backends::Cached;
 use memgrove::backends::cached::Rates;
@@ -12,6 +13,7 @@ use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::mounts;
 use crate::page::{Ink, Page};
+use crate::settings;
 
 /// Say where the store is, what it holds, and how often the cache helps
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -28,6 +30,9 @@ pub(crate) struct StatusAnswer {
     location: String,
     files: usize,
     bytes: u64,
+    /// What the history takes on this machine, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_bytes: Option<u64>,
     /// The records, where they are in a mounted folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<MountedRecords>,
@@ -57,7 +62,8 @@ impl MountedRecords {
 /// How many files a memory holds, and their bytes.
 fn held(memory: &Memory) -> Result<(usize, u64)> {
     let all = memory.store().list_all(&Locator::root())?;
-    let files = || all.iter().filter(|info| !info.is_dir());
+    let own = [settings::FILE, settings::GITIGNORE_FILE];
+    let files = || all.iter().filter(|info| !info.is_dir() && !own.contains(&info.locator.key()));
     Ok((files().count(), files().map(|info| info.size).sum()))
 }
 
@@ -78,6 +84,7 @@ impl Verb for Status {
             store: place.root.display().to_string(),
             found: place.how.because(),
             cache: selected.cache_folder()?.map(Cached::rates_in),
+            history_bytes: selected.journal().and_then(|folder| bytes_in(&folder).ok()),
             backend: selected.protocol,
             because: selected.because,
             location: selected.location,
@@ -96,6 +103,9 @@ impl Verb for Status {
             page.line(&format!("kept at {}", answer.location))?;
         }
         page.line(&format!("{} files, {} bytes", answer.files, answer.bytes))?;
+        if let Some(bytes) = answer.history_bytes {
+            page.line(&format!("history of {bytes} bytes"))?;
+        }
         if let Some(MountedRecords { location, files, bytes }) = &answer.records {
             page.line(&format!("records are mounted from {location}: {files} files, {bytes} bytes"))?;
         }
@@ -108,4 +118,9 @@ impl Verb for Status {
             rates.hits, rates.checked, rates.misses, rates.bytes_saved
         ))
     }
+}
+
+/// How much the files of a folder take.
+fn bytes_in(folder: &Path) -> io::Result<u64> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }

@@ -1,9 +1,10 @@
 //! The store itself: making one, checking one, and the backends there are.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use memgrove::backend::{Capabilities, Finding, Level};
+use memgrove::backends::ram;
 use memgrove::{Error, Kind, Registry, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,16 @@ impl Verb for Init {
 
     fn run(self, cx: &Context) -> Result<InitAnswer> {
         let root = match (self.path, cx.place()) {
+            (Some(path), Some(Place { root, how: How::Flag }))
+                if cx.environment().absolute(&path)? != *root =>
+            {
+                let (one, other) = (path.display(), root.display());
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("two folders are named: `{one}` and `{other}`"),
+                )
+                .hint("leave out --store, or the folder"));
+            }
             (Some(path), _) => cx.environment().absolute(&path)?,
             (None, Some(place)) if matches!(place.how, How::Flag | How::Variable) => place.root.clone(),
             (None, _) => cx.environment().absolute(STORE_FOLDER.as_ref())?,
@@ -47,8 +58,13 @@ impl Verb for Init {
             return Err(Error::new(Kind::Invalid, "a store in a bucket is made by the first change in it")
                 .hint(format!("use it with --store {}", root.display())));
         }
+        check_apart(&root)?;
         // A backend that nobody knows is refused before anything is made.
         let backend = cx.backend_flag().or(cx.environment().backend.as_deref());
+        if backend == Some(ram::PROTOCOL) {
+            let message = "a store of the backend `ram` would forget all that is put into it";
+            return Err(Error::new(Kind::Invalid, message).hint("leave the backend out: files keep memories"));
+        }
         Registry::standard().select(backend, None, &[])?;
         let made = settings::make_store(&root, &random_id(), backend)?;
         Ok(InitAnswer { store: root.display().to_string(), made: made == Made::Now })
@@ -58,6 +74,16 @@ impl Verb for Init {
         page.put(if answer.made { "made a store at " } else { "there is a store already at " })?;
         page.ink(Ink::Strong, &answer.store)?;
         page.put("\n")
+    }
+}
+
+/// Refuses a store within another, where its files would be taken for memories.
+fn check_apart(root: &Path) -> Result<()> {
+    let within = |folder: &&Path| folder.join(settings::FILE).is_file();
+    match root.ancestors().skip(1).find(within) {
+        None => Ok(()),
+        Some(outer) => Err(Error::new(Kind::Invalid, format!("`{}` lies within a store", root.display()))
+            .hint(format!("use that one: --store {}", outer.display()))),
     }
 }
 
@@ -145,6 +171,11 @@ impl Verb for Backends {
     type Answer = BackendsAnswer;
 
     fn run(self, cx: &Context) -> Result<BackendsAnswer> {
+        let known = Capabilities::default().entries().map(|(name, _)| name);
+        if let Some(unknown) = self.requires.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(Error::new(Kind::Invalid, format!("`{unknown}` is no capability"))
+                .hint(format!("choose from: {}", known.join(", "))));
+        }
         let registry = Registry::standard();
         let rows = registry.protocols().into_iter().filter_map(|name| {
             let registration = registry.get(name)?;

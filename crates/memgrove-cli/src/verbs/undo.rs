@@ -2,17 +2,18 @@
 
 use std::io;
 
-use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, Version};
-use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
-use memgrove::{Error, Kind, Result};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version, not_in_history};
+use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope, difference};
+use memgrove::shapes::records::Guarded;
+use memgrove::{Error, Kind, Locator, Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file::short;
-use super::{Effect, On, Verb};
-use crate::address::{address_of, in_memories, memory_at, past_at, path_of};
-use crate::context::{Context, Guard};
+use super::{Effect, On, Verb, show_facts};
+use crate::address::{RECORD, address_of, called, changes_at, in_memories, past_at, path_of};
+use crate::context::{Context, Guard, VERSION_PREFIX_MIN};
 use crate::journals::{Journal, Journals};
+use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
 use crate::rehearsal::rehearsed;
@@ -57,30 +58,10 @@ impl Verb for Diff {
     type Answer = DiffAnswer;
 
     fn run(self, cx: &Context) -> Result<DiffAnswer> {
-        let at = memory_at(cx, &self.address)?;
-        let address = address_of(cx, &at);
-        let journals = Journals::reading(cx)?;
-        let (journal, inside) = journals.of_place(&at);
-        let memory = &journal.memory;
-        let from = match &self.from {
-            Some(from) => journal.point(from)?,
-            None => {
-                let query = HistoryQuery { at: Some(inside.clone()), before: None, limit: 1 };
-                let latest = memory.history(&query)?.into_iter().next().ok_or_else(|| {
-                    Error::new(Kind::NotFound, format!("`{address}` has no history"))
-                        .hint("`memgrove history` shows what has one")
-                })?;
-                Point::Moment(Moment::Before(latest.change))
-            }
+        let (address, diff) = match self.address.strip_prefix(RECORD) {
+            Some(id) => (self.address.clone(), self.of_record(cx, id)?),
+            None => self.of_file(cx).map_err(|error| in_memories(cx, error))?,
         };
-        let to = self.to.as_deref().map(|to| journal.point(to)).transpose()?;
-        let diff = memory.diff(&inside, &from, to.as_ref()).map_err(|error| in_memories(cx, error))?;
-        let (path, key) = (path_of(cx, &at), inside.key());
-        let diff = diff.replacen(&format!("--- a/{key}\t"), &format!("--- {path}\t"), 1).replacen(
-            &format!("+++ b/{key}\t"),
-            &format!("+++ {path}\t"),
-            1,
-        );
         let cut = portion::lines(&diff, LineRange::default(), self.budget);
         let more = |_| format!("{} more lines: raise the budget", cut.lines - cut.to);
         let left_out = cut.left_out().map(|told| if cut.to < cut.lines { more(told) } else { told });
@@ -104,13 +85,93 @@ impl Verb for Diff {
     }
 }
 
-/// A point in the past by its name: 32 hexadecimal digits are a version, anything else a change.
-pub(crate) fn point(name: &str) -> Point {
-    if name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Point::Version(Version::new(name))
-    } else {
-        Point::Moment(Moment::After(ChangeId::new(name)))
+impl Diff {
+    fn of_file(&self, cx: &Context) -> Result<(String, String)> {
+        let at = past_at(cx, &self.address)?;
+        let address = called(cx, &self.address, &at);
+        let journals = Journals::reading(cx)?;
+        let (journal, inside) = journals.of_place(&at);
+        let from = match &self.from {
+            Some(from) => journal.point(&inside, from)?,
+            None => {
+                let query = HistoryQuery { at: Some(inside.clone()), before: None, limit: 1 };
+                before_latest(&address, journal.memory.history(&query)?)?
+            }
+        };
+        let to = self.to.as_deref().map(|to| journal.point(&inside, to)).transpose()?;
+        let diff = journal.memory.diff(&inside, &path_of(cx, &at), &from, to.as_ref())?;
+        Ok((address, diff))
     }
+
+    fn of_record(&self, cx: &Context, id: &str) -> Result<String> {
+        let (records, journals) = (cx.records()?, Journals::reading(cx)?);
+        let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+        let from = match &self.from {
+            Some(from) => journal.point_of_record(from)?,
+            None => before_latest(&self.address, records.history_of(id, 1)?.changes)?,
+        };
+        let to = self.to.as_deref().map(|to| journal.point_of_record(to)).transpose()?;
+        let now = || match records.view(id) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            got => got.map(|got| Some(got.text)),
+        };
+        let (old, new) = (
+            records.read_past(id, &from)?,
+            to.as_ref().map_or_else(now, |point| records.read_past(id, point))?,
+        );
+        let [old, new] = [old, new].map(|line| line.map(|line| format!("{line}\n").into_bytes()));
+        Ok(difference(&self.address, (Some(&from), old.as_deref()), (to.as_ref(), new.as_deref())))
+    }
+}
+
+fn before_latest(address: &str, latest: Vec<Past>) -> Result<Point> {
+    let latest = latest.into_iter().next().ok_or_else(|| {
+        Error::new(Kind::NotFound, format!("`{address}` has no history"))
+            .hint("`memgrove history` shows what has one")
+    })?;
+    Ok(Point::Moment(Moment::Before(latest.change)))
+}
+
+/// A point in the past of a place by its name: the first hexadecimal digits of a version, as many as
+/// are shown or at least 8, or else a change.
+pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> {
+    let Some(start) = version_from(name) else { return Ok(after(name)) };
+    let mut found = memory.versions_from(at, &start)?.into_iter();
+    match (found.next(), found.next()) {
+        (Some(version), None) => Ok(Point::Version(version)),
+        (Some(_), Some(_)) => {
+            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` begin with `{start}`"))
+                .hint("give more of it"))
+        }
+        // A whole version may be of a content that was appended to, which the history does not name.
+        _ if start.len() == VERSION_CHARS => Ok(Point::Version(Version::new(start))),
+        _ if is_number(name) => Ok(after(name)),
+        _ => Err(not_in_history(format!("a version `{start}` of `{at}`"))),
+    }
+}
+
+/// The same for a record, whose versions only its lines tell.
+pub(crate) fn point_of_record(name: &str) -> Point {
+    match version_from(name).filter(|_| !is_number(name)) {
+        Some(start) => Point::Version(Version::new(start)),
+        None => after(name),
+    }
+}
+
+/// How many characters a version has.
+const VERSION_CHARS: usize = 32;
+
+fn version_from(name: &str) -> Option<String> {
+    let fits = (VERSION_PREFIX_MIN..=VERSION_CHARS).contains(&name.len());
+    (fits && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| name.to_ascii_lowercase())
+}
+
+fn is_number(name: &str) -> bool {
+    name.len() < VERSION_CHARS && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn after(change: &str) -> Point {
+    Point::Moment(Moment::After(ChangeId::new(change)))
 }
 
 /// Make a memory what it was after a change
@@ -159,39 +220,48 @@ impl Verb for Restore {
     type Answer = RestoreAnswer;
 
     fn run(self, cx: &Context) -> Result<RestoreAnswer> {
+        cx.changing()?;
         let note = cx.note(Self::NAME, &self.guard);
-        if let Some((kind @ ("node" | "connection"), id)) = self.address.split_once(':') {
-            let (graph, point, expect) = (cx.graph()?, point(&self.to), self.guard.expect.as_deref());
-            let done = match kind {
-                "node" => graph.restore(note, id, &point, expect)?,
-                _ => graph.restore_connection(note, id, &point, expect)?,
-            };
-            let change = done.change.as_ref().map(|change| change.as_str().to_owned());
-            return Ok(RestoreAnswer::new(self.address.clone(), done, change));
-        }
-        let at = memory_at(cx, &self.address)?;
+        let told = |error| in_memories(cx, error);
+        let expect = self.guard.expect.as_deref();
         let journals = Journals::writing(cx)?;
-        let (journal, inside) = journals.of_place(&at);
-        let expect = self.guard.expected(journal.memory.store(), &inside)?;
-        let done = journal
-            .restore(note, &inside, &journal.point(&self.to)?, expect.as_ref())
-            .map_err(|error| in_memories(cx, error))?;
-        let change = done.change.as_ref().map(|change| journal.name(change));
-        cx.touched([&at])?;
-        Ok(RestoreAnswer::new(address_of(cx, &at), done, change))
+        match self.address.split_once(':') {
+            Some(("record", id)) => {
+                let (records, (journal, _)) = (cx.records()?, journals.of_place(&Locator::new(RECORDS)?));
+                let which = Guarded { id: id.to_owned(), expect: expect.map(str::to_owned) };
+                let done = records.restore_past(note, &which, &journal.point_of_record(&self.to)?)?;
+                super::record::settle(&records);
+                let change = done.change.as_ref().map(|change| journal.name(change));
+                let version = records.view(id).ok().map(|got| got.version.as_str().to_owned());
+                Ok(RestoreAnswer { version, ..RestoreAnswer::new(self.address.clone(), done, change) })
+            }
+            Some((kind @ ("node" | "connection"), id)) => {
+                let (graph, at) = (cx.graph()?, changes_at(cx, &self.address)?);
+                let point = point(graph.memory(), &at, &self.to).map_err(told)?;
+                let done = match kind {
+                    "node" => graph.restore(note, id, &point, expect)?,
+                    _ => graph.restore_connection(note, id, &point, expect)?,
+                };
+                let change = done.change.as_ref().map(|change| change.as_str().to_owned());
+                Ok(RestoreAnswer::new(self.address.clone(), done, change))
+            }
+            _ => {
+                let at = past_at(cx, &self.address)?;
+                let (journal, inside) = journals.of_place(&at);
+                let expect = self.guard.expected(journal.memory.store(), &inside)?;
+                let point = journal.point(&inside, &self.to).map_err(told)?;
+                let done = journal.restore(note, &inside, &point, expect.as_ref()).map_err(told)?;
+                let change = done.change.as_ref().map(|change| journal.name(change));
+                cx.touched([&at])?;
+                Ok(RestoreAnswer::new(called(cx, &self.address, &at), done, change))
+            }
+        }
     }
 
     fn show(answer: &RestoreAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(&format!("{} ", answer.done))?;
         page.ink(Ink::Strong, &answer.address)?;
-        let version = answer.version.iter().map(|version| format!("version {}", short(version)));
-        let change = answer.change.iter().map(|change| format!("change {change}"));
-        let facts: Vec<String> = version.chain(change).collect();
-        page.ink(
-            Ink::Dim,
-            &if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) },
-        )?;
-        page.put("\n")
+        show_facts(page, answer.version.as_deref(), answer.change.as_deref(), answer.replayed)
     }
 }
 
@@ -248,11 +318,14 @@ impl Verb for Undo {
     type Answer = UndoAnswer;
 
     fn run(self, cx: &Context) -> Result<UndoAnswer> {
+        if !self.dry_run {
+            cx.changing()?;
+        }
         let journals = if self.dry_run { Journals::rehearsing(cx)? } else { Journals::writing(cx)? };
         let told = |error| in_memories(cx, error);
         let guard = Guard { expect: None, key: self.key.clone(), reason: self.reason.clone() };
         let note = cx.note(Self::NAME, &guard);
-        let meant = self.meant(cx, &journals).map_err(told)?;
+        let meant = self.meant(cx, &journals, &note).map_err(told)?;
         if meant.len() > 1 {
             // Each journal is changed for itself: what one refuses shall not be half done.
             for (journal, scope) in &meant {
@@ -280,17 +353,19 @@ impl Verb for Undo {
         page.put(if answer.planned { "would undo " } else { "undid " })?;
         page.put(if answer.undone.len() == 1 { "change " } else { "changes " })?;
         page.ink(Ink::Strong, &answer.undone.join(", "))?;
-        if let Some(change) = &answer.change {
-            page.ink(Ink::Dim, &format!(" (change {change})"))?;
-        }
-        page.put("\n")?;
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)?;
         answer.touched.iter().try_for_each(|address| page.line(&format!("    {address}")))
     }
 }
 
 impl Undo {
     /// What is to be undone, and in which journals.
-    fn meant<'a>(&self, cx: &Context, journals: &'a Journals) -> Result<Vec<(&'a Journal, UndoScope)>> {
+    fn meant<'a>(
+        &self,
+        cx: &Context,
+        journals: &'a Journals,
+        note: &Note,
+    ) -> Result<Vec<(&'a Journal, UndoScope)>> {
         let scopes = [&self.change, &self.session, &self.source, &self.memory];
         if scopes.iter().filter(|scope| scope.is_some()).count() > 1 {
             return Err(Error::new(
@@ -305,7 +380,12 @@ impl Undo {
                 return Ok(vec![(journal, UndoScope::Change(change))]);
             }
             [.., Some(address)] => {
-                let (journal, at) = journals.of_place(&past_at(cx, address)?);
+                if let Some(id) = address.strip_prefix(RECORD) {
+                    let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+                    let changes = cx.records()?.history_of(id, 0)?.changes;
+                    return Ok(vec![(journal, UndoScope::Change(latest_live(&journal.memory, changes)?))]);
+                }
+                let (journal, at) = journals.of_place(&changes_at(cx, address)?);
                 return Ok(vec![(journal, UndoScope::Memory(at))]);
             }
             [_, Some(session), ..] => UndoScope::Session(session.clone()),
@@ -317,11 +397,9 @@ impl Undo {
             },
         };
         // A repeat of a key is answered whatever there is to undo by now.
-        if let Some(key) = &self.key {
-            for journal in journals.iter() {
-                if journal.memory.store().backend().applied(key)?.is_some() {
-                    return Ok(vec![(journal, scope)]);
-                }
+        for journal in journals.iter() {
+            if journal.memory.repeated(note)?.is_some() {
+                return Ok(vec![(journal, scope)]);
             }
         }
         let mut found = Vec::new();
@@ -344,4 +422,19 @@ impl Undo {
         }
         Ok(found.into_iter().map(|(journal, _)| (journal, scope.clone())).collect())
     }
+}
+
+/// The latest of some changes that is not undone yet.
+fn latest_live(memory: &Memory, changes: Vec<Past>) -> Result<ChangeId> {
+    let planned = rehearsed(memory);
+    for past in changes.into_iter().filter(|past| past.note.verb != Undo::NAME) {
+        let scope = UndoScope::Change(past.change.clone());
+        match planned.undo(Note::default(), &scope) {
+            // Undone before.
+            Err(error) if error.kind() == Kind::Invalid => {}
+            _ => return Ok(past.change),
+        }
+    }
+    Err(Error::new(Kind::NotFound, "nothing of it is left to undo")
+        .hint("another change can be undone by its number; `memgrove history` lists them"))
 }

@@ -127,6 +127,9 @@ pub struct Note {
     /// The caller's idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// A digest of what was asked with the key, so that another request is not taken for a repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// What the caller was answered, kept for a repeat of the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
@@ -216,11 +219,26 @@ pub struct Applied {
     pub replayed: bool,
     /// The answer that was kept with the first application of the key.
     pub answer: Option<String>,
+    /// The verb of the first application of the key.
+    pub verb: String,
+    /// The digest of the request that was kept with it.
+    pub request: Option<String>,
 }
 
 impl Applied {
+    /// What came of a change that was made now.
+    pub fn now(change: ChangeId, versions: Vec<Option<Version>>, note: &Note) -> Self {
+        let Note { verb, request, answer, .. } = note.clone();
+        Applied { change, versions, replayed: false, answer, verb, request }
+    }
+
+    /// What came of a change that was made before, for a repeat of its key.
+    pub fn before(change: ChangeId, versions: Vec<Option<Version>>, note: &Note) -> Self {
+        Applied { replayed: true, ..Applied::now(change, versions, note) }
+    }
+
     /// What came of a derived change, which has no place in the history.
     pub fn derived(versions: Vec<Option<Version>>) -> Self {
-        Applied { change: ChangeId::new("derived"), versions, replayed: false, answer: None }
+        Applied::now(ChangeId::new("derived"), versions, &Note::default())
     }
 }

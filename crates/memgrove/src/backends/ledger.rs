@@ -91,12 +91,7 @@ impl<F: Clone> Ledger<F> {
     /// The answer to a repeat of a key that was applied before.
     pub(super) fn replay(&self, key: &str) -> Option<Applied> {
         let record = &self.past[*self.keys.get(key)?];
-        Some(Applied {
-            change: record.past.change.clone(),
-            versions: record.versions.clone(),
-            replayed: true,
-            answer: record.past.note.answer.clone(),
-        })
+        Some(Applied::before(record.past.change.clone(), record.versions.clone(), &record.past.note))
     }
 
     /// What is beneath a folder, in order.

@@ -141,7 +141,7 @@ impl Backend for Ram {
         let id = ChangeId::new(seq.to_string());
         let past = Past { change: id.clone(), time, note: change.note.clone(), edits };
         state.push(seq, past, versions.clone(), changed);
-        Ok(Applied { change: id, versions, replayed: false, answer: change.note.answer.clone() })
+        Ok(Applied::now(id, versions, &change.note))
     }
 
     fn applied(&self, key: &str) -> Result<Option<Applied>> {

@@ -71,6 +71,7 @@ fn the_history_keeps_the_note(trial: &Trial<'_>) -> Verdict {
         actor,
         reason,
         key: Some("k-1".into()),
+        request: Some("0123456789abcdef".into()),
         answer: Some("{}".into()),
         derived: false,
     };

@@ -5,6 +5,8 @@ mod undo;
 
 pub use undo::{UndoOutcome, UndoScope};
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
@@ -81,32 +83,31 @@ impl Memory {
         bytes_at(self.store(), at, point)
     }
 
-    /// The difference between two points in a place's past, or between one and now (`None`), as a
-    /// unified diff; of bytes that are not text, one line that says so; empty if there is none.
+    /// The difference between two points in a place's past, or between one and now (`None`), as
+    /// [`difference`] tells it of a thing of that name.
     ///
     /// # Errors
     /// As [`Memory::read_past`].
-    pub fn diff(&self, at: &Locator, from: &Point, to: Option<&Point>) -> Result<String> {
+    pub fn diff(&self, at: &Locator, name: &str, from: &Point, to: Option<&Point>) -> Result<String> {
         let old = self.read_past(at, from)?;
         let new = match to {
             Some(point) => self.read_past(at, point)?,
             None => self.store().read_optional(at)?.map(|content| content.bytes),
         };
-        if old == new {
-            return Ok(String::new());
-        }
-        let name = |side: &str, point: Option<&Point>, bytes: &Option<Vec<u8>>| match bytes {
-            Some(_) => format!("{side}/{at}\t{}", point.map_or("now".into(), point_name)),
-            None => "/dev/null".into(),
-        };
-        let (from, to) = (name("a", Some(from), &old), name("b", to, &new));
-        let size = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
-        match (text(&old), text(&new)) {
-            (Some(old), Some(new)) => {
-                Ok(TextDiff::from_lines(old, new).unified_diff().header(&from, &to).to_string())
-            }
-            _ => Ok(format!("`{at}` is not text: {} bytes became {} bytes\n", size(&old), size(&new))),
-        }
+        Ok(difference(name, (Some(from), old.as_deref()), (to, new.as_deref())))
+    }
+
+    /// The versions of a place, now and in its past, that begin with some characters. One that was
+    /// only ever appended to is known by its present version alone.
+    ///
+    /// # Errors
+    /// As [`Backend::history`](crate::Backend::history).
+    pub fn versions_from(&self, at: &Locator, start: &str) -> Result<BTreeSet<Version>> {
+        let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+        let past = self.history(&query)?.into_iter().flat_map(|past| past.edits);
+        let now = self.store().info_optional(at)?.and_then(|info| info.version);
+        let all = past.flat_map(|edit| [edit.new, edit.old]).flatten().chain(now);
+        Ok(all.filter(|version| version.as_str().starts_with(start)).collect())
     }
 
     /// Takes what a place (its name at that moment) held then out of the history for good, and
@@ -189,6 +190,8 @@ impl Memory {
             }
             let expect = version.map_or(Expect::Absent, |version| Expect::At(version.clone()));
             let (edits, outcome) = match (old, there) {
+                // Also a name that nothing ever had: most likely misspelt.
+                (None, None) if is_unheard_of(store, at)? => return Err(not_in_history(format!("`{at}`"))),
                 (None, None) => (Vec::new(), Restored::Unchanged),
                 (Some(old), Some(there)) if old == there.bytes => (Vec::new(), Restored::Unchanged),
                 (Some(bytes), _) => {
@@ -202,9 +205,38 @@ impl Memory {
     }
 }
 
-fn text(bytes: &Option<Vec<u8>>) -> Option<&str> {
-    let text = str::from_utf8(bytes.as_deref().unwrap_or_default()).ok()?;
+/// The difference between two states of a thing, each with its point in the past (`None` is now), as a
+/// unified diff; of bytes that are not text, one line that says so; empty if there is none.
+pub fn difference(
+    name: &str,
+    (from, old): (Option<&Point>, Option<&[u8]>),
+    (to, new): (Option<&Point>, Option<&[u8]>),
+) -> String {
+    if old == new {
+        return String::new();
+    }
+    let head = |point: Option<&Point>, bytes: Option<&[u8]>| match bytes {
+        Some(_) => format!("{name}\t{}", point.map_or("now".into(), point_name)),
+        None => "/dev/null".into(),
+    };
+    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    match (text(old), text(new)) {
+        (Some(before), Some(after)) => TextDiff::from_lines(before, after)
+            .unified_diff()
+            .header(&head(from, old), &head(to, new))
+            .to_string(),
+        _ => format!("`{name}` is not text: {} bytes became {} bytes\n", size(old), size(new)),
+    }
+}
+
+fn text(bytes: Option<&[u8]>) -> Option<&str> {
+    let text = str::from_utf8(bytes.unwrap_or_default()).ok()?;
     (!text.contains('\0')).then_some(text)
+}
+
+fn is_unheard_of(store: &Store, at: &Locator) -> Result<bool> {
+    let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
+    Ok(store.backend().history(&query)?.is_empty())
 }
 
 fn point_name(point: &Point) -> String {

@@ -1,13 +1,15 @@
 //! Looking back, restoring and undoing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use memgrove::backend::{Actor, Change, ChangeId, Edit, Expect, HistoryQuery, Moment, Note, Origin, Version};
 use memgrove::backends::{Local, LocalOptions, Ram};
 use memgrove::clock::ManualClock;
+use memgrove::error::code;
 use memgrove::memory::{Plan, Point, Restored, UndoScope};
-use memgrove::vfs::SimFs;
+use memgrove::vfs::{RealFs, SimFs};
 use memgrove::{Kind, Locator, Memory, Result, Store};
 use proptest::prelude::*;
 
@@ -85,19 +87,130 @@ fn before(change: &ChangeId) -> Point {
     Moment::Before(change.clone()).into()
 }
 
+/// A memory in a folder that a person can edit.
+fn in_folder(root: &Path) -> Memory {
+    let clock = Arc::new(ManualClock::default());
+    let folder = RealFs::open_root(root).expect("a folder");
+    Memory::new(Store::new(Local::open(LocalOptions::new(Arc::new(folder), clock.clone())).unwrap()), clock)
+}
+
+#[test]
+fn a_key_stands_for_one_change() -> Result<()> {
+    for memory in [memory(), journaled()] {
+        let keyed = |verb: &str, request: Option<&str>| Note {
+            key: Some("k".into()),
+            request: request.map(str::to_owned),
+            ..note(verb)
+        };
+        let apply = |note: Note, key: &str| {
+            memory.apply(note, |_| Ok(Plan { edits: vec![write(key, "x")], outcome: key.to_owned() }))
+        };
+        let first = apply(keyed("create", Some("1")), "a.md")?;
+        let again = apply(keyed("create", Some("1")), "b.md")?;
+        assert_eq!((again.outcome.as_str(), again.replayed), ("a.md", true));
+        assert_eq!(apply(keyed("create", None), "b.md")?.change, first.change, "nothing else is known of it");
+        let used = |error: memgrove::Error| {
+            assert_eq!((error.kind(), error.code_name()), (Kind::Invalid, Some(code::KEY_USED)));
+            assert!(error.message().contains("create, change 1"), "{error}");
+        };
+        used(apply(keyed("create", Some("2")), "b.md").expect_err("another request"));
+        used(apply(keyed("delete", Some("1")), "b.md").expect_err("another verb"));
+        let number = memory.apply(keyed("create", Some("1")), |_| Ok(Plan { edits: Vec::new(), outcome: 7 }));
+        used(number.expect_err("an answer of another kind"));
+        used(memory.undo(keyed("undo", None), &UndoScope::Last).expect_err("it undid nothing"));
+        holds(&memory, &[("a.md", "x")]);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_was_never_there_is_not_in_the_history() {
+    let memory = memory();
+    let first = did(&memory, [write("a.md", "one")]);
+    for scope in ["99", "abc"] {
+        let error =
+            memory.undo(Note::default(), &UndoScope::Change(ChangeId::new(scope))).expect_err("unknown");
+        assert_eq!(error.message(), format!("the history does not hold a change `{scope}`"));
+    }
+    let restored = memory.restore(Note::default(), &at("misspelt.md"), &after(&first), None);
+    assert_eq!(restored.expect_err("there never was one").kind(), Kind::NotFound);
+}
+
+/// The journal hears of an edit by hand only when it meets one: a rename meets it.
+#[test]
+fn a_rename_tells_what_it_moved() -> Result<()> {
+    let root = tempfile::tempdir().unwrap();
+    let by_hand = |name: &str, text: &str| std::fs::write(root.path().join(name), text).unwrap();
+    let memory = in_folder(root.path());
+    let made = did(&memory, [write("a.md", "one"), append("a.md", " more")]);
+    by_hand("a.md", "by hand");
+    let moved = did(&memory, [rename("a.md", "b.md")]);
+    let read = |key: &str, point: &Point| {
+        let bytes = memory.read_past(&at(key), point);
+        bytes.map(|bytes| bytes.map(|bytes| String::from_utf8(bytes).unwrap()))
+    };
+    let by = Some("by hand".to_owned());
+    assert_eq!(read("b.md", &after(&moved))?, by, "the file tells");
+    assert_eq!(read("b.md", &before(&moved))?, by);
+    assert_eq!(read("b.md", &after(&made))?.as_deref(), Some("one more"));
+    assert_eq!(read("b.md", &Version::of(b"by hand").into())?, by);
+    let grown = did(&memory, [append("b.md", " and on")]);
+    did(&memory, [write("b.md", "other")]);
+    assert_eq!(read("b.md", &after(&moved))?, by, "a later record tells");
+    assert_eq!(read("b.md", &after(&grown))?.as_deref(), Some("by hand and on"));
+    undo(&memory, &UndoScope::Last);
+    undo(&memory, &UndoScope::Last);
+    assert_eq!(undo(&memory, &UndoScope::Last), [moved.clone()]);
+    holds(&memory, &[("a.md", "by hand")]);
+    // What was moved, then edited by hand, and kept by nobody, is unknown, not something older.
+    by_hand("a.md", "second");
+    let again = did(&memory, [rename("a.md", "c.md")]);
+    by_hand("c.md", "third");
+    assert_eq!(read("c.md", &after(&again)).expect_err("it is gone").kind(), Kind::NotFound);
+    Ok(())
+}
+
+/// A change and its undo are no reason to refuse: what a person wrote is.
+#[test]
+fn a_conflict_names_what_is_in_the_way() {
+    let root = tempfile::tempdir().unwrap();
+    let memory = in_folder(root.path());
+    did(&memory, [write("a.md", "zero")]);
+    let first = did(&memory, [write("a.md", "one")]);
+    let second = did(&memory, [write("a.md", "two")]);
+    let refused = || memory.undo(Note::default(), &UndoScope::Change(first.clone())).expect_err("a conflict");
+    let error = refused();
+    assert!(error.message().ends_with("change 3 (test) came later"), "{error}");
+    let hint = "undo change 3 first, or bring back what it was before: `memgrove restore a.md --to 1`";
+    assert_eq!(error.hint_text(), Some(hint));
+    undo(&memory, &UndoScope::Change(second));
+    std::fs::write(root.path().join("a.md"), "by hand").unwrap();
+    let error = refused();
+    assert!(error.message().ends_with("an edit outside memgrove came later"), "{error}");
+}
+
+#[test]
+fn the_beginning_of_a_version_finds_it() -> Result<()> {
+    let memory = memory();
+    did(&memory, [write("a.md", "one")]);
+    did(&memory, [write("a.md", "two")]);
+    did(&memory, [write("b.md", "three")]);
+    let one = Version::of(b"one");
+    assert_eq!(memory.versions_from(&at("a.md"), &one.as_str()[..8])?, [one].into());
+    assert_eq!(memory.versions_from(&at("a.md"), "")?.len(), 2);
+    Ok(())
+}
+
 #[test]
 fn a_diff_is_unified() -> Result<()> {
     let memory = memory();
     let first = did(&memory, [write("a.md", "one\ntwo\nthree\n")]);
     did(&memory, [write("a.md", "one\n2\nthree\n")]);
-    let diff = memory.diff(&at("a.md"), &after(&first), None)?;
-    assert_eq!(
-        diff,
-        "--- a/a.md\tafter change 1\n+++ b/a.md\tnow\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
-    );
-    let made = memory.diff(&at("a.md"), &before(&first), Some(&after(&first)))?;
-    assert!(made.starts_with("--- /dev/null\n+++ b/a.md\tafter change 1\n@@ -0,0 +1,3 @@\n+one\n"), "{made}");
-    assert_eq!(memory.diff(&at("a.md"), &after(&first), Some(&after(&first)))?, "");
+    let diff = memory.diff(&at("a.md"), "a.md", &after(&first), None)?;
+    assert_eq!(diff, "--- a.md\tafter change 1\n+++ a.md\tnow\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+    let made = memory.diff(&at("a.md"), "a.md", &before(&first), Some(&after(&first)))?;
+    assert!(made.starts_with("--- /dev/null\n+++ a.md\tafter change 1\n@@ -0,0 +1,3 @@\n+one\n"), "{made}");
+    assert_eq!(memory.diff(&at("a.md"), "a.md", &after(&first), Some(&after(&first)))?, "");
     Ok(())
 }
 
@@ -106,7 +219,7 @@ fn a_diff_shows_a_missing_final_newline() -> Result<()> {
     let memory = memory();
     let first = did(&memory, [write("a.md", "one")]);
     did(&memory, [write("a.md", "one\n")]);
-    let diff = memory.diff(&at("a.md"), &after(&first), None)?;
+    let diff = memory.diff(&at("a.md"), "a.md", &after(&first), None)?;
     assert!(diff.contains("-one\n\\ No newline at end of file\n+one\n"), "{diff}");
     Ok(())
 }
@@ -118,7 +231,7 @@ fn a_diff_of_bytes_says_so_in_one_line() -> Result<()> {
         did(&memory, [Edit::Write { at: at("a.bin"), bytes: vec![0, 255].into(), expect: Expect::Any }]);
     did(&memory, [write("a.bin", "text")]);
     assert_eq!(
-        memory.diff(&at("a.bin"), &after(&first), None)?,
+        memory.diff(&at("a.bin"), "a.bin", &after(&first), None)?,
         "`a.bin` is not text: 2 bytes became 4 bytes\n"
     );
     Ok(())
@@ -130,7 +243,7 @@ fn a_diff_follows_a_rename() -> Result<()> {
     let first = did(&memory, [write("f/a.md", "one\n")]);
     did(&memory, [rename("f", "g")]);
     did(&memory, [rename("g/a.md", "b.md"), write("b.md", "two\n")]);
-    let diff = memory.diff(&at("b.md"), &after(&first), None)?;
+    let diff = memory.diff(&at("b.md"), "b.md", &after(&first), None)?;
     assert!(diff.ends_with("-one\n+two\n"), "{diff}");
     Ok(())
 }
@@ -253,10 +366,7 @@ fn an_undo_refuses_to_lose_a_later_change() {
     let error = memory.undo(Note::default(), &UndoScope::Change(one.clone())).expect_err("b.md has changed");
     assert_eq!(error.kind(), Kind::Conflict);
     assert_eq!(error.message(), "`b.md` is not as change 1 left it: change 2 (note_write) came later");
-    assert_eq!(
-        error.hint_text(),
-        Some("undo change 2 first, or bring back an older state with `memgrove restore b.md`")
-    );
+    assert_eq!(error.hint_text(), Some("undo change 2 first"), "there is nothing before it");
     holds(&memory, &[("a.md", "1"), ("b.md", "12")]);
     undo(&memory, &UndoScope::Change(two));
     undo(&memory, &UndoScope::Change(one));

@@ -6,6 +6,7 @@ mod damage;
 #[cfg(unix)]
 mod lock;
 mod model;
+mod one;
 mod past;
 mod seed;
 

@@ -158,6 +158,9 @@ pub(crate) struct DeletedAnswer {
     deleted: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for EntityDelete {
@@ -173,15 +176,14 @@ impl Verb for EntityDelete {
         let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
         let folder = done.outcome.parent().unwrap_or_default();
         let change = done.change.map(|change| change.as_str().to_owned());
-        Ok(DeletedAnswer { deleted: format!("entity:{}/{}", folder.name(), self.name), change })
+        let deleted = format!("entity:{}/{}", folder.name(), self.name);
+        Ok(DeletedAnswer { deleted, change, replayed: done.replayed })
     }
 
     fn show(answer: &DeletedAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put("deleted ")?;
         page.ink(Ink::Strong, &answer.deleted)?;
-        let change = answer.change.as_deref().map_or(String::new(), |change| format!(" (change {change})"));
-        page.ink(Ink::Dim, &change)?;
-        page.put("\n")
+        crate::verbs::show_facts(page, None, answer.change.as_deref(), answer.replayed)
     }
 }
 

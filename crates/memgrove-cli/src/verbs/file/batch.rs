@@ -68,6 +68,9 @@ impl Verb for Batch {
     fn show(answer: &BatchAnswer, page: &mut Page<'_>) -> io::Result<()> {
         answer.results.iter().try_for_each(|result| result.show(page))?;
         match &answer.change {
+            Some(change) if answer.replayed => {
+                page.ink(Ink::Dim, &format!("all in change {change}, done before with this key\n"))
+            }
             Some(change) => page.ink(Ink::Dim, &format!("all in change {change}\n")),
             None => page.line("nothing to do"),
         }

@@ -3,8 +3,9 @@
 use std::io;
 
 use memgrove::backend::{FileKind, Version};
+use memgrove::error::code;
 use memgrove::shapes::files::{self, Viewed};
-use memgrove::{Kind, Result};
+use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,13 @@ impl View {
             (None, Input::Terminal) => usize::MAX,
         };
         let cut = portion::lines(&text, self.lines.unwrap_or_default(), budget);
+        if cut.from > cut.lines {
+            let (path, lines) = (&answer.path, cut.lines);
+            let message = format!("`{path}` ends at line {lines}, before line {}", cut.from);
+            return Err(Error::new(Kind::Invalid, message)
+                .code(code::INVALID_LINE)
+                .hint(format!("ask for lines from 1 to {lines}")));
+        }
         Ok(ViewAnswer {
             lines: Some(cut.lines),
             from: Some(cut.from),

@@ -67,7 +67,6 @@ impl Verb for NodeCreate {
         let content = match (self.content, self.content_base64, &self.from) {
             (Some(text), ..) => Some(text.into_bytes()),
             (None, Some(text), _) => Some(decoded(&text)?),
-            (None, None, Some(path)) if path.as_os_str() == "-" => Some(cx.text(None, None)?),
             (None, None, Some(path)) => Some(cx.text(None, Some(path))?),
             (None, None, None) => None,
         };

@@ -7,7 +7,7 @@ use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cost, guarded};
+use super::{cost, guarded, show_change};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
@@ -23,7 +23,8 @@ pub(crate) struct NoteSplit {
     #[serde(default)]
     dry_run: bool,
     #[command(flatten)]
-    #[serde(skip)]
+    #[serde(flatten)]
+    #[schemars(skip)]
     guard: Guard,
 }
 
@@ -35,6 +36,8 @@ pub(crate) struct SplitAnswer {
     result: SplitResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
@@ -65,7 +68,7 @@ impl Verb for NoteSplit {
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref(), &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
-        Ok(SplitAnswer { result: done.outcome, change, dry_run: self.dry_run })
+        Ok(SplitAnswer { result: done.outcome, change, replayed: done.replayed, dry_run: self.dry_run })
     }
 
     fn show(answer: &SplitAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -75,7 +78,7 @@ impl Verb for NoteSplit {
         page.ink(Ink::Dim, &format!(" ({} bytes now){}\n", result.size_bytes, cost(&result.spent)))?;
         result.reasons.iter().try_for_each(|reason| page.ink(Ink::Dim, &format!("{reason}\n")))?;
         result.new_files.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
-        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+        show_change(answer.change.as_deref(), answer.replayed, page)
     }
 }
 
@@ -97,7 +100,8 @@ pub(crate) struct NoteMerge {
     #[serde(default)]
     dry_run: bool,
     #[command(flatten)]
-    #[serde(skip)]
+    #[serde(flatten)]
+    #[schemars(skip)]
     guard: Guard,
 }
 
@@ -109,6 +113,8 @@ pub(crate) struct MergeAnswer {
     result: MergeResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
@@ -141,7 +147,7 @@ impl Verb for NoteMerge {
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         let done = notes.merge(note, self.path.as_deref(), &self.children, size, &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
-        Ok(MergeAnswer { result: done.outcome, change, dry_run: self.dry_run })
+        Ok(MergeAnswer { result: done.outcome, change, replayed: done.replayed, dry_run: self.dry_run })
     }
 
     fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -153,6 +159,6 @@ impl Verb for NoteMerge {
         if !result.relinked.is_empty() {
             page.line(&format!("links changed in: {}", result.relinked.join(", ")))?;
         }
-        answer.change.iter().try_for_each(|change| page.ink(Ink::Dim, &format!("change {change}\n")))
+        show_change(answer.change.as_deref(), answer.replayed, page)
     }
 }

@@ -9,7 +9,7 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cost;
+use super::{cost, show_change};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
@@ -137,10 +137,6 @@ impl Verb for NoteWrite {
                 &format!("{children} stayed small: `memgrove note merge {path}` takes them back\n"),
             )?;
         }
-        match (&answer.change, answer.replayed) {
-            (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
-            (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),
-            (None, _) => Ok(()),
-        }
+        show_change(answer.change.as_deref(), answer.replayed, page)
     }
 }

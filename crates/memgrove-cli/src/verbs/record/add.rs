@@ -53,7 +53,8 @@ pub(crate) struct Add {
     outcome: Option<String>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again; the first answer is given again.
+    /// A change with a key that was used before is not made again: the first answer is given again. For
+    /// another request the key is refused.
     #[arg(long)]
     key: Option<String>,
     /// Why, for the history

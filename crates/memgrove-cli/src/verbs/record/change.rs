@@ -122,6 +122,9 @@ pub(crate) struct ArchiveAnswer {
     archived: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for Archive {
@@ -156,13 +159,14 @@ impl Verb for Archive {
         };
         settle(&records);
         let change = done.change.map(|change| name_of(&records, &change));
-        Ok(ArchiveAnswer { archived: done.outcome.archived, change })
+        Ok(ArchiveAnswer { archived: done.outcome.archived, change, replayed: done.replayed })
     }
 
     fn show(answer: &ArchiveAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for id in &answer.archived {
             page.put("archived ")?;
-            page.ink(Ink::Strong, &format!("record:{id}\n"))?;
+            page.ink(Ink::Strong, &format!("record:{id}"))?;
+            crate::verbs::show_facts(page, None, None, answer.replayed)?;
         }
         if answer.archived.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }
     }

@@ -31,6 +31,9 @@ pub(crate) struct RestoreBackupAnswer {
     restored: Option<RestoredBackup>,
     #[schemars(with = "Vec<RecordSchema>")]
     backups: Vec<Backup>,
+    /// The key was applied before; nothing was done now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
 }
 
 impl Verb for RestoreBackup {
@@ -45,7 +48,7 @@ impl Verb for RestoreBackup {
             let records = cx.records()?;
             let backups = records.backups()?;
             tell(&records);
-            return Ok(RestoreBackupAnswer { restored: None, backups });
+            return Ok(RestoreBackupAnswer { restored: None, backups, replayed: false });
         };
         refuse_version(&self.guard)?;
         let which = match given.parse::<RecordType>() {
@@ -55,14 +58,16 @@ impl Verb for RestoreBackup {
         let records = cx.records_writing()?;
         let done = records.restore_backup(cx.note(Self::NAME, &self.guard), &which)?;
         settle(&records);
-        Ok(RestoreBackupAnswer { restored: Some(done.outcome), backups: records.backups()? })
+        let (restored, replayed) = (Some(done.outcome), done.replayed);
+        Ok(RestoreBackupAnswer { restored, backups: records.backups()?, replayed })
     }
 
     fn show(answer: &RestoreBackupAnswer, page: &mut Page<'_>) -> io::Result<()> {
         if let Some(restored) = &answer.restored {
             page.put("restored ")?;
             page.ink(Ink::Strong, &restored.file)?;
-            page.line(&format!(" from {}: {} records", restored.backup, restored.records))?;
+            page.put(&format!(" from {}: {} records", restored.backup, restored.records))?;
+            crate::verbs::show_facts(page, None, None, answer.replayed)?;
             return restored
                 .kept
                 .iter()

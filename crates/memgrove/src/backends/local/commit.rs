@@ -9,7 +9,7 @@ use super::mark::{MarkFile, Place};
 use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, Locked, meant};
-use crate::backend::{Applied, Change, Edit};
+use crate::backend::{Applied, Change, Edit, Version};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
@@ -70,7 +70,7 @@ impl Core {
             self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
             self.place_own(&mut locked.inner, place, &record)?;
         }
-        Ok(answer(&record, false))
+        Ok(Applied::now(change_id(record.header.seq), versions(&record), &change.note))
     }
 
     /// Writes the temporary files and the record: after this the change is in the journal.
@@ -274,7 +274,10 @@ impl Core {
     }
 
     fn applied_as(&self, seq: u64) -> Result<Option<Applied>> {
-        Ok(self.record(seq)?.map(|record| answer(&record, true)))
+        let applied = |record: Arc<Record>| {
+            Applied::before(change_id(record.header.seq), versions(&record), &record.header.note)
+        };
+        Ok(self.record(seq)?.map(applied))
     }
 }
 
@@ -284,13 +287,8 @@ fn handles(inner: &Inner) -> (Arc<dyn VfsFile>, Arc<MarkFile>) {
     (Arc::clone(&journal.file), Arc::clone(&journal.mark_file))
 }
 
-fn answer(record: &Record, replayed: bool) -> Applied {
-    Applied {
-        change: change_id(record.header.seq),
-        versions: record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect(),
-        replayed,
-        answer: record.header.note.answer.clone().filter(|_| replayed),
-    }
+fn versions(record: &Record) -> Vec<Option<Version>> {
+    record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()
 }
 
 /// Whether a change names something that a record not yet placed is about.

@@ -48,7 +48,8 @@ impl Core {
             let at = match name.as_ref().map(|name| folder.child(name)) {
                 Ok(Ok(at)) => at,
                 Ok(Err(_)) | Err(_) => {
-                    let shown = name.unwrap_or_else(|escaped| escaped).escape_debug().to_string();
+                    // What is not text comes escaped.
+                    let shown = name.map_or_else(|escaped| escaped, |name| name.escape_debug().to_string());
                     found.push(finding(
                         Level::Warning,
                         &format!("{folder}/{shown}"),
@@ -79,11 +80,8 @@ impl Core {
                 ));
             }
             match stat.kind {
-                FileKind::Folder => {
-                    self.check_mode(&at, stat.mode, 0o700, found);
-                    self.check_folder(&at, found)?;
-                }
-                FileKind::File => self.check_mode(&at, stat.mode, 0o600, found),
+                FileKind::Folder => self.check_folder(&at, found)?,
+                FileKind::File => {}
                 FileKind::Other => found.push(finding(
                     Level::Warning,
                     at.key(),
@@ -93,18 +91,6 @@ impl Core {
             }
         }
         Ok(())
-    }
-
-    #[allow(clippy::unused_self)]
-    fn check_mode(&self, at: &Locator, mode: u32, wanted: u32, found: &mut Vec<Finding>) {
-        if mode & 0o077 != 0 {
-            found.push(finding(
-                Level::Info,
-                at.key(),
-                format!("others on this machine may read or change it (mode {mode:o})"),
-                &format!("`chmod {wanted:o}` it if that is not meant; `memgrove doctor --fix` does"),
-            ));
-        }
     }
 }
 

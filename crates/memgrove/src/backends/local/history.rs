@@ -8,7 +8,7 @@ use super::Core;
 use super::journal::{scan, scan_headers, segment_name, segments};
 use super::mark::MarkFile;
 use super::record::{Entry, Header, Record, What};
-use super::redact::is_redacted;
+use super::search::{Search, State};
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;
 use crate::error::{Error, Kind, Result, code};
@@ -161,17 +161,24 @@ impl Core {
             }
             Ok(if found.is_some() { Visit::Stop } else { Visit::On })
         })?;
-        match found {
-            Some(State::Held(base)) => Ok(Some(search.grown(base))),
+        match found.filter(|state| search.moved_as(state)) {
+            Some(State::Held(base)) => Ok(Some(search.grown(&base, 0))),
             Some(State::Absent) => Ok(None),
             Some(State::Redacted) => Err(redacted(at)),
-            Some(State::Unknown) | None => self.told_by_later(at, seq, inclusive, &search),
+            Some(State::Unknown) | None => {
+                search.forget_before_move();
+                let told = self.told_by_later(at, seq, inclusive, &search)?;
+                match search.could_be(told.as_deref()) {
+                    true => Ok(told),
+                    false => Err(too_old(at)),
+                }
+            }
         }
     }
 
     /// The bytes of a version that was written under a name, in that change or before it.
     fn written(&self, name: &Locator, version: &Version, seq: u64) -> Result<Option<Vec<u8>>> {
-        let mut search = Search { expected: Some(version.clone()), ..Search::of(name) };
+        let mut search = Search::for_version(name, version);
         let mut found = None;
         self.backwards(|record| {
             found = (record.header.seq <= seq).then(|| search.step(record)).flatten();
@@ -201,9 +208,7 @@ impl Core {
             Ok(Visit::Stop)
         })?;
         let mut name = at.clone();
-        let mut size = search
-            .offset
-            .map(|offset| offset + search.appended.iter().map(|added| added.len() as u64).sum::<u64>());
+        let mut size = search.offset.map(|offset| offset + search.added() as u64);
         for record in later.iter().rev() {
             for (index, entry) in record.header.edits.iter().enumerate() {
                 match entry {
@@ -264,113 +269,4 @@ fn too_old(at: &Locator) -> Error {
 enum Visit {
     On,
     Stop,
-}
-
-/// What a record says of the state that is looked for.
-enum State {
-    Held(Vec<u8>),
-    Absent,
-    /// What it held was taken out.
-    Redacted,
-    /// Someone else had changed the file before it was appended to.
-    Unknown,
-}
-
-/// A file's state looked for by walking back.
-struct Search {
-    name: Locator,
-    /// The version that is looked for, where the change that replaced it names it instead of
-    /// keeping it: its segment holds a write of that version under that name.
-    expected: Option<Version>,
-    /// What was appended after the state that is looked for, newest first.
-    appended: Vec<Vec<u8>>,
-    /// Where the oldest append met so far began.
-    offset: Option<u64>,
-}
-
-impl Search {
-    fn of(name: &Locator) -> Self {
-        Search { name: name.clone(), expected: None, appended: Vec::new(), offset: None }
-    }
-
-    /// Steps over a record, backwards, until one tells.
-    fn step(&mut self, record: &Record) -> Option<State> {
-        (0..record.header.edits.len()).rev().find_map(|index| self.step_edit(record, index))
-    }
-
-    fn step_edit(&mut self, record: &Record, index: usize) -> Option<State> {
-        let entry = &record.header.edits[index];
-        // Whatever moved there since, the bytes are those that were written under that very name.
-        let fits =
-            |expected| matches!(entry, Entry::Write { at, new, .. } if *at == self.name && new == expected);
-        if self.expected.as_ref().is_some_and(|expected| !fits(expected)) {
-            return None;
-        }
-        match entry {
-            Entry::Write { at, new, .. } if *at == self.name => {
-                let bytes = record.after(index);
-                let met = self.offset.is_none_or(|offset| offset == bytes.len() as u64);
-                Some(match () {
-                    () if is_redacted(new) => State::Redacted,
-                    () if met => State::Held(bytes.to_vec()),
-                    () => State::Unknown,
-                })
-            }
-            // What was appended next begins elsewhere than this ends.
-            Entry::Append { at, offset, len, .. }
-                if *at == self.name && self.offset.is_some_and(|next| next != offset + len) =>
-            {
-                Some(State::Unknown)
-            }
-            Entry::Append { at, offset, created, .. } if *at == self.name => {
-                self.appended.push(record.after(index).to_vec());
-                self.offset = Some(*offset);
-                created.then(|| State::Held(Vec::new()))
-            }
-            Entry::Delete { at, old, .. }
-                if *at == self.name || (old.is_none() && self.name.is_within(at)) =>
-            {
-                Some(State::Absent)
-            }
-            Entry::Rename { at, to, .. } => {
-                if let Some(earlier) = self.name.rebased(to, at) {
-                    self.name = earlier;
-                    return None;
-                }
-                self.name.is_within(at).then_some(State::Absent)
-            }
-            _ => None,
-        }
-    }
-
-    /// What the first edit of a record that concerns the file says of the state before it.
-    fn replaced_by(&mut self, record: &Record) -> Option<State> {
-        for (index, entry) in record.header.edits.iter().enumerate() {
-            match entry {
-                Entry::Write { at, old: None, .. } if *at == self.name => return Some(State::Absent),
-                Entry::Append { at, created: true, .. } if *at == self.name => return Some(State::Absent),
-                Entry::Append { at, offset, .. } if *at == self.name => {
-                    self.offset = Some(*offset);
-                    return None;
-                }
-                Entry::Write { at, old, .. } | Entry::Delete { at, old: old @ Some(_), .. }
-                    if *at == self.name =>
-                {
-                    self.expected.clone_from(old);
-                    return record.before(index).map(|bytes| State::Held(bytes.to_vec()));
-                }
-                Entry::Rename { to, .. } if self.name.is_within(to) => return Some(State::Absent),
-                Entry::Append { at, .. } | Entry::Rename { at, .. } if self.name.is_within(at) => {
-                    return None;
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
-    fn grown(&self, mut base: Vec<u8>) -> Vec<u8> {
-        self.appended.iter().rev().for_each(|added| base.extend_from_slice(added));
-        base
-    }
 }

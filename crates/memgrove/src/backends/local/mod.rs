@@ -26,6 +26,7 @@ mod plan;
 mod record;
 mod recover;
 mod redact;
+mod search;
 mod tree;
 mod twins;
 mod view;

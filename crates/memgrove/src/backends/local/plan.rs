@@ -129,15 +129,16 @@ impl<'a> View<'a> {
 
     fn rename(&mut self, from: &Locator, to: &Locator, expect: &Expect) -> Result<Entry> {
         let there = self.there(from)?;
-        let (folder, inode) = match &there {
+        let (folder, inode, old) = match &there {
             There::Absent => return Err(gone(from, expect)),
             There::Folder(inode) => {
                 folder_expect(from, expect)?;
-                (true, inode.or_else(|| self.folder_inode(from)))
+                (true, inode.or_else(|| self.folder_inode(from)), None)
             }
             There::File { inode, .. } => {
                 self.check_expect(from, expect)?;
-                (false, *inode)
+                // A file that cannot be read can still be moved.
+                (false, *inode, self.load(from).ok().map(|held| held.version.clone()))
             }
         };
         if to != from && to.is_within(from) {
@@ -166,7 +167,7 @@ impl<'a> View<'a> {
         self.moves.push((from.clone(), to.clone()));
         self.set(to, there);
         self.set(from, There::Absent);
-        Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder, inode })
+        Ok(Entry::Rename { at: from.clone(), to: to.clone(), folder, inode, old })
     }
 
     /// Refuses a move that makes the key of anything in the folder too long.

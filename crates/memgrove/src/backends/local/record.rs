@@ -46,7 +46,7 @@ impl Header {
                 Entry::Write { old, new, .. } => (Op::Write, old.clone(), Some(new.clone())),
                 Entry::Append { .. } => (Op::Append, None, None),
                 Entry::Delete { old, .. } => (Op::Delete, old.clone(), None),
-                Entry::Rename { .. } => (Op::Rename, None, None),
+                Entry::Rename { old, .. } => (Op::Rename, old.clone(), None),
             };
             PastEdit { op, at: entry.at().clone(), to: entry.to().cloned(), old, new }
         });
@@ -112,6 +112,9 @@ pub(super) enum Entry {
         /// the same change writes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inode: Option<u64>,
+        /// What the file held: someone may have edited it since the last record of its content.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old: Option<Version>,
     },
 }
 
@@ -368,9 +371,10 @@ mod tests {
                     Entry::Delete { at, old: Some(Version::of(&old)), before: Some(old.len() as u64) };
                 (entry, [Bytes::new(), old.into()])
             }),
-            (locator(), locator(), any::<bool>(), any::<Option<u64>>()).prop_map(
-                |(at, to, folder, inode)| (Entry::Rename { at, to, folder, inode }, Bodies::default())
-            ),
+            (locator(), locator(), any::<Option<u64>>(), bytes()).prop_map(|(at, to, inode, held)| {
+                let old = (!held.is_empty()).then(|| Version::of(&held));
+                (Entry::Rename { at, to, folder: old.is_none(), inode, old }, Bodies::default())
+            }),
         ]
     }
 

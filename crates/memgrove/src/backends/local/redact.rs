@@ -167,6 +167,7 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Opt
             {
                 (*old, *before, *earlier, found) = (gone(), None, Bytes::new(), true);
             }
+            Entry::Rename { old: Some(old), .. } if ours && old == version => (*old, found) = (gone(), true),
             _ => {}
         }
     }

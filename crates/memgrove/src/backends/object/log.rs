@@ -121,12 +121,7 @@ impl ObjectStore {
                     let versions = header.edits.iter_mut().map(|step| step.new.take()).collect();
                     self.fold_if_due();
                     self.place_record(header.seq)?;
-                    return Ok(Applied {
-                        change: ChangeId::new(header.seq.to_string()),
-                        versions,
-                        replayed: false,
-                        answer: change.note.answer.clone(),
-                    });
+                    return Ok(Applied::now(ChangeId::new(header.seq.to_string()), versions, &change.note));
                 }
             }
         }

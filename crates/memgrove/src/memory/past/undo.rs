@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Moment, Note, Op, Origin, Past};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, Op, Origin, Past, not_in_history};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
@@ -67,10 +67,8 @@ impl Memory {
     pub fn undo(&self, note: Note, scope: &UndoScope) -> Result<Done<UndoOutcome>> {
         // The names of the changes belong into the reason, so they are chosen before the plan.
         // A repeat of a key is answered as the first time, whatever there is to undo by now.
-        let repeat = match &note.key {
-            Some(key) => self.store().backend().applied(key)?.is_some(),
-            None => false,
-        };
+        let note = Note { verb: VERB.into(), ..note };
+        let repeat = self.repeated(&note)?.is_some();
         let mut chosen = if repeat { Vec::new() } else { choose(self, scope)? };
         chosen.iter_mut().try_for_each(|past| self.forget_holds(past))?;
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
@@ -78,7 +76,7 @@ impl Memory {
         if let Some(given) = &note.reason {
             reason = format!("{reason}: {given}");
         }
-        let note = Note { verb: VERB.into(), reason: Some(reason), ..note };
+        let note = Note { reason: Some(reason), ..note };
         self.apply(note, |store| {
             let mut inverse = Inverse::new(store, chosen.iter().map(|past| past.change.clone()).collect());
             for past in &chosen {
@@ -149,12 +147,18 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
             return Ok(found);
         }
     }
-    let found = live(history(None, 0)?, scope, meant)?;
+    let all = history(None, 0)?;
+    if let UndoScope::Change(change) = scope
+        && !all.iter().any(meant)
+    {
+        return Err(not_in_history(format!("a change `{change}`")));
+    }
+    let found = live(all, scope, meant)?;
     match (found.is_empty(), scope) {
         (false, _) => Ok(found),
         (true, UndoScope::LastOf(_)) => {
             Err(Error::new(Kind::NotFound, "nothing of this session is left to undo")
-                .hint("name a change: the history shows them all"))
+                .hint("another change can be undone by its number; `memgrove history` lists them"))
         }
         (true, _) => Err(Error::new(Kind::NotFound, "there is nothing to undo")
             .hint("`memgrove history` lists the changes and who made them")),
@@ -193,6 +197,22 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
         }
     }
     Ok(found)
+}
+
+/// The changes of a part of the history (newest first) that still count: not those that another took
+/// back, nor the undo that did, if all that it took back is in the same part.
+fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
+    let mut undone: HashSet<ChangeId> = HashSet::new();
+    let here: HashSet<&ChangeId> = history.iter().map(|past| &past.change).collect();
+    history.iter().filter(move |past| {
+        if undone.contains(&past.change) {
+            return false;
+        }
+        let taken_back = if past.note.verb == VERB { undone_by(&past.note) } else { Vec::new() };
+        let cancels = !taken_back.is_empty() && taken_back.iter().all(|change| here.contains(change));
+        undone.extend(taken_back);
+        !cancels
+    })
 }
 
 /// The changes that an undo took back, as its reason names them.

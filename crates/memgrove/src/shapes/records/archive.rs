@@ -188,7 +188,7 @@ impl Records {
         })
     }
 
-    fn brought_back(&self, store: &Store, kind: RecordType, object: &str) -> Result<Edit> {
+    pub(super) fn brought_back(&self, store: &Store, kind: RecordType, object: &str) -> Result<Edit> {
         let folder = self.folder(store)?;
         let table = self.table(store, kind, folder.get(kind.file()))?;
         let limit = self.limits.of(kind);

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::OUTSIDE;
+use super::{OUTSIDE, still_counting};
 use crate::backend::{ChangeId, Content, Depth, Edit, Expect, HistoryQuery, Moment, Op, Past, PastEdit};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -316,8 +316,8 @@ impl<'a> Inverse<'a> {
     fn changed_since(&self, at: &Locator, past: &Past) -> Result<Error> {
         let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
         let history = self.store.backend().history(&query)?;
-        let mut later = history.iter().take_while(|later| later.change != past.change);
-        let later = later.find(|later| !self.chosen.contains(&later.change));
+        let here = history.iter().position(|one| one.change == past.change).unwrap_or(history.len());
+        let later = still_counting(&history[..here]).find(|later| !self.chosen.contains(&later.change));
         let (who, first) = match later {
             Some(later) if later.note.verb != OUTSIDE => (
                 format!("change {} ({})", later.change, later.note.verb),
@@ -326,9 +326,10 @@ impl<'a> Inverse<'a> {
             _ => ("an edit outside memgrove".into(), "look at it first".into()),
         };
         let message = format!("`{at}` is not as change {} left it: {who} came later", past.change);
-        Ok(Error::new(Kind::Conflict, message)
-            .code(code::VERSION_MISMATCH)
-            .hint(format!("{first}, or bring back an older state with `memgrove restore {at}`")))
+        let older = history.get(here + 1).map_or(String::new(), |older| {
+            format!(", or bring back what it was before: `memgrove restore {at} --to {}`", older.change)
+        });
+        Ok(Error::new(Kind::Conflict, message).code(code::VERSION_MISMATCH).hint(format!("{first}{older}")))
     }
 }
 
