@@ -166,8 +166,12 @@ impl Settings {
             Err(error) => return Err(Error::from_io(error, path.display())),
         };
         let settings: Settings = toml::from_str(&text).map_err(|error| {
-            Error::new(Kind::Corrupt, format!("`{}`: {}", path.display(), error.message()))
-                .hint("mend it by hand: it needs at least `format = 1`")
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let hint = match line.filter(|_| !error.message().contains("missing field")) {
+                Some(line) => format!("mend line {line} of it by hand"),
+                None => "mend it by hand: it needs at least `format = 1`".to_owned(),
+            };
+            Error::new(Kind::Corrupt, format!("`{}`: {}", path.display(), error.message())).hint(hint)
         })?;
         if settings.format > FORMAT {
             return Err(Error::new(

@@ -134,6 +134,14 @@ impl Verb for ImportSilicaV1 {
         }
         let structure = if self.flatten { Structure::Flatten } else { Structure::Preserve };
         let done = notes.import(cx.note(Self::NAME, &Guard::default()), &sources, structure)?;
+        if done.outcome.moved.is_empty() {
+            let message = format!("there is no text to import in `{}`", self.from.display());
+            let hint = match done.outcome.skipped.first() {
+                Some(skipped) => format!("`{}` was left where it is: {}", skipped.path, skipped.why),
+                None => "name a folder that has files of text in it".to_owned(),
+            };
+            return Err(Error::new(Kind::NotFound, message).hint(hint));
+        }
         Ok(ImportNotesAnswer { imported: done.outcome, dry_run: self.dry_run })
     }
 

@@ -4,12 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::error::code;
-use memgrove::shapes::notes::{Guarded, Mode, WriteResult};
+use memgrove::shapes::notes::{Mode, WriteResult};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cost, show_change};
+use super::{cost, guarded, show_change};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
@@ -19,6 +19,7 @@ use crate::verbs::{Effect, On, Verb};
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteWrite {
     /// What to remember [default: standard input]
+    #[arg(allow_hyphen_values = true, value_parser = remembered)]
     #[schemars(required)]
     content: Option<String>,
     /// The note; the root memory by default
@@ -61,6 +62,15 @@ impl From<WriteMode> for Mode {
     }
 }
 
+/// What to remember may be an item of a list; what looks like an option is one that is misspelled.
+fn remembered(given: &str) -> std::result::Result<String, String> {
+    let option = given.strip_prefix('-').is_some_and(|rest| !rest.starts_with(char::is_whitespace));
+    match option && given != "-" {
+        true => Err("this looks like an option; if it is what to remember, put `--` before it".to_owned()),
+        false => Ok(given.to_owned()),
+    }
+}
+
 /// What came of a write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WriteAnswer {
@@ -99,8 +109,7 @@ impl Verb for NoteWrite {
         let content = String::from_utf8(bytes)
             .map_err(|_| Error::new(Kind::Invalid, "the content is not UTF-8 text").code(code::NOT_TEXT))?;
         let mut notes = cx.notes()?;
-        let at = notes.locate(&memgrove::shapes::notes::normal_path(self.path.as_deref())?)?;
-        let guarded = Guarded { expect: self.guard.expected(notes.memory().store(), &at)? };
+        let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));
         }
@@ -112,9 +121,9 @@ impl Verb for NoteWrite {
 
     fn show(answer: &WriteAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let result = &answer.result;
-        let done = match (answer.change.is_some(), answer.dry_run) {
-            (_, true) => "would write ",
-            (true, _) => "wrote ",
+        let done = match (result.changed, answer.dry_run) {
+            (true, true) => "would write ",
+            (true, false) => "wrote ",
             (false, _) => "known already in ",
         };
         page.put(done)?;

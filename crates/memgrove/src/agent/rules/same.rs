@@ -41,6 +41,7 @@ const COUNTERS: &str = " answer bed case chapter day entry episode fact figure i
 const NEGATIONS: [&str; 6] = ["no", "not", "never", "without", "anymore", "longer"];
 
 fn is_in(list: &str, word: &str) -> bool {
+    let word: &str = &word.to_lowercase();
     let singular = word.strip_suffix('s').unwrap_or(word);
     list.split_ascii_whitespace().any(|known| known == word || known == singular)
 }
@@ -97,8 +98,9 @@ pub fn may_say(block: &str, fact: &str) -> bool {
         return true;
     }
     let there = plain_words(block);
-    let exact = |word: &&String| has_digit(word) || NEGATIONS.contains(&word.as_str());
-    let negated = |words: &[String]| words.iter().any(|word| NEGATIONS.contains(&word.as_str()));
+    let negates = |word: &String| NEGATIONS.contains(&word.to_lowercase().as_str()) || word.ends_with("n't");
+    let exact = |word: &&String| has_digit(word) || negates(word);
+    let negated = |words: &[String]| words.iter().any(negates);
     let shared = shared(&there, &words);
     !block.contains(SUPERSEDED)
         && negated(&there) == negated(&words)

@@ -113,7 +113,9 @@ pub(super) fn resolved<'a>(
         let mut tried: Vec<String> = here.into_iter().chain(joined(from, target)).collect();
         let origins = std::iter::successors(origin(from), |path| origin(path)).take(ORIGINS_MAX);
         tried.extend(origins.filter_map(|path| joined(folder_of(&path), target)));
-        return tried.iter().find_map(found).or_else(|| tried.iter().find_map(|wanted| above(wanted)));
+        // Whatever a link is, it is no link to where it stands.
+        let merged = |wanted: &String| above(wanted).filter(|path| *path != from);
+        return tried.iter().find_map(found).or_else(|| tried.iter().find_map(merged));
     }
     let target = target.trim_start_matches('/');
     if let Some(path) = exact(target) {
@@ -230,6 +232,6 @@ mod tests {
         check("../people", "work/plan/q1", Some("people"));
         check("./nowhere", "people", None);
         check("./budget", "work", Some("work/budget"));
-        check("./plan/q2", "work/plan", Some("work/plan"));
+        check("./plan/q2", "work/budget", Some("work/plan"));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::draft::Draft;
 use super::page::{Page, Role};
 use super::paths::is_linkable;
@@ -29,7 +31,10 @@ pub(super) fn relink(draft: &mut Draft<'_>, gone: &Gone) -> Result<Vec<String>> 
         let ours = our_lines(draft, &page, gone)?;
         let texts = page.pieces.iter_mut().enumerate().filter(|(_, piece)| piece.kind != BlockKind::Code);
         for (_, piece) in texts.filter(|(at, _)| !ours.contains(at)) {
-            let leads = |link: &WikiLink<'_>| survey.leads(link.target, &path, &paths);
+            // What only leads there because it was merged before has lost its name already.
+            let leads = |link: &WikiLink<'_>| {
+                survey.leads(link.target, &path, &paths).filter(|to| is_named(to, link.target))
+            };
             piece.text = rewritten(&piece.text, |link| gone.headings.get_key_value(leads(link)?), &gone.to);
         }
         if page != before {
@@ -78,6 +83,12 @@ fn rewritten<'g>(
     }
     made.push_str(&text[end..]);
     made
+}
+
+/// Whether a link names a note, however it is written.
+fn is_named(path: &str, target: &str) -> bool {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).nfc().collect::<String>().to_lowercase();
+    name(path) == name(target)
 }
 
 /// Whether a link can hold a heading, or the mark of a block.

@@ -6,6 +6,7 @@ use memgrove::memory::{Plan, UndoScope};
 use super::*;
 
 fn put(notes: &Notes, path: &str, text: &str) {
+    let path = if path.is_empty() { "memory" } else { path };
     notes.memory().store().write(&at(&format!("notes/{path}.md")), text).unwrap();
 }
 
