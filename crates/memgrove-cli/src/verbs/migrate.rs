@@ -254,8 +254,7 @@ impl Verb for ExportMcpMemory {
 }
 
 fn past_left_out(count: usize) -> String {
-    let noun = if count == 1 { "thing that holds" } else { "things that hold" };
-    format!("{count} {noun} no longer left out: `--all` takes them along")
+    format!("left out what holds no longer ({count}): `--all` takes it along")
 }
 
 /// Writes a file outside the store, where nothing is yet.
