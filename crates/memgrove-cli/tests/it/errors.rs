@@ -37,6 +37,21 @@ fn invalid_is_2() {
     sandbox.feed(&["file", "insert", "a.md", "1"], [0xff, 0xfe]).fails(2);
 }
 
+/// What was asked is done by the time the answer is written: that it cannot be says nothing of the store.
+#[test]
+fn an_answer_that_cannot_be_written_is_told_as_such() {
+    let sandbox = with_a_file();
+    let ran = shell(&sandbox, &format!("{MEMGROVE} file create b.md --text x > /dev/full"));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.starts_with("error: the answer could not be written: "), "{ran:?}");
+    assert!(ran.err.contains("done all the same") && !ran.err.contains("nothing was changed"), "{ran:?}");
+    assert_eq!(sandbox.run(&["read", "b.md"]).ok(), "x");
+    let ran = shell(&sandbox, &format!("{MEMGROVE} history > /dev/full"));
+    assert!(ran.code == 1 && !ran.err.contains("hint"), "{ran:?}");
+    let ran = shell(&sandbox, &format!("{MEMGROVE} demo | head -1"));
+    assert_eq!(ran.err, "", "{ran:?}");
+}
+
 #[test]
 fn not_found_is_3() {
     let sandbox = with_a_file();

@@ -45,6 +45,19 @@ fn files_in_json() {
 }
 
 #[test]
+fn the_status_in_json() {
+    let sandbox = Sandbox::new();
+    let run = |arguments: &[&str]| sandbox.run(&[&["--json"], arguments].concat()).json();
+    assert_eq!(run(&["status"])["files"], 0, "the store's own files are no memories");
+    run(&["file", "create", "a.md", "--text", "one\n"]);
+    let told = run(&["status"]);
+    assert_eq!((&told["files"], &told["bytes"]), (&json!(1), &json!(4)));
+    assert!(told["history_bytes"].as_u64().is_some_and(|bytes| bytes > 4), "{told}");
+    let shown = sandbox.run(&["status"]).ok();
+    assert!(shown.contains("history of "), "{shown}");
+}
+
+#[test]
 fn reading_and_finding_in_json() {
     let sandbox = Sandbox::new();
     let run = |arguments: &[&str]| sandbox.run(&[&["--json"], arguments].concat()).json();

@@ -125,3 +125,34 @@ fn an_idle_server_is_small() {
     assert!(kib <= 20 * 1024, "{kib} KiB");
     mcp.close();
 }
+
+/// What the schema leaves out to be short is taken all the same.
+#[test]
+fn keys_are_taken_by_every_tool_that_changes_something() {
+    let sandbox = Sandbox::new();
+    let mut core = Connection::new(&sandbox, &[]);
+    let fact = json!({"text": "Deploys happen on Tuesdays", "key": "k1"});
+    let (first, again) = (core.call("remember", fact.clone()), core.call("remember", fact));
+    let text = |answer: &Value| answer["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    assert!(text(&again).starts_with(text(&first).trim()), "{first} {again}");
+    assert!(text(&again).contains("done before with this key"), "{again}");
+    let address = text(&first).trim().trim_start_matches("remembered ").to_owned();
+    let wrong = core.call("forget", json!({"address": address, "expect": "00000000"}));
+    assert_eq!(wrong["isError"], true, "{wrong}");
+    let used = core.call("forget", json!({"address": address, "key": "k1"}));
+    assert!(used["isError"] == true && text(&used).contains("was used for something else"), "{used}");
+    for key in [json!(7), json!(["k"])] {
+        let wrong = core.call("forget", json!({"address": address, "key": key}));
+        assert!(text(&wrong).contains("not of the type string"), "{wrong}");
+    }
+    let blank = core.call("remember", json!({"text": "One", "key": ""}));
+    let other = core.call("remember", json!({"text": "Two", "key": " "}));
+    assert_ne!(text(&blank), text(&other));
+    assert_eq!(core.call("forget", json!({"address": address, "key": "k2"}))["isError"], false);
+    core.close();
+    let mut notes = Connection::new(&sandbox, &["--tools", "notes"]);
+    notes.call("write_memory", json!({"content": "# A\none\n\n# B\ntwo\n"}));
+    let split = json!({"dry_run": true, "key": "k3", "reason": "to see"});
+    assert!(!text(&notes.call("split_memory", split)).contains("takes no argument"));
+    notes.close();
+}
