@@ -297,7 +297,7 @@ mod tests {
         check("Café CAFE", &["cafe", "cafe"]);
         check("She was running to the shops", &["run", "shop"]);
         check("parseHttpHeader", &["pars", "http", "header", "parsehttphead"]);
-        check("HTTPServer", &["http", "server", "httpserv"]);
+        check("HTTPServer", &["http", "server", "httpserver"]);
         check("src/index_file.rs", &["src", "index", "file", "rs", "src/index_file.rs"]);
         check("v1.2.3", &["v1", "2", "3", "v1.2.3"]);
         check("SQLiteConnectionPools", &["sq", "lite", "connect", "pool", "sqliteconnectionpool"]);

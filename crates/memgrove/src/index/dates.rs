@@ -222,7 +222,7 @@ fn before(today: Date, unit: &str, count: i64) -> Option<Span> {
 /// The number of a month that a word names.
 fn month_named(word: &str) -> Option<i8> {
     let named = |month: &&str| *month == word || (word.len() == 3 && month.starts_with(word));
-    MONTHS.iter().position(|month| named(&month)).and_then(|at| i8::try_from(at + 1).ok())
+    MONTHS.iter().position(named).and_then(|at| i8::try_from(at + 1).ok())
 }
 
 #[derive(Default)]

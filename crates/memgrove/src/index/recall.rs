@@ -226,7 +226,7 @@ mod tests {
                 let address = "file:/memories/a.md".into();
                 let hit = Hit { address, text: text.repeat(200), ..Hit::default() };
                 match snippet(hit, &HashSet::new(), &analysis, spend) {
-                    Some(snippet) => assert!(snippet.tokens <= spend && snippet.text.len() > 20, "{spend}"),
+                    Some(snippet) => assert!(snippet.tokens <= spend && snippet.text.len() > 8, "{spend}"),
                     None => assert!(spend < 60, "{text} {spend}"),
                 }
             }

@@ -15,7 +15,7 @@ impl Search<'_> {
         asked: Option<&Asked>,
         limit: usize,
     ) -> Result<(Vec<usize>, usize)> {
-        let mut ids = self.from_then(scores, asked)?;
+        let mut ids = self.of_that_time(scores, asked)?;
         if ids.is_empty() {
             let sql = "SELECT d.id FROM docs d JOIN files f ON f.id = d.file ORDER BY coalesce(d.date, f.mtime) DESC, d.address";
             ids = self.ids(sql, [], scores)?;
@@ -33,7 +33,7 @@ impl Search<'_> {
         scores: &Scores,
         asked: Option<&Asked>,
     ) -> Result<()> {
-        let then = self.from_then(scores, asked)?;
+        let then = self.of_that_time(scores, asked)?;
         let known = self.set(ids.iter().copied());
         let best = rank::best(then.into_iter().map(|id| (id, scores.fused(id))), WEIGHED);
         ids.extend(best.into_iter().filter(|id| !known.has(*id)));
@@ -41,7 +41,7 @@ impl Search<'_> {
     }
 
     /// What is from the time that a query tells from now, newest first; nothing if it tells none.
-    fn from_then(&self, scores: &Scores, asked: Option<&Asked>) -> Result<Vec<usize>> {
+    fn of_that_time(&self, scores: &Scores, asked: Option<&Asked>) -> Result<Vec<usize>> {
         let Some(Asked::Relative(Span { from, to })) = asked else { return Ok(Vec::new()) };
         let sql = "SELECT id, date, address FROM docs WHERE date >= ?1 AND date < ?2
                    UNION ALL SELECT d.id, f.mtime, d.address FROM files f JOIN docs d ON d.file = f.id
