@@ -296,6 +296,18 @@ mod tests {
     }
 
     #[test]
+    fn what_people_write_beside_the_metadata_of_a_note_is_found() {
+        let of = |text: &str| -> Vec<String> {
+            let source = Source { key: "notes/a.md", inside: "a.md", bytes: text.as_bytes() };
+            documents(&source, Shape::Notes).into_iter().map(|document| document.text).collect()
+        };
+        assert_eq!(of("# A\nfact\n\n## Metadata\n\nsize_bytes: 1\n"), ["fact"]);
+        let typed = "# A\nfact\n\n## Metadata\n\nsize_bytes: 1\nThe deadline is in May\n";
+        assert_eq!(of(typed), ["fact", "The deadline is in May"]);
+        assert_eq!(of("# A\nfact\n\n## Metadata\n\nauthor: Ann\n"), ["fact", "author: Ann"]);
+    }
+
+    #[test]
     fn every_document_of_a_file_has_an_address_of_its_own() {
         let long = "word ".repeat(150);
         for (text, told) in [

@@ -30,10 +30,10 @@ enum Target {
 
 impl Entry {
     /// What is kept of a note that was just read.
-    pub(super) fn of(path: &str, info: &Info, text: &str, page: &Page) -> Self {
+    pub(super) fn of(path: &str, info: &Info, page: &Page) -> Self {
         let links: BTreeSet<Target> =
             page.edges().into_iter().map(|(target, _)| Target::Named(target)).collect();
-        Entry(info.size, info.stamp, Signature::of(path, text, page), links.into_iter().collect())
+        Entry(info.size, info.stamp, Signature::of(path, page), links.into_iter().collect())
     }
 
     /// The same with every link as `change` makes it.
@@ -109,7 +109,7 @@ fn read(store: &Store, root: &Locator, path: &str) -> Result<Option<Entry>> {
     let Some(info) = store.info_optional(&at)? else { return Ok(None) };
     let Some(content) = store.read_optional(&at)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&content.bytes);
-    Ok(Some(Entry::of(path, &info, &text, &Page::parse(&text))))
+    Ok(Some(Entry::of(path, &info, &Page::parse(&text))))
 }
 
 /// What is known of notes without reading them: only of those that have not changed since.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::page::{Page, Role};
+use super::page::{Page, Piece, Role};
 use crate::text::words;
 
-/// Bits for each word of a note and for each word of a block: about one in eighteen is taken for another.
+/// Bits for each word of a note and for each word of a block: about one in forty is taken for another.
 /// More would cost more to read than they save.
-const BITS: usize = 6;
+const BITS: usize = 8;
 const PROBES: u64 = 4;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Where the words of a note as a whole stand, those of its path, its title and its headings, those of
@@ -54,7 +54,7 @@ pub(super) struct Signature {
 
 impl Signature {
     /// The signature of a note: of all its words, and of those in each block that say something.
-    pub(super) fn of(path: &str, text: &str, page: &Page) -> Self {
+    pub(super) fn of(path: &str, page: &Page) -> Self {
         let mut held: BTreeSet<(u64, String)> = BTreeSet::new();
         let mut all = |place: u64, text: &str| {
             words::each_word(text, |stem| {
@@ -62,14 +62,16 @@ impl Signature {
             });
         };
         all(ANYWHERE, path);
-        all(ANYWHERE, text);
+        // A search shows what the note itself says. Where it leads is known, and what memgrove keeps of it is
+        // nothing that anyone looks for.
+        let shown = |piece: &&Piece| matches!(piece.role, Role::Body | Role::Title | Role::Aside);
+        page.pieces.iter().filter(shown).for_each(|piece| all(ANYWHERE, &piece.text));
         all(AROUND, path);
         all(AROUND, &page.title(path));
         page.pieces.iter().filter_map(|piece| piece.heading()).for_each(|heading| all(AROUND, heading));
-        let shown = |role: Role| matches!(role, Role::Body | Role::Title | Role::Aside);
         let mut holders: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
         let mut blocks = 0;
-        for piece in page.pieces.iter().filter(|piece| shown(piece.role)) {
+        for piece in page.pieces.iter().filter(shown) {
             words::each_raw_word(&piece.text, |raw, stem| {
                 if !words::is_plain(raw) {
                     holders.entry(stem.to_owned()).or_default().insert(FIRST_BLOCK + blocks);
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
 
     fn signature(text: &str) -> Signature {
-        Signature::of("some/path", text, &Page::parse(text))
+        Signature::of("some/path", &Page::parse(text))
     }
 
     #[test]
@@ -175,7 +177,7 @@ mod tests {
         assert!(may("path".to_owned()), "its path is part of it");
         let invented = (0..4000).filter(|number| may(format!("other{number}y"))).count();
         assert!(invented < 320, "{invented} of 4000");
-        assert!(!Signature::of("", "", &Page::default()).may_hold(Word::of("a")));
+        assert!(!Signature::of("", &Page::default()).may_hold(Word::of("a")));
     }
 
     #[test]

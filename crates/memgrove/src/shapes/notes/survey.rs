@@ -118,7 +118,7 @@ impl Survey {
                     let Some(content) = store.read_optional(&info.locator)? else { continue };
                     let text = String::from_utf8_lossy(&content.bytes);
                     let page = Page::parse(&text);
-                    fresh.insert(path.clone(), Entry::of(&path, &info, &text, &page));
+                    fresh.insert(path.clone(), Entry::of(&path, &info, &page));
                     Seen {
                         size: content.bytes.len() as u64,
                         stamp: info.stamp,
