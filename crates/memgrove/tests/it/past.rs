@@ -160,7 +160,7 @@ fn a_rename_tells_what_it_moved() -> Result<()> {
     assert_eq!(read("b.md", &after(&grown))?.as_deref(), Some("by hand and on"));
     undo(&memory, &UndoScope::Last);
     undo(&memory, &UndoScope::Last);
-    assert_eq!(undo(&memory, &UndoScope::Last), [moved.clone()]);
+    assert_eq!(undo(&memory, &UndoScope::Last), [moved]);
     holds(&memory, &[("a.md", "by hand")]);
     // What was moved, then edited by hand, and kept by nobody, is unknown, not something older.
     by_hand("a.md", "second");
