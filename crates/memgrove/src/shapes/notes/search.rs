@@ -218,10 +218,8 @@ impl<'a> Walk<'a> {
 
     fn visit(&mut self, lead: Lead) -> Result<()> {
         // A note without any word of the question is passed by unread: where it leads is known.
-        let empty = match &self.holders {
-            Some(holders) => !holders.contains(&lead.path),
-            None => self.known_notes.has_none(&lead.path, &self.words),
-        };
+        let empty = self.holders.as_ref().is_some_and(|holders| !holders.contains(&lead.path))
+            || self.known_notes.has_none(&lead.path, &self.words);
         if empty && self.by_rules() && self.known_notes.links(&lead.path).is_some() {
             return Ok(());
         }
