@@ -39,9 +39,9 @@ impl Journals {
         Ok(Self::of(cx.reading()?, mounted))
     }
 
-    /// To change something by.
+    /// To change something by; a store that is not there yet is not made for it.
     pub(crate) fn writing(cx: &Context) -> Result<Self> {
-        let own = cx.writing()?;
+        let own = cx.changing()?;
         Ok(Self::of(own, mounts::mounted(cx)?))
     }
 

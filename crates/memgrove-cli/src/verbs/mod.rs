@@ -4,6 +4,7 @@
 pub(crate) mod conflict;
 pub(crate) mod connection;
 pub(crate) mod copy;
+pub(crate) mod diff;
 pub(crate) mod entity;
 pub(crate) mod eval;
 pub(crate) mod file;
@@ -103,7 +104,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<file::Batch>(),
     entry::<memory::MemoryCommand>(),
     entry::<past::History>(),
-    entry::<undo::Diff>(),
+    entry::<diff::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
     entry::<status::Status>(),

@@ -8,6 +8,7 @@ use memgrove::error::code;
 use memgrove::shapes::files::{self, Limits};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::browse::crumbs;
 use super::compare::{Sides, side_by_side, with_ends_of};
@@ -183,6 +184,7 @@ fn saved(cx: &Context, at: &Locator, sent: Sent) -> Result<Saved> {
         }
     };
     cx.writing()?.apply(note, plan)?;
+    cx.touched([at])?;
     Ok(Saved::Written)
 }
 
@@ -221,11 +223,16 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
     let Doomed { at, version } = sent(&call).await?;
     let at = place::located(&at)?;
     let list = super::browse::shape_of(&at).map_or("files", |shape| shape.name);
-    call.work(move |cx| {
-        let note = cx.note("delete", &Guard::default());
-        let version = Version::new(version);
-        cx.writing()?.apply(note, |store| files::delete(store, &at, Some(&version)))
-    })
-    .await?;
+    if let Some(thing) = place::in_graph(&at) {
+        call.verb("forget", json!({"address": thing})).await?;
+    } else {
+        call.work(move |cx| {
+            let note = cx.note("delete", &Guard::default());
+            let version = Version::new(version);
+            cx.writing()?.apply(note, |store| files::delete(store, &at, Some(&version)))?;
+            cx.touched([&at])
+        })
+        .await?;
+    }
     led_to(&url(&call, &format!("/browse/{list}"), &[("done", "deleted")]))
 }

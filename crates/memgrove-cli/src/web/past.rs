@@ -7,6 +7,7 @@ use memgrove::error::code;
 use memgrove::memory::Point;
 use memgrove::{Locator, Result};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::browse::crumbs;
 use super::compare::{Sides, side_by_side};
@@ -186,13 +187,18 @@ struct Wanted {
 pub(super) async fn restore(call: Call) -> Result<Response> {
     let Wanted { at, to, version } = sent(&call).await?;
     let at = place::located(&at)?;
-    let there = at.clone();
-    call.work(move |cx| {
-        let expect = (!version.is_empty()).then(|| Version::new(version));
-        let note = cx.note("restore", &Guard::default());
-        let point = Point::Moment(Moment::After(ChangeId::new(to)));
-        cx.writing()?.restore(note, &there, &point, expect.as_ref())
-    })
-    .await?;
+    if let Some(thing) = place::in_graph(&at) {
+        call.verb("restore", json!({"address": thing, "to": to})).await?;
+    } else {
+        let there = at.clone();
+        call.work(move |cx| {
+            let expect = (!version.is_empty()).then(|| Version::new(version));
+            let note = cx.note("restore", &Guard::default());
+            let point = Point::Moment(Moment::After(ChangeId::new(to)));
+            cx.writing()?.restore(note, &there, &point, expect.as_ref())?;
+            cx.touched([&there])
+        })
+        .await?;
+    }
     led_to(&url(&call, "/history", &[("at", at.key()), ("done", "restored")]))
 }

@@ -69,6 +69,18 @@ pub(super) fn located(at: &str) -> Result<Locator> {
     }
 }
 
+/// The address of the node or connection whose file this is: what the graph knows of must be changed
+/// by way of the graph.
+pub(super) fn in_graph(at: &Locator) -> Option<String> {
+    let (folder, name) = at.key().rsplit_once('/')?;
+    let kind = match folder {
+        "graph/_content/nodes" => "node",
+        "graph/_content/connections" => "connection",
+        _ => return None,
+    };
+    Some(format!("{kind}:{}", name.split('.').next().unwrap_or(name)))
+}
+
 fn addressed(cx: &Context, address: &str) -> Result<Locator> {
     // What is no file has its place as its address.
     located(address).or_else(|_| memory_at(cx, address))
