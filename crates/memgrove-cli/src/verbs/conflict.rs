@@ -143,7 +143,12 @@ impl Verb for ConflictsMerge {
             note.key = note.key.map(|key| format!("{key} {at}"));
             Ok(merging::merge_copy(&memory, note, &Locator::new(at)?, take)?.outcome.by)
         };
+        let of_entities = named.iter().any(|at| at.starts_with("knowledge/"));
         let copies = named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();
+        // What was merged is merged, whatever comes of the lists.
+        if of_entities && let Err(error) = cx.knowledge().and_then(|knowledge| knowledge.rebuild()) {
+            crate::notice(&format!("the lists of entities are not up to date: {error}"));
+        }
         Ok(MergeAnswer { copies })
     }
 

@@ -63,6 +63,10 @@ impl Verb for NodeCreate {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
+        if self.guard.expect.is_some() {
+            return Err(Error::new(Kind::Invalid, "a node that is yet to be made has no version")
+                .hint("leave it out, or change the node that is there"));
+        }
         let by_name = self.from.as_ref().and_then(|path| format_of(&path.file_name()?.to_string_lossy()));
         let content = match (self.content, self.content_base64, &self.from) {
             (Some(text), ..) => Some(text.into_bytes()),

@@ -125,7 +125,7 @@ pub(crate) struct MergeAnswer {
 struct Merged {
     path: String,
     merged: Vec<String>,
-    relinked: Option<Vec<String>>,
+    relinked: Vec<String>,
     size_bytes: usize,
 }
 

@@ -150,6 +150,9 @@ impl Search {
                 Entry::Write { at, old, .. } | Entry::Delete { at, old: old @ Some(_), .. }
                     if *at == self.name =>
                 {
+                    if old.as_ref().is_some_and(is_redacted) {
+                        return Some(State::Redacted);
+                    }
                     self.expected.clone_from(old);
                     return record.before(index).map(|bytes| State::Held(bytes.to_vec()));
                 }

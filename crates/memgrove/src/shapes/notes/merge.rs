@@ -22,7 +22,7 @@ pub struct MergeResult {
     /// The notes that are gone.
     pub merged: Vec<String>,
     /// Other notes in which links to those that are gone were changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub relinked: Vec<String>,
     /// The size of the note now.
     pub size_bytes: usize,
