@@ -103,7 +103,7 @@ pub(crate) fn past_at(cx: &Context, address: &str) -> Result<Locator> {
 }
 
 /// Whether something is at a place, or was.
-fn was_ever(cx: &Context, at: &Locator) -> Result<bool> {
+pub(crate) fn was_ever(cx: &Context, at: &Locator) -> Result<bool> {
     let journals = Journals::reading(cx)?;
     let (journal, inside) = journals.of_place(at);
     let query = HistoryQuery { at: Some(inside.clone()), before: None, limit: 1 };

@@ -143,7 +143,8 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&watch)).await.map_err(gone)?
 }
 
-fn newest(cx: &Context) -> Result<Option<String>> {
+/// The newest change.
+pub(crate) fn newest(cx: &Context) -> Result<Option<String>> {
     Ok(history(cx, 1)?.pop().map(|told| told.change))
 }
 

@@ -2,6 +2,7 @@
 //! only read also `GET` with the arguments as a query.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,7 +13,7 @@ use super::access::Scope;
 use super::route::{Call, Need, Route};
 use crate::context::Input;
 use crate::status;
-use crate::verbs::{Effect, Entry, On, Reply, TABLE};
+use crate::verbs::{Effect, Entry, On, Reply, TABLE, not_taken};
 
 /// The verbs that are offered over HTTP: those that are offered to agents, and those that say so.
 /// A verb that works on paths of the machine is offered on the command line alone.
@@ -64,24 +65,26 @@ async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
 
 /// The arguments, if the verb takes them all: one that is misspelt would say something that is not heard.
 fn taken(entry: &Entry, arguments: Value) -> Result<Value> {
-    let wrong = |message: String| Error::new(Kind::Invalid, message);
     let Value::Object(given) = &arguments else {
-        return Err(
-            wrong("the body is not a JSON object".to_owned()).hint("name the arguments: {\"name\": …}")
-        );
+        return Err(Error::new(Kind::Invalid, "the body is not a JSON object")
+            .hint("name the arguments: {\"name\": …}"));
     };
-    let schema = (entry.input)().to_value();
-    // These are taken by verbs that do not tell agents so.
-    let known = |name: &str| ["key", "expect"].contains(&name) || schema["properties"].get(name).is_some();
-    match given.keys().find(|name| !known(name)) {
+    match given.keys().find(|name| !takes(entry, name)) {
         None => Ok(arguments),
-        Some(name) => {
-            let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
-            let names: Vec<&str> = names.map(String::as_str).collect();
-            Err(wrong(format!("`{}` takes no argument `{}`", entry.name, name.escape_default()))
-                .hint(format!("it takes: {}", names.join(", "))))
-        }
+        Some(name) => Err(not_taken(entry.name, name, properties(entry).as_object())),
     }
+}
+
+/// Whether a verb takes an argument, also one that its schema does not tell of.
+fn takes(entry: &Entry, name: &str) -> bool {
+    properties(entry).get(name).is_some() || entry.takes_guard(name)
+}
+
+/// What a verb takes, by name. The schemas are made once, because every request asks for one.
+fn properties(entry: &Entry) -> &'static Value {
+    static SCHEMAS: LazyLock<BTreeMap<&str, Value>> =
+        LazyLock::new(|| offered().map(|entry| (entry.name, (entry.input)().to_value())).collect());
+    &SCHEMAS[entry.name]["properties"]
 }
 
 /// A verb that only reads, with its arguments in the address.
@@ -91,10 +94,9 @@ async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
     for (name, value) in given {
         values.entry(name).or_default().push(value);
     }
-    let schema = (entry.input)().to_value();
     let arguments: Map<String, Value> = values
         .into_iter()
-        .map(|(name, values)| Ok((name.clone(), typed(&schema["properties"][&name], &name, values)?)))
+        .map(|(name, values)| Ok((name.clone(), typed(&properties(entry)[&name], &name, values)?)))
         .collect::<Result<_>>()?;
     run(entry, call, taken(entry, Value::Object(arguments))?).await
 }
@@ -191,13 +193,11 @@ impl Guards {
         if self.expect.is_none() && self.key.is_none() {
             return Ok(arguments);
         }
-        let schema = (entry.input)().to_value();
-        let takes = |name: &str| schema["properties"].get(name).is_some() || entry.takes_guard(name);
         for (name, header, value) in
             [("expect", "If-Match", self.expect), ("key", "Idempotency-Key", self.key)]
         {
             let (Some(value), Value::Object(given)) = (value, &mut arguments) else { continue };
-            if !takes(name) {
+            if !takes(entry, name) {
                 let message = format!("`{}` does not take {header}", entry.name);
                 return Err(Error::new(Kind::Invalid, message).hint("leave the header out"));
             }

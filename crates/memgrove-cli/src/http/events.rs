@@ -8,28 +8,17 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
-use memgrove::backend::HistoryQuery;
 use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use tokio::sync::broadcast;
 
 use super::route::Call;
-use crate::changes::{Heard, since};
-use crate::context::Context;
+use crate::changes::{Heard, newest, since};
 
 #[derive(Deserialize)]
 struct Since {
     /// As `Last-Event-ID`, for whoever cannot send headers.
     since: Option<String>,
-}
-
-/// The newest change of a store that keeps a history.
-fn newest(cx: &Context) -> Result<Option<String>> {
-    match cx.reading()?.history(&HistoryQuery { limit: 1, ..HistoryQuery::default() }) {
-        Ok(past) => Ok(past.into_iter().next().map(|past| past.change.as_str().to_owned())),
-        Err(error) if error.kind() == Kind::Unsupported => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Server-sent events of changes: first `listening` with the id of the newest, then `change` with what
@@ -44,7 +33,7 @@ pub(crate) async fn stream(call: Call) -> Result<Response> {
     let last = call.header("last-event-id").map(str::to_owned).or(last).filter(|last| !last.is_empty());
     let hello = match &last {
         Some(last) => Some(last.clone()),
-        None => call.work(newest).await?,
+        None => call.work(newest).await.unwrap_or_default(),
     };
     let caught_up = match last {
         Some(last) => {

@@ -8,7 +8,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::verbs::{Effect, Entry, On, Reply, TABLE};
+use crate::verbs::{Effect, Entry, On, Reply, TABLE, not_taken};
 
 /// Which tools a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -101,10 +101,7 @@ fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value>
                     false => return Err(wrong(format!("`{shown}` of `{name}` is not of the type string"))),
                 }
             }
-            let names: Vec<&str> =
-                known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
-            return Err(wrong(format!("`{name}` takes no argument `{shown}`"))
-                .hint(format!("it takes: {}", names.join(", "))));
+            return Err(not_taken(name, argument, known));
         };
         match property.get("type").and_then(Value::as_str) {
             Some(kind) if !is_a(kind, value) => {

@@ -336,3 +336,10 @@ impl Entry {
         GUARDS.contains(&argument) && command().get_arguments().any(|known| known.get_id() == argument)
     }
 }
+
+/// The error for an argument that a verb does not take, which tells what it does take.
+pub(crate) fn not_taken(verb: &str, argument: &str, known: Option<&serde_json::Map<String, Value>>) -> Error {
+    let names: Vec<&str> = known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+    Error::new(Kind::Invalid, format!("`{verb}` takes no argument `{}`", argument.escape_default()))
+        .hint(format!("it takes: {}", names.join(", ")))
+}

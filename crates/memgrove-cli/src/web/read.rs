@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::backend::{Content, HistoryQuery, Info};
+use memgrove::backend::{Content, Info};
 use memgrove::{Kind, Locator, Result};
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use super::markdown::{Here, rendered};
 use super::nodes;
 use super::place::{Meant, Which};
 use super::relations;
-use crate::address::address_of;
+use crate::address::{address_of, was_ever};
 use crate::context::Context;
 use crate::http::Call;
 use crate::portion;
@@ -80,7 +80,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         .work(move |cx| {
             let store = cx.reading()?;
             let content = match store.store().read_bytes(&at) {
-                Err(error) if error.kind() == Kind::NotFound && has_past(cx, &at)? => return Ok(None),
+                Err(error) if error.kind() == Kind::NotFound && was_ever(cx, &at)? => return Ok(None),
                 content => content?,
             };
             let info = store.store().info(&at)?;
@@ -107,11 +107,6 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let live = Live::Of(memory.address.clone());
     let frame = Frame { title: &title, tab: "/browse", live, ..Frame::default() };
     Ok(frame.around(&call, &body))
-}
-
-fn has_past(cx: &Context, at: &Locator) -> Result<bool> {
-    let query = HistoryQuery { at: Some(at.clone()), limit: 1, ..HistoryQuery::default() };
-    Ok(!cx.reading()?.history(&query)?.is_empty())
 }
 
 impl Memory {
