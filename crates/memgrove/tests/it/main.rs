@@ -8,6 +8,7 @@ mod entities;
 mod faults;
 mod files;
 mod graph;
+mod hooked;
 mod hostile;
 mod index;
 mod local;

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memgrove::backend::{
-    Applied, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info, Moment,
-    Note, Past,
-};
+use memgrove::backend::{Content, Note};
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
 use memgrove::shapes::entities::{How, Knowledge};
 use memgrove::{Backend, Locator, Memory, Result, Store};
 
 use super::{at, entity};
+use crate::hooked::{Hook, Hooked};
 
 /// A storage that counts how often a file is read.
 #[derive(Default)]
@@ -21,45 +19,18 @@ struct Counting {
     reads: AtomicUsize,
 }
 
-impl Backend for Counting {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
+impl Hook for Counting {
+    fn inner(&self) -> &dyn Backend {
+        &self.inner
     }
     fn read(&self, at: &Locator) -> Result<Content> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.read(at)
     }
-    fn info(&self, at: &Locator) -> Result<Info> {
-        self.inner.info(at)
-    }
-    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
-        self.inner.list(under, depth)
-    }
-    fn mkdir(&self, at: &Locator) -> Result<()> {
-        self.inner.mkdir(at)
-    }
-    fn apply(&self, change: &Change) -> Result<Applied> {
-        self.inner.apply(change)
-    }
-    fn applied(&self, key: &str) -> Result<Option<Applied>> {
-        self.inner.applied(key)
-    }
-    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
-        self.inner.history(query)
-    }
-    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
-        self.inner.read_past(at, moment)
-    }
-    fn check(&self) -> Result<Vec<Finding>> {
-        self.inner.check()
-    }
 }
 
-fn counted() -> (Arc<Counting>, impl Fn() -> Knowledge) {
-    let backend = Arc::new(Counting::default());
+fn counted() -> (Arc<Hooked<Counting>>, impl Fn() -> Knowledge) {
+    let backend = Arc::new(Hooked::<Counting>::default());
     let store = Store::shared(Arc::clone(&backend) as Arc<dyn Backend>);
     let memory = Memory::new(store, Arc::new(ManualClock::default()));
     (backend, move || Knowledge::new(memory.clone(), at("knowledge")))
@@ -72,9 +43,9 @@ fn a_process_that_stores_one_entity_does_not_read_the_others() {
     let first = fresh();
     first.store(Note::default(), &all, How::Merge).expect("stored");
     first.settle().expect("settled");
-    let before = backend.reads.load(Ordering::SeqCst);
+    let before = backend.0.reads.load(Ordering::SeqCst);
     fresh().store(Note::default(), &[entity("new", "", &["y"])], How::Merge).expect("stored");
-    let reads = backend.reads.load(Ordering::SeqCst) - before;
+    let reads = backend.0.reads.load(Ordering::SeqCst) - before;
     assert!(reads < 20, "{reads} files were read");
 }
 
@@ -90,9 +61,9 @@ fn relations_are_imported_without_a_look_into_the_folder_of_every_type() {
     let entities: String = (0..40).map(entity).collect();
     let relations: String = (0..40).map(relation).collect();
     fresh().import(&Note::default(), entities.as_bytes()).expect("imported");
-    let before = backend.reads.load(Ordering::SeqCst);
+    let before = backend.0.reads.load(Ordering::SeqCst);
     let imported = fresh().import(&Note::default(), relations.as_bytes()).expect("imported");
     assert_eq!((imported.relations, imported.loose), (40, 0));
-    let reads = backend.reads.load(Ordering::SeqCst) - before;
+    let reads = backend.0.reads.load(Ordering::SeqCst) - before;
     assert!(reads < 40 * 5, "{reads} files were read");
 }

@@ -4,18 +4,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memgrove::backend::{
-    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Finding, HistoryQuery,
-    Info, Moment, Past, exists,
-};
+use memgrove::backend::{Applied, Backend, Change, Edit, exists};
 use memgrove::backends::Ram;
 use memgrove::backends::local::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
 use memgrove::shapes::graph::NewNode;
 use memgrove::vfs::RealFs;
-use memgrove::{Locator, Result, Store};
+use memgrove::{Result, Store};
 
 use super::{graph_over, note};
+use crate::hooked::{Hook, Hooked};
 
 const VARIABLE: &str = "MEMGROVE_TEST_LARGE";
 const MIB: usize = 1 << 20;
@@ -28,24 +26,9 @@ struct Sink {
     late: AtomicBool,
 }
 
-impl Backend for Sink {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
-    fn read(&self, at: &Locator) -> Result<Content> {
-        self.inner.read(at)
-    }
-    fn info(&self, at: &Locator) -> Result<Info> {
-        self.inner.info(at)
-    }
-    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
-        self.inner.list(under, depth)
-    }
-    fn mkdir(&self, at: &Locator) -> Result<()> {
-        self.inner.mkdir(at)
+impl Hook for Sink {
+    fn inner(&self) -> &dyn Backend {
+        &self.inner
     }
     fn apply(&self, change: &Change) -> Result<Applied> {
         let large = |edit: &&Edit| matches!(edit, Edit::Write { bytes, .. } if bytes.len() == CONTENT);
@@ -55,18 +38,6 @@ impl Backend for Sink {
         }
         let edits = change.edits.iter().filter(|edit| !large(edit)).cloned().collect();
         self.inner.apply(&Change { edits, note: change.note.clone() })
-    }
-    fn applied(&self, key: &str) -> Result<Option<Applied>> {
-        self.inner.applied(key)
-    }
-    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
-        self.inner.history(query)
-    }
-    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
-        self.inner.read_past(at, moment)
-    }
-    fn check(&self) -> Result<Vec<Finding>> {
-        self.inner.check()
     }
 }
 
@@ -83,7 +54,7 @@ fn peak() -> usize {
 fn child() {
     let Ok(told) = std::env::var(VARIABLE) else { return };
     let store = match told.as_str() {
-        "sink" => Store::shared(Arc::new(Sink { inner: Ram::default(), late: AtomicBool::new(false) })),
+        "sink" => Store::new(Hooked(Sink { inner: Ram::default(), late: AtomicBool::new(false) })),
         folder => {
             let tree = RealFs::open_root(std::path::Path::new(folder)).unwrap();
             Store::new(Local::open(LocalOptions::new(Arc::new(tree), Arc::new(SystemClock))).unwrap())

@@ -1,17 +1,13 @@
 //! Registries that are lost or damaged, contents that people edit, and errors of the storage.
 
-use std::sync::Arc;
-
-use memgrove::backend::{
-    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info,
-    Level, Moment, Past,
-};
+use memgrove::backend::{Applied, Backend, Capabilities, Change, Content, Level};
 use memgrove::backends::Ram;
 use memgrove::shapes::graph::{ContentEdit, NewNode, Query, Removal};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde_json::json;
 
 use super::{Fixture, at, graph_over, link, note};
+use crate::hooked::{Hook, Hooked};
 
 fn filled() -> Fixture {
     let fixture = Fixture::new();
@@ -228,7 +224,7 @@ fn a_content_that_was_edited_by_hand_is_not_what_was_expected() {
 
 #[test]
 fn where_something_else_carries_files_their_names_tell() {
-    let store = Store::shared(Arc::new(Failing { inner: Ram::default() }));
+    let store = Store::new(Hooked::<Failing>::default());
     let fixture = Fixture { graph: graph_over(store, 3) };
     let ids: Vec<String> = (0..3).map(|_| fixture.node("a", json!({})).id).collect();
     // Of two tails that were added to at once, one has won.
@@ -287,16 +283,17 @@ fn a_tail_is_folded_when_it_has_grown() {
 }
 
 /// A storage on which some calls fail.
+#[derive(Default)]
 struct Failing {
     inner: Ram,
 }
 
-impl Backend for Failing {
+impl Hook for Failing {
+    fn inner(&self) -> &dyn Backend {
+        &self.inner
+    }
     fn capabilities(&self) -> Capabilities {
         Capabilities { sync: true, ..self.inner.capabilities() }
-    }
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
     }
     fn read(&self, at: &Locator) -> Result<Content> {
         match at.name() {
@@ -304,38 +301,17 @@ impl Backend for Failing {
             _ => self.inner.read(at),
         }
     }
-    fn info(&self, at: &Locator) -> Result<Info> {
-        self.inner.info(at)
-    }
-    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
-        self.inner.list(under, depth)
-    }
-    fn mkdir(&self, at: &Locator) -> Result<()> {
-        self.inner.mkdir(at)
-    }
     fn apply(&self, change: &Change) -> Result<Applied> {
         match change.note.verb.as_str() {
             "full" => Err(Error::new(Kind::Full, "the disk is full").hint("free some space")),
             _ => self.inner.apply(change),
         }
     }
-    fn applied(&self, key: &str) -> Result<Option<Applied>> {
-        self.inner.applied(key)
-    }
-    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
-        self.inner.history(query)
-    }
-    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
-        self.inner.read_past(at, moment)
-    }
-    fn check(&self) -> Result<Vec<Finding>> {
-        self.inner.check()
-    }
 }
 
 #[test]
 fn errors_of_the_storage_say_what_was_being_done() {
-    let graph = graph_over(Store::shared(Arc::new(Failing { inner: Ram::default() })), 3);
+    let graph = graph_over(Store::new(Hooked::<Failing>::default()), 3);
     let new = NewNode { kind: "project".into(), ..NewNode::default() };
     let full = memgrove::backend::Note { verb: "full".into(), ..note() };
     let error = graph.create(full, new.clone()).unwrap_err();
@@ -349,7 +325,7 @@ fn errors_of_the_storage_say_what_was_being_done() {
 
 #[test]
 fn in_a_replicated_store_ids_are_told_apart_by_chance_too() {
-    let graph = graph_over(Store::shared(Arc::new(Failing { inner: Ram::default() })), 3);
+    let graph = graph_over(Store::new(Hooked::<Failing>::default()), 3);
     let new = NewNode { kind: "project".into(), ..NewNode::default() };
     let id = graph.create(note(), new.clone()).unwrap().outcome.id;
     let (number, chance) = id.strip_prefix("mem_project_").unwrap().split_once('_').unwrap();

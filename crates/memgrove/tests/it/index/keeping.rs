@@ -6,16 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use memgrove::backend::{
-    Applied, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info, Moment,
-    Past,
-};
+use memgrove::backend::{Content, Depth, Info};
 use memgrove::clock::{ManualClock, Timestamp};
 use memgrove::index::{Noticed, Watch};
 use memgrove::tier::{DerivedMaintenance, Tier};
 use memgrove::{Backend, Error, Kind, Locator, Result, Store};
 
 use super::{at, check_true, first, found, kept, kept_by, on_disk};
+use crate::hooked::{Hook, Hooked};
 
 const TEA: &str = "file:/memories/tea.md";
 
@@ -174,42 +172,18 @@ impl Shut {
     }
 }
 
-impl Backend for Shut {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
+impl Hook for Shut {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
     }
     fn read(&self, at: &Locator) -> Result<Content> {
         self.check(at, Depth::Children)?;
         self.inner.read(at)
     }
-    fn info(&self, at: &Locator) -> Result<Info> {
-        self.inner.info(at)
-    }
     fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
         self.check(under, depth)?;
         self.listings.fetch_add(1, Ordering::SeqCst);
         self.inner.list(under, depth)
-    }
-    fn mkdir(&self, at: &Locator) -> Result<()> {
-        self.inner.mkdir(at)
-    }
-    fn apply(&self, change: &Change) -> Result<Applied> {
-        self.inner.apply(change)
-    }
-    fn applied(&self, key: &str) -> Result<Option<Applied>> {
-        self.inner.applied(key)
-    }
-    fn history(&self, query: &HistoryQuery) -> Result<Vec<Past>> {
-        self.inner.history(query)
-    }
-    fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
-        self.inner.read_past(at, moment)
-    }
-    fn check(&self) -> Result<Vec<Finding>> {
-        self.inner.check()
     }
 }
 
@@ -218,11 +192,11 @@ fn an_unreadable_folder_is_not_an_empty_one() {
     let machine = Machine::new();
     machine.store.write(&at("files/deep/secret.md"), "The treasure is buried.\n").unwrap();
     let shut = Arc::new(AtomicBool::new(false));
-    let backend = Shut {
+    let backend = Hooked(Shut {
         inner: Arc::clone(machine.store.backend()),
         shut: Arc::clone(&shut),
         listings: Arc::default(),
-    };
+    });
     let index = kept(&Store::new(backend), &machine.cache());
     assert_eq!(first(&index, "treasure"), "file:/memories/deep/secret.md");
     shut.store(true, Ordering::SeqCst);
@@ -279,11 +253,11 @@ impl Watch for Told {
 fn what_a_watcher_notices_is_looked_at_and_nothing_else() {
     let machine = Machine::new();
     let (watch, listings) = (Arc::new(Told::default()), Arc::new(AtomicUsize::new(0)));
-    let backend = Shut {
+    let backend = Hooked(Shut {
         inner: Arc::clone(machine.store.backend()),
         shut: Arc::default(),
         listings: Arc::clone(&listings),
-    };
+    });
     // It stands still, a little later than the files: how long a watcher is believed does not depend on the machine.
     let clock = Arc::new(ManualClock::new(Timestamp::now() + Duration::from_secs(60)));
     let index = kept_by(&Store::new(backend), &machine.cache(), clock.clone()).staying(vec![watch.clone()]);
