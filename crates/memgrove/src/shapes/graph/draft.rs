@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::catalog::Catalog;
 use super::entry::{Connection, Entry, Node};
 use super::ontology::Ontology;
-use super::place::{Layout, REGISTRY, TAIL, Thing};
+use super::place::{Layout, NUMBERS, REGISTRY, TAIL, Thing};
 use super::reading::is_edited;
 use super::shelf::{Glance, Shelf, is_fresh};
 use super::tail;
@@ -57,6 +57,8 @@ pub(super) struct Draft<'a> {
     fresh: bool,
     /// How long the tail was when planning began.
     tail_bytes: u64,
+    /// Whether it takes numbers for new ids.
+    drawn: bool,
     files: BTreeMap<Locator, File>,
     /// Files that will not stay as they are.
     changed: BTreeSet<Locator>,
@@ -103,6 +105,7 @@ impl<'a> Draft<'a> {
             ontology: None,
             fresh: false,
             tail_bytes: 0,
+            drawn: false,
             files: BTreeMap::new(),
             changed: BTreeSet::new(),
             held: BTreeMap::new(),
@@ -304,7 +307,7 @@ impl<'a> Draft<'a> {
             bytes: Bytes::new(),
             expect: Expect::At(version),
         }));
-        let Desk { layout, shelf, ids, .. } = self.desk;
+        let Desk { store, layout, shelf, ids, .. } = self.desk;
         if self.fresh {
             let mark = tail::mark(ids.random());
             self.lines.insert_str(0, &tail::begun(&mark));
@@ -322,7 +325,12 @@ impl<'a> Draft<'a> {
             (true, None) => Expect::Absent,
             (true, Some(version)) => Expect::At(version.clone()),
         };
-        shelf.numbers_upto = Some(self.tail_bytes + self.lines.len() as u64);
+        // Where something else carries files, one that each change rewrites would only clash.
+        let given = shelf.numbered(self.tail_bytes, &self.lines, self.drawn);
+        if let Some(given) = given.filter(|_| !store.capabilities().sync) {
+            let bytes = given.print().into();
+            edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes, expect: Expect::Any });
+        }
         edits.push(Edit::Append { at: layout.system(TAIL)?, bytes: self.lines.into(), expect });
         Ok(Plan { edits, outcome })
     }

@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::id::Given;
 use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL, UNREAD};
 use super::shelf::{Glance, Shelf};
 use super::{registry, tail};
@@ -62,11 +63,11 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     };
     let mut numbers = shelf.catalog.numbers.clone();
     if let Some(hint) = store.read_optional(&layout.system(NUMBERS)?)?
-        && let Ok(known) = serde_json::from_slice(&hint.bytes)
+        && let Some(known) = Given::read(&hint.bytes)
     {
-        numbers.join(&known);
+        numbers.join(&known.numbers);
     }
-    let numbers = serde_json::to_string(&numbers).expect("numbers are plain data") + "\n";
+    let numbers = Given { numbers, tail: None }.print();
     let expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
     shelf.catalog.mark.clone_from(&shelf.tail_mark);
     let bytes = registry::print(&shelf.catalog).into_bytes();

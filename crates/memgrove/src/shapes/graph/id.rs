@@ -86,6 +86,27 @@ pub(super) fn kind_prefix(id: &str) -> Option<&str> {
     parts(id)?.0.strip_prefix(MEM)?.strip_prefix('_')
 }
 
+/// What a file says of the numbers that were given, so that nobody need read the registry for it.
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Given {
+    #[serde(flatten)]
+    pub(super) numbers: Numbers,
+    /// How long the tail is if nobody has added to it since. Without it, the tail may tell of more.
+    #[serde(rename = "registry.tail.jsonl", default, skip_serializing_if = "Option::is_none")]
+    pub(super) tail: Option<u64>,
+}
+
+impl Given {
+    /// What such a file says; `None` for one that cannot be read.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    pub(super) fn print(&self) -> String {
+        serde_json::to_string(self).expect("numbers are plain data") + "\n"
+    }
+}
+
 /// The highest number of each prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

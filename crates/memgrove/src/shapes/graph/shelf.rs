@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::catalog::Catalog;
 use super::entry::{Entry, is_named};
-use super::id::Numbers;
+use super::id::{Given, Numbers};
 use super::ontology::Ontology;
 use super::place::{FOLDING, Layout, META, NUMBERS, ONTOLOGY, REGISTRY, TAIL, Thing, split_name};
 use super::registry::NEWER;
@@ -17,6 +17,9 @@ use crate::text::jsonl;
 
 /// How often a graph is read anew because a fold came between.
 const READ_ATTEMPTS: usize = 64;
+
+/// A tail of so many bytes takes longer to read than it takes to write down which numbers it gave.
+const TAIL_BYTES_LONG: u64 = 64 * 1024;
 
 /// The graph's own files at a glance: a token for each, and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,7 +86,7 @@ pub(super) struct Shelf {
     /// The highest numbers that are known without reading the registry.
     numbers: Option<Numbers>,
     /// How long the tail is if nobody else has added to it since the numbers were read.
-    pub(super) numbers_upto: Option<u64>,
+    numbers_upto: Option<u64>,
 }
 
 impl Shelf {
@@ -108,6 +111,11 @@ impl Shelf {
             self.seen = None;
         }
         Err(Error::new(Kind::Busy, "the registry changes faster than it can be read").hint("try again"))
+    }
+
+    /// Whether nobody has added to a tail of this many bytes since the numbers were read.
+    pub(super) fn knows_numbers(&self, tail_bytes: u64) -> bool {
+        self.numbers_upto == Some(tail_bytes)
     }
 
     /// Forgets what was read, so that all of it is read again.
@@ -220,30 +228,49 @@ impl Shelf {
         Ok(Some(ontology))
     }
 
-    /// The highest numbers of ids, without reading the registry: from its last fold, and from what
-    /// came since. With `again`, others may have taken some.
+    /// The highest numbers of ids, without reading the registry, nor a tail of this many bytes
+    /// whose numbers were written down. With `again`, others may have taken some.
     ///
     /// # Errors
     /// As the store says.
-    pub(super) fn numbers(&mut self, store: &Store, layout: &Layout, again: bool) -> Result<&mut Numbers> {
+    pub(super) fn numbers(
+        &mut self,
+        store: &Store,
+        layout: &Layout,
+        tail_bytes: u64,
+        again: bool,
+    ) -> Result<&mut Numbers> {
         if self.numbers.is_none() || again {
-            let hint = store.read_optional(&layout.system(NUMBERS)?)?;
-            let hint = hint.and_then(|content| serde_json::from_slice::<Numbers>(&content.bytes).ok());
-            let mut numbers = match hint {
-                Some(numbers) => numbers,
+            let given = store.read_optional(&layout.system(NUMBERS)?)?;
+            let mut given = match given.and_then(|content| Given::read(&content.bytes)) {
+                Some(given) => given,
                 None => {
                     self.refresh(store, layout)?;
-                    self.catalog.numbers.clone()
+                    Given { numbers: self.catalog.numbers.clone(), tail: None }
                 }
             };
-            for name in [FOLDING, TAIL] {
-                if let Some(content) = store.read_optional(&layout.system(name)?)? {
-                    numbers.scan(&content.bytes);
+            if given.tail != Some(tail_bytes) {
+                for name in [FOLDING, TAIL] {
+                    if let Some(content) = store.read_optional(&layout.system(name)?)? {
+                        given.numbers.scan(&content.bytes);
+                    }
                 }
             }
-            self.numbers.get_or_insert_default().join(&numbers);
+            self.numbers.get_or_insert_default().join(&given.numbers);
         }
         Ok(self.numbers.get_or_insert_default())
+    }
+
+    /// Learns what a change will have added to a tail of this many bytes. What is to be written down
+    /// of numbers, if some were `drawn` from a tail that is long to read.
+    pub(super) fn numbered(&mut self, tail_bytes: u64, lines: &str, drawn: bool) -> Option<Given> {
+        let followed = drawn || self.knows_numbers(tail_bytes);
+        let upto = tail_bytes + lines.len() as u64;
+        self.numbers_upto = followed.then_some(upto);
+        let numbers = self.numbers.as_mut().filter(|_| followed)?;
+        numbers.scan(lines.as_bytes());
+        let is_long = drawn && tail_bytes >= TAIL_BYTES_LONG;
+        is_long.then(|| Given { numbers: numbers.clone(), tail: Some(upto) })
     }
 }
 

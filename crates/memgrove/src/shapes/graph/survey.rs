@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::Catalog;
 use super::entry::{Connection, Entry, Node, Storage, is_named};
 use super::id;
+use super::id::Given;
 use super::place::{FOLDING, Layout, META, NUMBERS, REGISTRY, TAIL, Thing, UNREAD, format_of, split_name};
 use super::registry::{self, Text};
 use super::shelf::{Loss, Shelf};
@@ -298,9 +299,9 @@ impl Survey {
             expect = Expect::Absent;
         }
         edits.push(Edit::Write { at: registry, bytes: registry::print(&catalog).into(), expect });
-        let numbers = serde_json::to_string(&catalog.numbers).expect("numbers are plain data");
-        let bytes = (numbers + "\n").into_bytes();
-        edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes: bytes.into(), expect: Expect::Any });
+        let given = Given { numbers: catalog.numbers.clone(), tail: None };
+        let bytes = given.print().into();
+        edits.push(Edit::Write { at: layout.system(NUMBERS)?, bytes, expect: Expect::Any });
         let tail = shelf.tail_version.clone().map_or(Expect::Absent, Expect::At);
         let bytes = tail::begun(mark).into();
         edits.push(Edit::Write { at: layout.system(TAIL)?, bytes, expect: tail });

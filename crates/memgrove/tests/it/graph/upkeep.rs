@@ -282,6 +282,39 @@ fn a_tail_is_folded_when_it_has_grown() {
     assert_eq!(fixture.beside().counts().unwrap(), (20, 0));
 }
 
+/// Whoever has just begun need not read a long tail to know which number is next, and gives none twice.
+#[test]
+fn the_numbers_of_a_long_tail_are_written_down() {
+    let fixture = Fixture::new();
+    fixture.node("a", json!({"text": "x".repeat(70_000)}));
+    let create = |kind: &str, id: Option<&str>| {
+        let new = NewNode { kind: kind.into(), id: id.map(str::to_owned), ..NewNode::default() };
+        fixture.beside().create(note(), new).unwrap().outcome.id
+    };
+    let given = || fixture.text("graph/_system/numbers.json");
+    let tail = || fixture.text("graph/_system/registry.tail.jsonl").len();
+    assert_eq!(create("a", None), "mem_a_002");
+    assert_eq!(given(), format!("{{\"mem_a\":2,\"registry.tail.jsonl\":{}}}\n", tail()));
+    assert_eq!(create("b", None), "mem_b_001");
+    assert_eq!(given(), format!("{{\"mem_a\":2,\"mem_b\":1,\"registry.tail.jsonl\":{}}}\n", tail()));
+
+    // What others say in the tail meanwhile counts too, and what is gone.
+    create("a", Some("mem_a_007"));
+    fixture.beside().delete(note(), "mem_a_007", Removal::Refuse, None).unwrap();
+    assert_eq!(create("a", None), "mem_a_008");
+    let staying = fixture.beside();
+    let new = || NewNode { kind: "a".into(), ..NewNode::default() };
+    assert_eq!(staying.create(note(), new()).unwrap().outcome.id, "mem_a_009");
+    create("a", Some("mem_a_020"));
+    fixture.beside().delete(note(), "mem_a_020", Removal::Refuse, None).unwrap();
+    staying.delete(note(), "mem_a_009", Removal::Refuse, None).unwrap();
+    assert_eq!(staying.create(note(), new()).unwrap().outcome.id, "mem_a_021");
+
+    fixture.graph.fold().unwrap();
+    assert_eq!(given(), "{\"mem_a\":21,\"mem_b\":1}\n", "a fold begins a short tail");
+    assert_eq!(create("a", None), "mem_a_022");
+}
+
 /// A storage on which some calls fail.
 #[derive(Default)]
 struct Failing {
