@@ -183,7 +183,9 @@ impl Serve {
             reply_bytes_max: 16 * 1024 * 1024,
             requests_max: self.requests_max.max(1),
             timeout: Duration::from_secs(30),
+            body_wait: Duration::from_secs(10),
             streams_max: 64,
+            sessions_max: 1_024,
         }
     }
 }

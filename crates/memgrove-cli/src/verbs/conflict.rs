@@ -28,7 +28,7 @@ impl Verb for Conflicts {
     const NAME: &'static str = "conflicts";
     const TITLE: &'static str = "List conflicts";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = ConflictsAnswer;
 
     fn run(self, cx: &Context) -> Result<ConflictsAnswer> {

@@ -167,7 +167,8 @@ impl Verb for Backends {
     const NAME: &'static str = "backends";
     const TITLE: &'static str = "List the backends";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
+    const REPORTS: bool = true;
     type Answer = BackendsAnswer;
 
     fn run(self, cx: &Context) -> Result<BackendsAnswer> {
@@ -237,6 +238,7 @@ impl Verb for Doctor {
     const TITLE: &'static str = "Check the store";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Http];
+    const REPORTS: bool = true;
     type Answer = DoctorAnswer;
 
     fn run(self, cx: &Context) -> Result<DoctorAnswer> {

@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (given, value) = line.split_once(':')?;
             given.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -59,7 +59,7 @@ impl Server {
         stream
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = self.connect();
         let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         for (name, value) in headers {
@@ -75,7 +75,7 @@ impl Server {
         Answer { status, head, body: bytes.split_off(end + 4) }
     }
 
-    fn bearer(&self) -> (&'static str, String) {
+    pub(super) fn bearer(&self) -> (&'static str, String) {
         ("Authorization", format!("Bearer {}", self.token))
     }
 
