@@ -3,7 +3,7 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::backend::Version;
+use memgrove::backend::{Expect, Version};
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Limits};
 use memgrove::{Error, Kind, Locator, Result, Store};
@@ -224,7 +224,9 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
     let at = place::located(&at)?;
     let list = super::browse::shape_of(&at).map_or("files", |shape| shape.name);
     if let Some(thing) = place::in_graph(&at) {
-        call.verb("forget", json!({"address": thing})).await?;
+        let address = thing.clone();
+        let seen = call.work(move |cx| seen_in_graph(cx, &address, &at, &version)).await?;
+        call.verb("forget", json!({"address": thing, "expect": seen})).await?;
     } else {
         call.work(move |cx| {
             let note = cx.note("delete", &Guard::default());
@@ -235,4 +237,18 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
         .await?;
     }
     led_to(&url(&call, &format!("/browse/{list}"), &[("done", "deleted")]))
+}
+
+/// The version of what is said of a node or connection, if the file of it is still what was seen. What is said
+/// of it changes with its content, unless somebody edits that by hand.
+fn seen_in_graph(cx: &Context, address: &str, at: &Locator, version: &str) -> Result<Option<String>> {
+    let graph = cx.graph()?;
+    let (said, edited) = match address.split_once(':') {
+        Some(("connection", id)) => graph.connection(id).map(|got| (got.version, got.edited))?,
+        Some((_, id)) => graph.node(id).map(|got| (got.version, got.edited))?,
+        None => (None, false),
+    };
+    let there = cx.reading()?.store().info_optional(at)?.and_then(|info| info.version);
+    Expect::At(Version::new(version)).check(at, there.as_ref())?;
+    Ok(said.filter(|_| !edited).map(|version| version.as_str().to_owned()))
 }

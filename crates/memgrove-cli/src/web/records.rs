@@ -136,20 +136,19 @@ pub(super) async fn one(call: Call) -> Result<Response> {
     let got = call.verb("record_get", json!({"id": id})).await?.json();
     let (record, version) = (&got["record"], got["version"].as_str().unwrap_or_default());
     let content = record["content"].as_str().unwrap_or_default();
-    let fact = |name: &str| record[name].as_str().unwrap_or_default();
     let base = base(&call);
     let body = html! {
         (done(&said))
         nav.crumbs aria-label="Place" { a href=(url(&call, "/browse/records", &[])) { "Records" } }
         div.heading { h1 { (beginning(content)) } }
         p.facts {
-            span.kind { (fact("type")) }
-            span data-importance=(fact("importance")) { (fact("importance")) }
+            span.kind { (fact(record, "type")) }
+            span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
             @for tag in tags(record) { span.tag { "#" (tag) } }
-            (dated(fact("updated_at")))
+            (dated(fact(record, "updated_at")))
             span { "≈ " (portion::tokens(content)) " tokens" }
             span { "read " (record["access_count"].as_u64().unwrap_or_default()) " times" }
-            code { "record:" (fact("id")) }
+            code { "record:" (fact(record, "id")) }
         }
         article { (rendered(content, &Here { base: &base, at: "records/" })) }
         @if may_write(&call) {
@@ -169,20 +168,19 @@ pub(super) async fn one(call: Call) -> Result<Response> {
 }
 
 fn form(call: &Call, record: &Value, version: &str, content: &str) -> Markup {
-    let fact = |name: &str| record[name].as_str().unwrap_or_default();
     let archived = record["archived"].as_bool().unwrap_or_default();
     html! {
         form.edit method="post" action=(url(call, "/record", &[])) {
-            input type="hidden" name="id" value=(fact("id"));
+            input type="hidden" name="id" value=(fact(record, "id"));
             input type="hidden" name="version" value=(version);
             label.block { span.hidden { "Memory" } textarea name="content" rows="6" { "\n" (content) } }
             label { "Tags " input name="tags" value=(tags(record).join(", ")); }
-            label { "Category " input name="category" value=(fact("category")); }
+            label { "Category " input name="category" value=(fact(record, "category")); }
             label {
                 "Importance "
                 select name="importance" {
                     @for value in ["high", "medium", "low"] {
-                        option value=(value) selected[value == fact("importance")] { (value) }
+                        option value=(value) selected[value == fact(record, "importance")] { (value) }
                     }
                 }
             }
@@ -230,8 +228,7 @@ pub(super) async fn save(call: Call) -> Result<Response> {
             });
             // What was not touched is not taken apart.
             if sent.tags != there.tags.join(", ") {
-                let tags = sent.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-                update["tags"] = tags.collect();
+                update["tags"] = sent.tag_list().collect();
             }
             let next = url(&call, "/record", &[("id", &sent.id), ("done", "saved")]);
             (call.verb("record_update", update).await, next)
@@ -247,15 +244,49 @@ pub(super) async fn save(call: Call) -> Result<Response> {
 /// Someone else was faster.
 async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
     let got = call.verb("record_get", json!({"id": sent.id})).await?.json();
-    let theirs = got["record"]["content"].as_str().unwrap_or_default();
-    let mine = sent.content.replace("\r\n", "\n");
+    let (theirs, mine) = (&got["record"], sent.laid_over(&got["record"]));
     let body = html! {
         h1 { "Someone else was faster" }
         p { "The record was changed while you edited it. Put together what shall stay, and save that." }
-        (side_by_side(theirs, &mine, &Sides { left: "There now", right: "Yours" }))
+        (side_by_side(&said(theirs), &said(&mine), &Sides { left: "There now", right: "Yours" }))
         h2 { "Yours" }
-        (form(call, &got["record"], got["version"].as_str().unwrap_or_default(), &mine))
+        (form(call, &mine, got["version"].as_str().unwrap_or_default(), fact(&mine, "content")))
     };
     let frame = Frame { title: "Conflict in a record", tab: "/browse", ..Frame::default() };
     Ok(frame.around(call, &body))
+}
+
+impl Sent {
+    /// The record with what the form says of it.
+    fn laid_over(&self, record: &Value) -> Value {
+        let mut mine = record.clone();
+        mine["content"] = self.content.replace("\r\n", "\n").into();
+        mine["category"] = self.category.as_str().into();
+        mine["importance"] = self.importance.as_str().into();
+        if self.tags != tags(record).join(", ") {
+            mine["tags"] = self.tag_list().collect();
+        }
+        mine
+    }
+
+    fn tag_list(&self) -> impl Iterator<Item = &str> {
+        self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty())
+    }
+}
+
+/// All that the form shows of a record, as a text that can be compared.
+fn said(record: &Value) -> String {
+    let mut text = fact(record, "content").trim_end().to_owned();
+    for (title, value) in [
+        ("Tags", tags(record).join(", ")),
+        ("Category", fact(record, "category").to_owned()),
+        ("Importance", fact(record, "importance").to_owned()),
+    ] {
+        text.push_str(&format!("\n{title}: {value}"));
+    }
+    text
+}
+
+fn fact<'a>(record: &'a Value, name: &str) -> &'a str {
+    record[name].as_str().unwrap_or_default()
 }

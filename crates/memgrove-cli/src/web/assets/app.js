@@ -82,10 +82,26 @@ function guardEdits() {
   });
 }
 
+// On a narrow screen the tabs are moved until this page's is seen, and fade where there are more.
+function showTab() {
+  const tabs = one("header nav");
+  if (!tabs) return;
+  const fade = () => {
+    const hidden = tabs.scrollWidth - tabs.clientWidth;
+    tabs.classList.toggle("more-left", tabs.scrollLeft > 1);
+    tabs.classList.toggle("more-right", tabs.scrollLeft < hidden - 1);
+  };
+  one("[aria-current=page]", tabs)?.scrollIntoView({ inline: "center", block: "nearest" });
+  tabs.addEventListener("scroll", fade, { passive: true });
+  addEventListener("resize", fade);
+  fade();
+}
+
 document.addEventListener("keydown", onKey);
 one("#theme")?.addEventListener("click", toggleTheme);
 one("#keys")?.addEventListener("click", () => one("#help")?.showModal());
 tellTimes();
 setInterval(tellTimes, 60000);
 guardEdits();
+showTab();
 listen(tellTimes);
