@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use futures_util::StreamExt;
@@ -23,6 +23,7 @@ use super::served::{Served, Space};
 use crate::context::Context;
 use crate::signing::signed;
 use crate::verbs::{self, Reply};
+use crate::web::Site;
 
 /// Where a space's routes are: beneath this, and the default one's at the root too.
 const SPACE: &str = "/s/{space}";
@@ -117,9 +118,12 @@ pub(crate) fn router(routes: Vec<Route>, served: Arc<Served>) -> Router {
 }
 
 async fn nowhere(State(served): State<Arc<Served>>, request: axum::extract::Request) -> Response {
+    // A browser says what it can show.
+    let accepts = text(request.headers(), header::ACCEPT.as_str()).unwrap_or_default();
+    let voice = if accepts.contains("text/html") { Voice::Person } else { Voice::Program };
     match served.access.asker(request.headers()) {
-        Ok(_) => problem::answer(&problem::nowhere(request.uri().path())),
-        Err(error) => problem::refusal(StatusCode::UNAUTHORIZED, &error),
+        Ok(_) => voice.failure(&problem::nowhere(request.uri().path()), Site::of_root(&served).as_ref()),
+        Err(error) => voice.refusal(StatusCode::UNAUTHORIZED, &error),
     }
 }
 
@@ -138,12 +142,12 @@ impl Route {
             Ok(call) => call,
             Err((status, error)) => return self.voice.refusal(status, &error),
         };
-        let space = Arc::clone(&call.space);
+        let site = Site::of(&call);
         let done = (self.handle)(call).await;
         if self.need == Need::Scope(Scope::Write) {
-            space.changes.look();
+            site.space.changes.look();
         }
-        done.unwrap_or_else(|error| self.voice.failure(&error))
+        done.unwrap_or_else(|error| self.voice.failure(&error, Some(&site)))
     }
 
     /// The call, if whoever makes it may.
@@ -192,10 +196,10 @@ impl Route {
 }
 
 impl Voice {
-    fn failure(self, error: &Error) -> Response {
+    fn failure(self, error: &Error, site: Option<&Site>) -> Response {
         match self {
             Voice::Program => problem::answer(error),
-            Voice::Person => crate::web::failure(error),
+            Voice::Person => crate::web::failure(error, site),
             Voice::Anthropic => super::memory_stores::failure(error),
         }
     }

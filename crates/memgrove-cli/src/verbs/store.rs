@@ -297,6 +297,12 @@ impl Verb for Doctor {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("graph", &error)),
             }
+            if folder {
+                match super::conflict::examine(cx, &findings) {
+                    Ok(found) => findings.extend(found),
+                    Err(error) => findings.push(failing("conflicts", &error)),
+                }
+            }
             match super::note::examine(cx, self.fix) {
                 Ok((found, done)) => {
                     findings.extend(found);

@@ -9,14 +9,17 @@ use serde_json::{Map, Value, json};
 use super::browse::Shape;
 use super::compare::{Sides, side_by_side, with_ends_of};
 use super::edit::sent;
-use super::frame::{Frame, Live, at_base, base, dated, done, may_write, url};
+use super::frame::{Frame, Live, at_base, base, dated, done, many, may_write, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
 use crate::http::Call;
 use crate::portion;
 
-/// The most records of a table.
+/// The most records of one page of the table.
 const LISTED_MAX: usize = 300;
+
+/// The most pages: a number that is typed may be any.
+const PAGES_MAX: usize = 10_000;
 
 /// The filters that are choices: name, title, values.
 const CHOICES: &[(&str, &str, &[&str])] = &[
@@ -34,8 +37,9 @@ const WORDS: &[(&str, &str)] = &[("text", "Words"), ("tag", "Tag"), ("category",
 pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
     let given: std::collections::BTreeMap<String, String> = call.query()?;
     let value = |name: &str| given.get(name).map(|value| value.trim()).unwrap_or_default();
-    let mut asked =
-        Map::from_iter([("limit".to_owned(), json!(LISTED_MAX)), ("budget".to_owned(), json!(1_u64 << 40))]);
+    let page = value("page").parse::<usize>().unwrap_or(1).clamp(1, PAGES_MAX);
+    let limit = json!(LISTED_MAX * page);
+    let mut asked = Map::from_iter([("limit".to_owned(), limit), ("budget".to_owned(), json!(1_u64 << 40))]);
     let names = CHOICES.iter().map(|(name, ..)| *name).chain(["text", "category"]);
     asked.extend(
         names.filter(|name| !value(name).is_empty()).map(|name| (name.to_owned(), json!(value(name)))),
@@ -45,7 +49,16 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
     }
     let answer = call.verb("record_list", Value::Object(asked)).await?.json();
     let records = answer["records"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let total = answer["total"].as_u64().unwrap_or_default();
+    let records = records.get(LISTED_MAX * (page - 1)..).unwrap_or_default();
+    let total = answer["total"].as_u64().unwrap_or_default() as usize;
+    let other = |number: usize| {
+        let number = number.to_string();
+        let kept = given.iter().filter(|(name, _)| !["page", "done"].contains(&name.as_str()));
+        let mut query: Vec<(&str, &str)> =
+            kept.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        query.push(("page", &number));
+        url(&call, "/browse/records", &query)
+    };
     let body = html! {
         (done(value("done")))
         div.heading { h1 { (shape.title) } p.facts { (total) } }
@@ -57,8 +70,12 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
             button { "Show" }
         }
         @if records.is_empty() { p.empty { "No records." } } @else { (table(&base(&call), records)) }
-        @if total as usize > records.len() {
-            p.dim { (total as usize - records.len()) " more: say what you look for." }
+        @if total > LISTED_MAX {
+            p.actions {
+                @if page > 1 { a.button href=(other(page - 1)) { "Earlier page" } }
+                @if total > LISTED_MAX * page { a.button href=(other(page + 1)) { "Next page" } }
+                span.dim { "page " (page) " of " (total.div_ceil(LISTED_MAX)) }
+            }
         }
     };
     let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
@@ -147,7 +164,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
             @for tag in tags(record) { span.tag { "#" (tag) } }
             (dated(fact(record, "updated_at")))
             span { "≈ " (portion::tokens(content)) " tokens" }
-            span { "read " (record["access_count"].as_u64().unwrap_or_default()) " times" }
+            span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
             code { "record:" (fact(record, "id")) }
         }
         article { (rendered(content, &Here { base: &base, at: "records/" })) }

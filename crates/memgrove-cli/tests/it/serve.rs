@@ -370,7 +370,18 @@ fn it_says_what_it_does_and_listens_to_this_machine_alone() {
     let sandbox = Sandbox::new();
     let refused = sandbox.run(&["serve", "--listen", "0.0.0.0:0"]).fails(10);
     assert!(refused.contains("not only for this machine"), "{refused}");
+    for (arguments, told) in [
+        (&["--listen", "0.0.0.0:0", "--unencrypted"][..], "add --host"),
+        (&["--requests-max", "0"], "a number from 1 on"),
+        (&["--host", "http://evil/"], "a name and perhaps a port"),
+        (&["--space", "default=."], "there are two spaces `default`"),
+    ] {
+        let refused = sandbox.run(&[&["serve"], arguments].concat()).fails(2);
+        assert!(refused.contains(told), "{arguments:?}: {refused}");
+    }
     let server = Server::start(&sandbox, &["--log-format", "json", "--read-only"]);
+    let taken = sandbox.run(&["serve", "--listen", &server.address]).fails(8);
+    assert!(taken.contains("is taken already") && taken.contains("--link"), "{taken}");
     assert_eq!(server.send("GET", "/healthz", &[], b"").body, b"ok\n");
     assert_eq!(server.post("/api/file_create", &json!({"path": "a.md", "text": "x"}), &[]).status, 403);
     let metrics = server.get("/metrics", &[]);

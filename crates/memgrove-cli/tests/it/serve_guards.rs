@@ -116,6 +116,8 @@ fn no_token_signs_for_another() {
     let forged = [("X-Memgrove-Client", "owner")];
     let made = ask(&format!("{memories}/memories"), &forged, &json!({"path": "/a.md", "content": "x"}));
     assert_eq!(made.status, 200, "{}", made.json());
+    let twice = ask(&format!("{memories}/memories"), &[], &json!({"path": "/a.md", "content": "x"})).json();
+    assert!(twice["error"]["message"].to_string().contains("`/a.md`"), "{twice}");
     let versions = server.get(&format!("{memories}/memory_versions"), &[]).json();
     assert_eq!(versions["data"][0]["created_by"]["api_key_id"], "apikey_worker", "{versions}");
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",

@@ -11,6 +11,7 @@ use memgrove::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
 
 use super::Scope;
+use crate::modes;
 use crate::settings::read_small;
 use crate::signing::BETWEEN;
 
@@ -66,6 +67,12 @@ impl Keys {
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::default(),
             Err(error) => return Err(Error::from_io(error, path.display())),
         };
+        if modes::is_open_to_others(&path) {
+            let path = path.display();
+            crate::notice(&format!(
+                "other users of this machine may read {path}: `chmod 600` takes that away"
+            ));
+        }
         if let Some(weak) = others.token.iter().find(|key| key.token.len() < 32) {
             return Err(Error::new(Kind::Invalid, format!("the token of `{}` is too short", weak.name))
                 .hint("use at least 32 random characters"));

@@ -27,6 +27,12 @@ function press(key) {
   return Boolean(target);
 }
 
+// One level up: to the last place of the way here, to the page's tab, to the search.
+function leave() {
+  const ways = [all(".crumbs a").at(-1), one("header nav [aria-current=page]"), one(".brand")];
+  ways.find((way) => way && way.href !== location.href)?.click();
+}
+
 const isTyping = (target) => target.closest?.("input, textarea, select, [contenteditable]") !== null;
 
 function onKey(event) {
@@ -45,7 +51,7 @@ function onKey(event) {
     h: () => press("h"),
     t: toggleTheme,
     "?": () => one("#help")?.showModal(),
-    Escape: () => one("#help")?.open || press("Escape"),
+    Escape: () => one("#help")?.open || press("Escape") || leave(),
   };
   const act = acts[event.key];
   if (!act) return;
