@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use memgrove::{Error, Kind, Result};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::context::Context;
 use crate::outside::Outside;
@@ -46,6 +46,8 @@ struct Watch {
     sender: broadcast::Sender<Heard>,
     wake: Notify,
     watching: AtomicBool,
+    /// Whether it is known what came before, so that anything else is news.
+    begun: watch::Sender<bool>,
     last: Mutex<Option<String>>,
 }
 
@@ -53,8 +55,8 @@ impl Changes {
     /// The changes of a store.
     pub(crate) fn of(cx: Context) -> Self {
         let (sender, _) = broadcast::channel(BEHIND_MAX);
-        let watching = AtomicBool::new(false);
-        Changes(Arc::new(Watch { cx, sender, wake: Notify::new(), watching, last: Mutex::new(None) }))
+        let (watching, begun) = (AtomicBool::new(false), watch::Sender::new(false));
+        Changes(Arc::new(Watch { cx, sender, wake: Notify::new(), watching, begun, last: Mutex::new(None) }))
     }
 
     /// Looks now: something may have changed.
@@ -71,13 +73,11 @@ impl Changes {
     pub(crate) async fn listen(&self) -> broadcast::Receiver<Heard> {
         let receiver = self.0.sender.subscribe();
         if !self.0.watching.swap(true, Ordering::SeqCst) {
-            let watch = Arc::clone(&self.0);
-            // What happened before is not news.
-            let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
-            *watch.last() = newest;
-            let outside = blocking(&watch, |watch| Outside::of(&watch.cx)).await.unwrap_or_default();
-            tokio::spawn(watching(watch, outside));
+            // A task of its own: whoever asks first may leave before it has begun.
+            tokio::spawn(begin(Arc::clone(&self.0)));
         }
+        // It ends only with the program.
+        let _ = self.0.begun.subscribe().wait_for(|begun| *begun).await;
         receiver
     }
 }
@@ -88,16 +88,27 @@ impl Watch {
     }
 }
 
+/// Notes what there is, because what happened before is not news, and watches from then on.
+async fn begin(watch: Arc<Watch>) {
+    let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
+    *watch.last() = newest;
+    let outside = blocking(&watch, |watch| Outside::of(&watch.cx)).await.unwrap_or_default();
+    watch.begun.send_replace(true);
+    watching(watch, outside).await;
+}
+
 /// Looks again and again while anybody listens.
 async fn watching(watch: Arc<Watch>, mut outside: Option<Outside>) {
     loop {
         let _ = tokio::time::timeout(LOOK_EVERY, watch.wake.notified()).await;
         if watch.sender.receiver_count() == 0 {
+            watch.begun.send_replace(false);
             watch.watching.store(false, Ordering::SeqCst);
             // Whoever came in between found it watching, so it must go on.
             if watch.sender.receiver_count() == 0 || watch.watching.swap(true, Ordering::SeqCst) {
                 return;
             }
+            watch.begun.send_replace(true);
         }
         let last = watch.last().clone();
         let news = blocking(&watch, move |watch| since(&watch.cx, last.as_deref())).await;

@@ -29,7 +29,8 @@ pub(crate) use access::Scope;
 use access::{Access, Keys};
 pub(crate) use problem::status;
 pub(crate) use route::{Call, Need, Route, Voice};
-use served::{DEFAULT_SPACE, Limits, Served};
+use served::{DEFAULT_SPACE, Limits};
+pub(crate) use served::{Served, Space};
 
 use crate::context::{Context, Input, random_id};
 
@@ -57,7 +58,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     read_only: bool,
     /// A name of this server beside localhost, such as memory.example.org or 10.0.0.5:4747
-    #[arg(long = "host", value_name = "NAME")]
+    #[arg(long = "host", value_name = "NAME", value_parser = host_named)]
     hosts: Vec<String>,
     /// Listen beyond this machine although what is said there is not encrypted
     #[arg(long)]
@@ -69,7 +70,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     link: bool,
     /// The most requests at once; more are told to come back
-    #[arg(long, value_name = "COUNT", default_value_t = 512)]
+    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = at_least_one)]
     requests_max: usize,
 }
 
@@ -77,6 +78,18 @@ pub(crate) struct Serve {
 fn listened(given: &str) -> Result<SocketAddr, String> {
     let numbered = given.replace("localhost", "127.0.0.1");
     numbered.parse().map_err(|_| "an address and a port, such as 127.0.0.1:4747".to_owned())
+}
+
+/// A name as a request gives its host: perhaps with a port, and nothing else.
+fn host_named(given: &str) -> Result<String, String> {
+    match given.parse::<axum::http::uri::Authority>() {
+        Ok(host) if host.as_str() == given && !given.contains('@') => Ok(given.to_owned()),
+        _ => Err("a name and perhaps a port, such as memory.example.org or 10.0.0.5:4747".to_owned()),
+    }
+}
+
+fn at_least_one(given: &str) -> Result<usize, String> {
+    given.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on".to_owned())
 }
 
 impl Serve {
@@ -127,8 +140,12 @@ impl Serve {
             };
             let (name, path) = given.split_once('=').ok_or_else(wrong)?;
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if name.is_empty() || !name.chars().all(plain) || spaces.iter().any(|(taken, _)| taken == name) {
+            if name.is_empty() || !name.chars().all(plain) {
                 return Err(wrong());
+            }
+            if spaces.iter().any(|(taken, _)| taken == name) {
+                return Err(Error::new(Kind::Invalid, format!("there are two spaces `{name}`"))
+                    .hint("name it otherwise; `default` is the store itself, as --store chooses it"));
             }
             spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
         }
@@ -154,13 +171,21 @@ impl Serve {
             return Err(Error::new(Kind::Denied, format!("`{at}` is not only for this machine"))
                 .hint("put a proxy with TLS before it, or add --unencrypted if the network may read along"));
         }
+        if at.ip().is_unspecified() && self.hosts.is_empty() {
+            return Err(Error::new(Kind::Invalid, format!("nobody can ask for `{at}` by that name"))
+                .hint("add --host with the name that clients use, such as --host memory.example.org"));
+        }
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         match TcpListener::bind(at).await {
             // Another server has the usual port: any other is as good.
             Err(_) if self.listen.is_none() => TcpListener::bind(free).await,
             bound => bound,
         }
-        .map_err(|error| Error::from_io(error, at))
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => Error::new(Kind::Busy, format!("`{at}` is taken already"))
+                .hint("--link gives a link of the server that runs there; or listen on another port"),
+            _ => Error::from_io(error, at),
+        })
     }
 
     /// The names that a request may give as its host.
@@ -181,9 +206,11 @@ impl Serve {
             body_bytes_max: 4 * 1024 * 1024,
             content_bytes_max: 64 * 1024 * 1024,
             reply_bytes_max: 16 * 1024 * 1024,
-            requests_max: self.requests_max.max(1),
+            requests_max: self.requests_max,
             timeout: Duration::from_secs(30),
+            body_wait: Duration::from_secs(10),
             streams_max: 64,
+            sessions_max: 1_024,
         }
     }
 }

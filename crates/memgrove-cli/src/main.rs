@@ -2,6 +2,7 @@
 
 mod config;
 mod settings;
+mod signing;
 mod status;
 
 mod address;

@@ -36,6 +36,11 @@ pub(crate) fn mend(root: &Path) -> Result<usize> {
     Ok(open.len())
 }
 
+/// Whether others have any right to a file.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| others_may(&metadata))
+}
+
 /// Every file and folder of the store that others have any right to; links are not followed.
 fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     let mut open = Vec::new();

@@ -44,7 +44,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use memgrove::{Error, Result};
 
-pub(crate) use frame::base;
+pub(crate) use frame::{Site, base};
 
 use crate::http::{Call, Need, Route, Scope, Voice};
 
@@ -119,9 +119,12 @@ fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
     Route::new(Method::GET, path, Need::Nothing, answer).of_server()
 }
 
-/// An error as a page.
-pub(crate) fn failure(error: &Error) -> Response {
-    refusal(crate::http::status(error), error)
+/// An error as a page, with the ways on where it is known where it stands.
+pub(crate) fn failure(error: &Error, site: Option<&Site>) -> Response {
+    match site {
+        Some(site) => (crate::http::status(error), frame::failed(error, site)).into_response(),
+        None => refusal(crate::http::status(error), error),
+    }
 }
 
 /// An error as a page with a status of its own.

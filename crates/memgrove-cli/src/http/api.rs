@@ -13,7 +13,7 @@ use super::access::Scope;
 use super::route::{Call, Need, Route};
 use crate::context::Input;
 use crate::status;
-use crate::verbs::{Effect, Entry, On, Reply, TABLE, not_taken};
+use crate::verbs::{Effect, Entry, On, TABLE, not_taken};
 
 /// The verbs that are offered over HTTP: those that are offered to agents, and those that say so.
 /// A verb that works on paths of the machine is offered on the command line alone.
@@ -75,16 +75,21 @@ fn taken(entry: &Entry, arguments: Value) -> Result<Value> {
     }
 }
 
-/// Whether a verb takes an argument, also one that its schema does not tell of.
+/// Whether a verb takes an argument.
 fn takes(entry: &Entry, name: &str) -> bool {
-    properties(entry).get(name).is_some() || entry.takes_guard(name)
+    properties(entry).get(name).is_some()
 }
 
-/// What a verb takes, by name. The schemas are made once, because every request asks for one.
+/// What a verb takes, by name.
 fn properties(entry: &Entry) -> &'static Value {
+    &input(entry)["properties"]
+}
+
+/// The schema of what a verb takes. They are made once, because every request asks for one.
+pub(super) fn input(entry: &Entry) -> &'static Value {
     static SCHEMAS: LazyLock<BTreeMap<&str, Value>> =
-        LazyLock::new(|| offered().map(|entry| (entry.name, (entry.input)().to_value())).collect());
-    &SCHEMAS[entry.name]["properties"]
+        LazyLock::new(|| offered().map(|entry| (entry.name, entry.whole_input())).collect());
+    &SCHEMAS[entry.name]
 }
 
 /// A verb that only reads, with its arguments in the address.
@@ -134,17 +139,18 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
         let message = format!("the answer has {} bytes, more than is sent at once", body.len());
         return Err(Error::new(Kind::Full, message).hint("ask for less, or stream it from /api/content"));
     }
-    Ok(told(reply.as_ref(), body, known.as_deref()))
+    let failed = reply.failed().filter(|_| !entry.reports);
+    Ok(told(failed, body, known.as_deref()))
 }
 
 /// The answer of a verb, with the version of the memory as its ETag.
-fn told(reply: &dyn Reply, body: Vec<u8>, known: Option<&str>) -> Response {
-    let status = reply.failed().map_or(200, status::http_status);
+fn told(failed: Option<Kind>, body: Vec<u8>, known: Option<&str>) -> Response {
+    let status = failed.map_or(200, status::http_status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let versioned: Versioned = serde_json::from_slice(&body).unwrap_or_default();
     let etag = versioned.version.as_str().map(|version| format!("\"{version}\""));
     if let (Some(etag), Some(known)) = (&etag, known)
-        && tags(known).any(|known| etag.trim_matches('"') == known)
+        && names(known, etag.trim_matches('"'))
     {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, etag.clone())]).into_response();
     }
@@ -158,6 +164,11 @@ fn told(reply: &dyn Reply, body: Vec<u8>, known: Option<&str>) -> Response {
 /// The versions that a header names, weak or not.
 pub(super) fn tags(header: &str) -> impl Iterator<Item = &str> {
     header.split(',').map(|tag| tag.trim().trim_start_matches("W/").trim_matches('"'))
+}
+
+/// Whether a header names a version, or any with `*`.
+pub(super) fn names(header: &str, version: &str) -> bool {
+    header.trim() == "*" || tags(header).any(|tag| tag == version)
 }
 
 /// What of an answer is its ETag; the rest is skipped.

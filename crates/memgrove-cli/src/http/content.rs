@@ -12,7 +12,7 @@ use memgrove::shapes::graph::ContentEdit;
 use memgrove::{Error, Kind, Locator, Result};
 use serde_json::json;
 
-use super::api::tags;
+use super::api::{names, tags};
 use super::route::Call;
 use crate::address::{file_at, in_memories, memory_at};
 use crate::context::{Context, Guard};
@@ -46,7 +46,7 @@ pub(crate) async fn get(call: Call) -> Result<Response> {
         .await?;
     let etag = format!("\"{version}\"");
     let known = call.header(header::IF_NONE_MATCH.as_str());
-    if known.is_some_and(|known| tags(known).any(|known| known == version.as_str())) {
+    if known.is_some_and(|known| names(known, version.as_str())) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
     }
     let kind = match SHOWN.iter().find(|(end, _)| kind_of.ends_with(end)) {
@@ -56,7 +56,10 @@ pub(crate) async fn get(call: Call) -> Result<Response> {
     };
     let total = bytes.len();
     let bytes = Bytes::from(bytes);
-    let (status, range) = match call.header(header::RANGE.as_str()).and_then(|range| asked(range, total)) {
+    // A part of what has changed since fits nothing that the client has.
+    let fits = call.header(header::IF_RANGE.as_str()).is_none_or(|known| known.trim() == etag);
+    let range = call.header(header::RANGE.as_str()).filter(|_| fits);
+    let (status, range) = match range.and_then(|range| asked(range, total)) {
         Some(Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
         Some(None) => {
             let range = format!("bytes */{total}");
@@ -101,7 +104,10 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     let wanted = call.header(header::IF_MATCH.as_str()).map(versions);
     let is_new = call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|header| header.trim() == "*");
     let key = call.key();
-    let _turn = call.served.large_bodies.acquire().await;
+    if let Some(refused) = not_whole(&call) {
+        return Ok(refused);
+    }
+    let _turn = if is_large(&call) { call.served.large_bodies.acquire().await.ok() } else { None };
     let bytes = Vec::from(call.large_body().await?);
     let done = match address.strip_prefix("node:").map(str::to_owned) {
         Some(id) => call.work(move |cx| put_node(cx, &id, bytes, is_new, wanted.as_deref(), key)).await,
@@ -114,6 +120,33 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
         }
         done => done.map(Written::told),
     }
+}
+
+/// The refusal of a body that is not the bytes themselves, all of them.
+fn not_whole(call: &Call) -> Option<Response> {
+    let refused = |status, what: &str, hint: &str| {
+        let error = Error::new(Kind::Invalid, what).hint(hint);
+        Some(super::problem::refusal(status, &error))
+    };
+    let coded = call.header(header::CONTENT_ENCODING.as_str()).map(str::trim);
+    if coded.is_some_and(|coded| !coded.eq_ignore_ascii_case("identity")) {
+        let what = "the body is encoded, and would be kept so";
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, what, "send it without Content-Encoding");
+    }
+    if call.head.headers.contains_key(header::CONTENT_RANGE) {
+        return refused(
+            StatusCode::BAD_REQUEST,
+            "a part cannot be put in the place of all",
+            "send all of it",
+        );
+    }
+    None
+}
+
+/// Whether a body may be larger than that of any other request, or does not say how large it is.
+fn is_large(call: &Call) -> bool {
+    let length = call.header(header::CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
+    length.is_none_or(|length: usize| length > call.served.limits.body_bytes_max)
 }
 
 /// What came of putting bytes somewhere.
@@ -210,7 +243,15 @@ fn wanted_version(store: &memgrove::Store, at: &Locator, wanted: &[String]) -> R
 
 /// The error for a body that is too large.
 pub(crate) fn too_large(limit: usize) -> Error {
-    Error::new(Kind::Full, format!("the body is larger than {limit} bytes, or broke off"))
+    Error::new(Kind::Full, format!("the body is larger than {limit} bytes"))
         .code(memgrove::error::code::TOO_LARGE)
         .hint("send less at once")
+}
+
+/// Said of a body that did not come.
+pub(crate) const STALLED: &str = "STALLED";
+
+/// The error for a body that does not come.
+pub(crate) fn stalled() -> Error {
+    Error::new(Kind::Busy, "nothing more of the body has come").code(STALLED).hint("send it again, at once")
 }

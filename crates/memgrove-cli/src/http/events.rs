@@ -28,9 +28,13 @@ pub(crate) async fn stream(call: Call) -> Result<Response> {
     if call.space.changes.listeners() >= call.served.limits.streams_max {
         return Err(Error::new(Kind::Busy, "too many listen already").hint("close a page, or wait"));
     }
-    let receiver = call.space.changes.listen().await;
     let Since { since: last } = call.query()?;
     let last = call.header("last-event-id").map(str::to_owned).or(last).filter(|last| !last.is_empty());
+    // It is told back as the id of an event, which is one line.
+    if last.as_deref().is_some_and(|last| last.contains(char::is_control)) {
+        return Err(Error::new(Kind::Invalid, "`since` is no change").hint("give the id of an event"));
+    }
+    let receiver = call.space.changes.listen().await;
     let hello = match &last {
         Some(last) => Some(last.clone()),
         None => call.work(newest).await.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! What every request passes, whatever it asks for: how many at once, for which host, from which
 //! origin, for how long; and the headers that every answer carries.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use futures_util::FutureExt;
 use memgrove::{Error, Kind};
 
 use super::access::text;
@@ -56,13 +58,21 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
     if request.uri().path() == "/healthz" {
         return next.run(request).await;
     }
+    let path = request.uri().path().to_owned();
     let Some(_turn) = served.metrics.turn() else {
         let message = format!("more than {} requests at once", served.limits.requests_max);
         let error = Error::new(Kind::Busy, message).hint("wait a second and send it again");
         return problem::refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
     };
-    match tokio::time::timeout(served.limits.timeout, next.run(request)).await {
-        Ok(response) => response,
+    // A mistake in one answer is that answer's alone.
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(served.limits.timeout, answer).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            let error = Error::new(Kind::Io, "the server made a mistake");
+            log::event("panic", &format!("a mistake in answering {path}: please report what stands above"));
+            problem::answer(&error.hint("ask in another way, and report it"))
+        }
         Err(_) => {
             let message = format!("no answer within {} seconds", served.limits.timeout.as_secs());
             let hint = "a change may still happen: send it again with the same Idempotency-Key";

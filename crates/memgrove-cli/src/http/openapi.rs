@@ -92,7 +92,7 @@ fn asked(entry: &Entry) -> Value {
 
 /// What a verb takes, and what it says of itself.
 fn described_input(entry: &Entry) -> (Value, String) {
-    let mut input = (entry.input)().to_value();
+    let mut input = api::input(entry).clone();
     let mut words = String::new();
     if let Some(schema) = input.as_object_mut() {
         schema.remove("$schema");

@@ -33,6 +33,7 @@ pub(crate) fn answer(error: &Error) -> Response {
 pub(crate) fn status(error: &Error) -> StatusCode {
     let status = match error.code_name() {
         Some(code::TOO_LARGE) => 413,
+        Some(super::content::STALLED) => 408,
         _ => told::http_status(error.kind()),
     };
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)

@@ -1,5 +1,5 @@
-//! The routes in one place: each says where it is, what it needs, and what answers it. The router,
-//! the description of the API and the test that tries every route all read this table.
+//! The routes in one place: each says where it is, what it needs, and what answers it. The router and
+//! the test that tries every route read this table.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -7,9 +7,10 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use memgrove::backend::{Actor, Origin, Version};
 use memgrove::{Error, Kind, Result};
@@ -20,7 +21,9 @@ use super::access::{Asker, By, Scope, text};
 use super::problem;
 use super::served::{Served, Space};
 use crate::context::Context;
+use crate::signing::signed;
 use crate::verbs::{self, Reply};
+use crate::web::Site;
 
 /// Where a space's routes are: beneath this, and the default one's at the root too.
 const SPACE: &str = "/s/{space}";
@@ -115,9 +118,12 @@ pub(crate) fn router(routes: Vec<Route>, served: Arc<Served>) -> Router {
 }
 
 async fn nowhere(State(served): State<Arc<Served>>, request: axum::extract::Request) -> Response {
+    // A browser says what it can show.
+    let accepts = text(request.headers(), header::ACCEPT.as_str()).unwrap_or_default();
+    let voice = if accepts.contains("text/html") { Voice::Person } else { Voice::Program };
     match served.access.asker(request.headers()) {
-        Ok(_) => problem::answer(&problem::nowhere(request.uri().path())),
-        Err(error) => problem::refusal(StatusCode::UNAUTHORIZED, &error),
+        Ok(_) => voice.failure(&problem::nowhere(request.uri().path()), Site::of_root(&served).as_ref()),
+        Err(error) => voice.refusal(StatusCode::UNAUTHORIZED, &error),
     }
 }
 
@@ -136,12 +142,12 @@ impl Route {
             Ok(call) => call,
             Err((status, error)) => return self.voice.refusal(status, &error),
         };
-        let space = Arc::clone(&call.space);
+        let site = Site::of(&call);
         let done = (self.handle)(call).await;
         if self.need == Need::Scope(Scope::Write) {
-            space.changes.look();
+            site.space.changes.look();
         }
-        done.unwrap_or_else(|error| self.voice.failure(&error))
+        done.unwrap_or_else(|error| self.voice.failure(&error, Some(&site)))
     }
 
     /// The call, if whoever makes it may.
@@ -190,10 +196,10 @@ impl Route {
 }
 
 impl Voice {
-    fn failure(self, error: &Error) -> Response {
+    fn failure(self, error: &Error, site: Option<&Site>) -> Response {
         match self {
             Voice::Program => problem::answer(error),
-            Voice::Person => crate::web::failure(error),
+            Voice::Person => crate::web::failure(error, site),
             Voice::Anthropic => super::memory_stores::failure(error),
         }
     }
@@ -261,9 +267,7 @@ impl Call {
     pub(crate) fn cx(&self) -> Context {
         let (origin, client) = match &self.asker {
             Some(Asker { by: By::Cookie, .. }) => (Origin::User, Some("web".to_owned())),
-            Some(asker) => {
-                (Origin::Tool, Some(self.header("x-memgrove-client").unwrap_or(&asker.name).to_owned()))
-            }
+            Some(asker) => (Origin::Tool, Some(signed(&asker.name, self.header("x-memgrove-client")))),
             None => (Origin::Tool, None),
         };
         let session =
@@ -307,7 +311,7 @@ impl Call {
     /// The whole body, which may not be larger than the limit.
     ///
     /// # Errors
-    /// `Full` for more than the limit, or if it breaks off.
+    /// `Full` for more than the limit; `Busy` if it does not come; `Invalid` if it breaks off.
     pub(crate) async fn body(&self) -> Result<Bytes> {
         self.body_within(self.served.limits.body_bytes_max).await
     }
@@ -322,10 +326,27 @@ impl Call {
 
     async fn body_within(&self, limit: usize) -> Result<Bytes> {
         let body = std::mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
-        let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| super::content::too_large(limit))?;
+        let bytes = self.read(body, limit).await?;
         if self.header("idempotency-key").is_some() {
             let _ = self.sent.set(Version::of(&bytes));
         }
         Ok(bytes)
+    }
+
+    /// A body piece by piece, so that one that does not come is not waited for as long as an answer.
+    async fn read(&self, body: Body, limit: usize) -> Result<Bytes> {
+        let (mut pieces, mut read) = (body.into_data_stream(), Vec::new());
+        while let Some(piece) = tokio::time::timeout(self.served.limits.body_wait, pieces.next())
+            .await
+            .map_err(|_| super::content::stalled())?
+        {
+            let piece =
+                piece.map_err(|_| Error::new(Kind::Invalid, "the body broke off").hint("send it again"))?;
+            if read.len() + piece.len() > limit {
+                return Err(super::content::too_large(limit));
+            }
+            read.extend_from_slice(&piece);
+        }
+        Ok(read.into())
     }
 }

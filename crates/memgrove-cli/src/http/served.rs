@@ -66,8 +66,12 @@ pub(crate) struct Limits {
     pub(crate) requests_max: usize,
     /// The longest that an answer may take.
     pub(crate) timeout: Duration,
+    /// The longest that a client may leave off while it sends a body.
+    pub(crate) body_wait: Duration,
     /// The most live streams of changes.
     pub(crate) streams_max: usize,
+    /// The most MCP sessions of one space; the one that was idle longest makes room.
+    pub(crate) sessions_max: usize,
 }
 
 impl Served {
@@ -83,7 +87,7 @@ impl Served {
         let (metrics, ending) = (Metrics::new(limits.requests_max), CancellationToken::new());
         let space = |(name, cx): (String, Context)| {
             let changes = Changes::of(cx.clone());
-            let mcp = McpServers::new(&cx, &changes, limits.body_bytes_max, &ending);
+            let mcp = McpServers::new(&cx, &changes, &limits, &ending);
             (name.clone(), Arc::new(Space { name, cx, changes, mcp, catalog: Mutex::default() }))
         };
         let spaces = spaces.into_iter().map(space).collect();

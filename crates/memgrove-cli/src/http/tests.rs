@@ -6,11 +6,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
+use futures_util::{FutureExt, stream};
 use memgrove::backend::Actor;
 use tower::ServiceExt;
 
 use super::access::{Access, Key, Keys, Scope};
-use super::route::{Need, Route};
+use super::gate::gate;
+use super::route::{Need, Route, router};
 use super::served::{DEFAULT_SPACE, Limits, Served};
 use super::{app, routes};
 use crate::config::Environment;
@@ -56,7 +59,9 @@ impl Bench {
             reply_bytes_max: 1_000_000,
             requests_max,
             timeout: Duration::from_secs(30),
+            body_wait: Duration::from_millis(50),
             streams_max: 1_000_000,
+            sessions_max: 2,
         };
         let hosts = vec![HOST.to_owned()];
         let served = Arc::new(Served::new(spaces, access, hosts, limits, "test".to_owned()));
@@ -69,8 +74,21 @@ impl Bench {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Body::from("{}")).expect("a plain request");
-        self.app.clone().oneshot(request).await.expect("it always answers").status()
+        self.send(request.body(Body::from("{}")).expect("a plain request")).await.status()
+    }
+
+    async fn send(&self, request: Request<Body>) -> Response {
+        self.app.clone().oneshot(request).await.expect("it always answers")
+    }
+
+    /// A request of the owner.
+    async fn owned(&self, method: &Method, path: &str, more: &[(&str, &str)], body: Body) -> Response {
+        let request = Request::builder().method(method).uri(path).header("host", HOST);
+        let mut request = request.header("authorization", "Bearer the-token-of-owner");
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(body).expect("a plain request")).await
     }
 }
 
@@ -201,4 +219,78 @@ async fn more_requests_than_allowed_are_told_to_come_back() {
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers()["retry-after"], "1");
     assert_eq!(bench.ask(&Method::GET, "/healthz", &[("host", HOST)]).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_mistake_is_told_and_is_one_answers_alone() {
+    let mut bench = Bench::new(10);
+    let wrong = |_| async { panic!("a mistake of a test") };
+    let routes = vec![Route::new(Method::GET, "/wrong", Need::Nothing, wrong)];
+    let gate = axum::middleware::from_fn_with_state(Arc::clone(&bench.served), gate);
+    bench.app = router(routes, Arc::clone(&bench.served)).layer(gate);
+    assert_eq!(bench.ask(&Method::GET, "/wrong", &[("host", HOST)]).await, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(bench.served.metrics.told().contains("status=\"5xx\"} 1"), "{}", bench.served.metrics.told());
+    assert!(bench.served.metrics.turn().is_some(), "its turn is over");
+}
+
+#[tokio::test]
+async fn listeners_that_leave_at_once_leave_the_others_listening() {
+    let bench = Bench::new(10);
+    let changes = &bench.served.space(None).expect("it is served").changes;
+    assert!(changes.listen().now_or_never().is_none(), "it takes a while to begin");
+    let mut listener = changes.listen().await;
+    let at = "/api/content?address=file:/memories/a.md";
+    assert_eq!(bench.owned(&Method::PUT, at, &[], "x".into()).await.status(), StatusCode::OK);
+    let heard = tokio::time::timeout(Duration::from_secs(120), listener.recv()).await;
+    assert!(heard.expect("it is told").expect("it goes on").change().is_some());
+    for since in ["a%0Ab", "%00", "a%0D"] {
+        let asked = format!("/api/events?since={since}");
+        let answer = bench.owned(&Method::GET, &asked, &[], Body::empty()).await;
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{since}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_come_keep_no_others_from_coming() {
+    let bench = Bench::new(10);
+    let put = async |name: &str, more: &[(&str, &str)], body: Body| {
+        let at = format!("/api/content?address=file:/memories/{name}");
+        bench.owned(&Method::PUT, &at, more, body).await.status()
+    };
+    let stuck = || Body::from_stream(stream::pending::<Result<axum::body::Bytes, std::io::Error>>());
+    assert_eq!(put("stuck.md", &[("content-length", "9000000")], stuck()).await, StatusCode::REQUEST_TIMEOUT);
+    let turns = bench.served.large_bodies.acquire_many(4).await.expect("they are all free");
+    assert_eq!(put("small.md", &[("content-length", "1")], "x".into()).await, StatusCode::OK);
+    let large = put("large.md", &[("content-length", "9000000")], "x".into()).now_or_never();
+    assert_eq!(large, None, "what is large waits for its turn");
+    drop(turns);
+}
+
+#[tokio::test]
+async fn the_session_that_was_idle_longest_makes_room() {
+    let bench = Bench::new(10);
+    let send = async |session: Option<&str>, message: serde_json::Value| {
+        let mut headers =
+            vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        headers.extend(session.map(|session| ("mcp-session-id", session)));
+        bench.owned(&Method::POST, "/mcp", &headers, message.to_string().into()).await
+    };
+    let begin = async || {
+        let hello = serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+        let welcome = send(None, hello).await;
+        let session = welcome.headers()["mcp-session-id"].to_str().expect("text").to_owned();
+        let done = serde_json::json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(send(Some(&session), done).await.status(), StatusCode::ACCEPTED);
+        session
+    };
+    let is_open = async |session: &str| {
+        let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        send(Some(session), ping).await.status()
+    };
+    let (first, second) = (begin().await, begin().await);
+    assert_eq!(is_open(&first).await, StatusCode::OK);
+    let third = begin().await;
+    assert_eq!(is_open(&second).await, StatusCode::NOT_FOUND, "the second was idle longest");
+    assert_eq!((is_open(&first).await, is_open(&third).await), (StatusCode::OK, StatusCode::OK));
 }

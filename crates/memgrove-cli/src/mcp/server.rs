@@ -24,6 +24,7 @@ use super::tools::{Profile, Toolbox};
 use super::{Worker, prompts, refused, resources, told};
 use crate::changes::Changes;
 use crate::context::{Context, Input, random_id};
+use crate::signing::signed;
 
 const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
 matter later; forget or undo what was wrong. Addresses such as file:/memories/notes.md are what read and forget take.";
@@ -34,7 +35,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
 /// Who asks, and about which store: what a request over HTTP carries along.
 #[derive(Clone)]
-pub(crate) struct Asked(pub(crate) Context);
+pub(crate) struct Asked {
+    /// The store, for whoever asks.
+    pub(crate) cx: Context,
+    /// The token that asks.
+    pub(crate) token: String,
+}
 
 /// One connection.
 pub(crate) struct Server {
@@ -77,8 +83,12 @@ impl Server {
 /// only one.
 pub(super) fn asked(cx: &Context, session: &str, context: &RequestContext<RoleServer>) -> Context {
     let given = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Asked>());
-    let cx = given.map_or(cx, |Asked(cx)| cx);
-    let client = context.client_info().map(|client| client.name).or_else(|| cx.actor.client.clone());
+    let cx = given.map_or(cx, |asked| &asked.cx);
+    let named = context.client_info().map(|client| client.name);
+    let client = match (given, named) {
+        (Some(asked), Some(name)) => Some(signed(&asked.token, Some(&name))),
+        (_, named) => named.or_else(|| cx.actor.client.clone()),
+    };
     cx.asked_by(Actor { origin: Origin::Tool, client, session: Some(session.to_owned()) })
 }
 

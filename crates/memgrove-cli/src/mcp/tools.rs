@@ -95,7 +95,7 @@ fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value>
     for (argument, value) in &given {
         let shown = argument.escape_default();
         let Some(property) = known.and_then(|known| known.get(argument)) else {
-            if entry.takes_guard(argument) {
+            if entry.takes_untold(argument) {
                 match value.is_string() {
                     true => continue,
                     false => return Err(wrong(format!("`{shown}` of `{name}` is not of the type string"))),

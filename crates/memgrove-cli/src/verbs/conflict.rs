@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use memgrove::backend::{Finding, Level};
 use memgrove::shapes::merging::{self, Conflict, Side, Texts};
 use memgrove::{Error, Kind, Locator, Result};
 use schemars::JsonSchema;
@@ -28,7 +29,7 @@ impl Verb for Conflicts {
     const NAME: &'static str = "conflicts";
     const TITLE: &'static str = "List conflicts";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = ConflictsAnswer;
 
     fn run(self, cx: &Context) -> Result<ConflictsAnswer> {
@@ -60,6 +61,22 @@ impl Verb for Conflicts {
         let copies = answer.conflicts.iter().any(|conflict| matches!(conflict, Conflict::Copy { .. }));
         if copies { page.line("merge copies with `memgrove conflicts merge`") } else { Ok(()) }
     }
+}
+
+/// The copies that wait to be merged, beside those that the backend has told of already.
+pub(super) fn examine(cx: &Context, told: &[Finding]) -> Result<Vec<Finding>> {
+    let is_told = |at: &str| told.iter().any(|known| known.at == at && known.what.contains("conflict copy"));
+    let told = |conflict| match conflict {
+        Conflict::Copy { at, .. } if is_told(&at) => None,
+        Conflict::Copy { at, of, by, .. } => Some(Finding {
+            level: Level::Warning,
+            at,
+            what: format!("a conflict copy of `{of}` by {by}"),
+            hint: "`memgrove conflicts` shows and merges it".to_owned(),
+        }),
+        Conflict::Markers { .. } | Conflict::Placeholder { .. } => None,
+    };
+    Ok(merging::find(cx.with_copies()?.store())?.into_iter().filter_map(told).collect())
 }
 
 /// Merge conflict copies into their files

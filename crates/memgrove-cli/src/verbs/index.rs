@@ -37,7 +37,7 @@ impl Verb for Status {
     const NAME: &'static str = "index_status";
     const TITLE: &'static str = "Status of the index";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = StatusAnswer;
 
     fn run(self, cx: &Context) -> Result<StatusAnswer> {

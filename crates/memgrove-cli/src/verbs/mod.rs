@@ -124,8 +124,15 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<eval::Retrieval>(),
 ];
 
-/// What verbs that change something take beside what they work on.
-const GUARDS: [&str; 3] = ["expect", "key", "reason"];
+/// What the schema of a verb may leave out although it takes it, because every conversation would pay for
+/// it; each with its type.
+const UNTOLD: [(&str, &str); 5] = [
+    ("expect", "string"),
+    ("key", "string"),
+    ("reason", "string"),
+    ("limit", "integer"),
+    ("explain", "boolean"),
+];
 
 /// One verb: what it takes, what it does, and how its answer reads.
 pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::Debug + Sized {
@@ -142,6 +149,8 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::De
     const ON: &'static [On];
     /// Whether an agent is answered in text alone: the same as data would cost it twice.
     const TEXT_ONLY: bool = false;
+    /// Whether it reports what is wrong: whatever it finds, it has done what it was asked for.
+    const REPORTS: bool = false;
     /// What it answers.
     type Answer: Serialize + JsonSchema;
 
@@ -205,6 +214,8 @@ pub(crate) struct Entry {
     pub(crate) on: &'static [On],
     /// As [`Verb::TEXT_ONLY`].
     pub(crate) text_only: bool,
+    /// As [`Verb::REPORTS`].
+    pub(crate) reports: bool,
     /// Adds the verb's arguments and help to a command.
     pub(crate) augment: fn(clap::Command) -> clap::Command,
     /// The schema of what it takes.
@@ -270,6 +281,7 @@ where
         effect: V::EFFECT,
         on: V::ON,
         text_only: V::TEXT_ONLY,
+        reports: V::REPORTS,
         augment: |command| <V as clap::Args>::augment_args(command),
         input: || schema::<V>(SchemaSettings::draft2020_12().for_deserialize()),
         output: || schema::<V::Answer>(SchemaSettings::draft2020_12().for_serialize()),
@@ -329,11 +341,27 @@ impl Entry {
         self.on.contains(&on)
     }
 
-    /// Whether it takes an argument of [`Guard`](crate::context::Guard) that its schema may leave out,
-    /// because every conversation would pay for it.
-    pub(crate) fn takes_guard(&self, argument: &str) -> bool {
+    /// Whether it takes an argument that its schema may leave out.
+    pub(crate) fn takes_untold(&self, argument: &str) -> bool {
         let command = || (self.augment)(clap::Command::new(self.name));
-        GUARDS.contains(&argument) && command().get_arguments().any(|known| known.get_id() == argument)
+        UNTOLD.iter().any(|(name, _)| *name == argument)
+            && command().get_arguments().any(|known| known.get_id() == argument)
+    }
+
+    /// The schema of all that it takes, for readers whom words cost nothing.
+    pub(crate) fn whole_input(&self) -> Value {
+        let mut schema = (self.input)().to_value();
+        let command = (self.augment)(clap::Command::new(self.name));
+        for known in command.get_arguments() {
+            let untold = UNTOLD.iter().find(|(name, _)| known.get_id() == *name);
+            let Some((name, kind)) = untold.filter(|(name, _)| schema["properties"].get(name).is_none())
+            else {
+                continue;
+            };
+            let words = known.get_help().map(ToString::to_string).unwrap_or_default();
+            schema["properties"][name] = serde_json::json!({"type": kind, "description": words});
+        }
+        schema
     }
 }
 

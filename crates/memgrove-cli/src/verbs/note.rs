@@ -24,7 +24,9 @@ pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<Stri
         true => cx.notes()?.mend(cx.note("doctor", &Guard::default()))?.outcome,
         false => Vec::new(),
     };
-    Ok((cx.reading_notes()?.check()?, mended))
+    let knowledge = cx.reading_knowledge()?;
+    let is_entity = |target: &str| knowledge.load(target, None).is_ok_and(|found| found.is_some());
+    Ok((cx.reading_notes()?.check_beside(&is_entity)?, mended))
 }
 
 /// What a note must be before it is changed.

@@ -71,7 +71,7 @@ impl Verb for Status {
     const NAME: &'static str = "status";
     const TITLE: &'static str = "The state of the store";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = StatusAnswer;
 
     fn run(self, cx: &Context) -> Result<StatusAnswer> {

@@ -167,7 +167,8 @@ impl Verb for Backends {
     const NAME: &'static str = "backends";
     const TITLE: &'static str = "List the backends";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
+    const REPORTS: bool = true;
     type Answer = BackendsAnswer;
 
     fn run(self, cx: &Context) -> Result<BackendsAnswer> {
@@ -237,6 +238,7 @@ impl Verb for Doctor {
     const TITLE: &'static str = "Check the store";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Http];
+    const REPORTS: bool = true;
     type Answer = DoctorAnswer;
 
     fn run(self, cx: &Context) -> Result<DoctorAnswer> {
@@ -294,6 +296,12 @@ impl Verb for Doctor {
             match cx.reading_graph().and_then(|graph| graph.check()) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("graph", &error)),
+            }
+            if folder {
+                match super::conflict::examine(cx, &findings) {
+                    Ok(found) => findings.extend(found),
+                    Err(error) => findings.push(failing("conflicts", &error)),
+                }
             }
             match super::note::examine(cx, self.fix) {
                 Ok((found, done)) => {

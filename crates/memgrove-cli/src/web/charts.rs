@@ -7,9 +7,9 @@ const STEP: usize = 16;
 
 /// Bars that stand side by side, such as days.
 pub(super) fn standing(name: &str, values: &[(String, usize)]) -> Markup {
-    let most = values.iter().map(|(_, value)| *value).max().unwrap_or(0).max(1);
+    let most = values.iter().map(|(_, value)| *value).max().unwrap_or(0);
     let width = values.len() * STEP;
-    let height = |value: usize| if value == 0 { 1 } else { (value * (HEIGHT - 8) / most).max(3) };
+    let height = |value: usize| if value == 0 { 1 } else { (value * (HEIGHT - 8) / most.max(1)).max(3) };
     let total: usize = values.iter().map(|(_, value)| value).sum();
     let view = format!("0 0 {width} {HEIGHT}");
     html! {

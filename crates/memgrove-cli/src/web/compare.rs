@@ -34,7 +34,8 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
     }
     let rows = rows(&left, &right);
     html! {
-        table.compare {
+        // What has nothing on the other side needs no other side.
+        table.compare.one[left.is_empty() || right.is_empty()] {
             caption.hidden { "Differences, line by line" }
             colgroup { col.line; col; col.line; col; }
             thead {
@@ -94,7 +95,7 @@ impl Row<'_> {
         match self {
             Row::Gap => html! { tr.gap { td colspan="4" { "⋯" } } },
             Row::Same(old, new, line) => html! {
-                tr { td.line { (old) } td { (line) } td.line { (new) } td { (line) } }
+                tr.same { td.line { (old) } td { (line) } td.line { (new) } td { (line) } }
             },
             Row::Different(old, new) => {
                 let other =
@@ -113,7 +114,7 @@ impl Row<'_> {
 
 fn half(side: &Option<(usize, &str)>, other: &str, class: &str) -> Markup {
     match side {
-        None => html! { td.line {} td.nothing {} },
+        None => html! { td.line.nothing {} td.nothing {} },
         Some((number, line)) => {
             let (start, end) = differing(line, other);
             html! {

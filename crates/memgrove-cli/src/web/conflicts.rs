@@ -3,15 +3,20 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
+use memgrove::locator::copies::Family;
 use memgrove::shapes::merging::{self, Conflict, Side};
 use memgrove::{Kind, Locator, Result};
 use serde::Deserialize;
 
+use super::compare::{Sides, side_by_side};
 use super::edit::sent;
 use super::frame::{Frame, done, may_write, sentence, url};
 use super::{led_to, place};
-use crate::context::Guard;
+use crate::context::{Context, Guard};
 use crate::http::Call;
+
+/// The largest texts that are compared on the page.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Deserialize)]
 struct Asked {
@@ -25,7 +30,7 @@ struct Asked {
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let Asked { done: said, left } = call.query()?;
-    let found = call.work(|cx| merging::find(cx.with_copies()?.store())).await?;
+    let found = call.work(found).await?;
     let body = html! {
         (done(&said))
         @if !left.is_empty() {
@@ -35,30 +40,72 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         }
         div.heading { h1 { "Conflicts" } }
         @if found.is_empty() { p.well { "No file has been changed by two machines at once." } }
-        ul.findings { @for conflict in &found { (one(&call, conflict)) } }
+        ul.findings { @for found in &found { (one(&call, found)) } }
     };
     let frame = Frame { title: "Conflicts", tab: "/doctor", ..Frame::default() };
     Ok(frame.around(&call, &body))
 }
 
-fn one(call: &Call, conflict: &Conflict) -> Markup {
+/// A conflict with what can be shown of it.
+struct Found {
+    conflict: Conflict,
+    /// The file and its copy, where both are texts.
+    texts: Option<(String, String)>,
+    /// Whether the copy can be read as a memory, and not only merged.
+    is_memory: bool,
+}
+
+fn found(cx: &Context) -> Result<Vec<Found>> {
+    let (all, memories) = (cx.with_copies()?, cx.reading()?);
+    let text =
+        |at: &str| all.store().read(&Locator::new(at).ok()?).ok().filter(|text| text.len() <= TEXT_BYTES_MAX);
+    let shown = |conflict: Conflict| {
+        let (texts, is_memory) = match &conflict {
+            Conflict::Copy { at, of, .. } => {
+                let is_memory =
+                    place::located(at).is_ok_and(|at| memories.store().exists(&at).unwrap_or(false));
+                (text(of).zip(text(at)), is_memory)
+            }
+            _ => (None, true),
+        };
+        Found { conflict, texts, is_memory }
+    };
+    Ok(merging::find(all.store())?.into_iter().map(shown).collect())
+}
+
+fn one(call: &Call, Found { conflict, texts, is_memory }: &Found) -> Markup {
     let link = |at: &str| {
         html! {
             @match place::located(at) {
-                Ok(_) => { a href=(url(call, "/read", &[("at", at)])) { (at) } }
-                Err(_) => { code { (at) } }
+                Ok(_) if *is_memory => { a href=(url(call, "/read", &[("at", at)])) { (at) } }
+                _ => { code { (at) } }
             }
         }
     };
     html! {
         @match conflict {
+            Conflict::Copy { at, of, by, .. } if *by == Family::CaseClash.name() => {
+                li data-item="" data-level="warning" {
+                    p { span.level { "name" } " " (link(at)) }
+                    p.dim {
+                        "It is no copy, but another file: its name differed from " code { (of) }
+                        " in case alone. Give it a name of its own, or delete it."
+                    }
+                }
+            }
             Conflict::Copy { at, of, base_exists, by } => {
                 li data-item="" data-level="warning" {
-                    p { span.level { "copy" } " " code { (at) } }
+                    p { span.level { "copy" } " " (link(at)) }
                     p.dim {
                         "Made by " (by) ", of " (link(of))
                         @if !base_exists { ", which is gone" }
                         "."
+                    }
+                    @if let Some((ours, theirs)) = texts {
+                        details {
+                            summary { "Compare" }
+                            (side_by_side(ours, theirs, &Sides { left: "The file", right: "The copy" }))
+                        }
                     }
                     @if may_write(call) {
                         form.actions method="post" action=(url(call, "/conflicts", &[])) {

@@ -6,7 +6,7 @@ use memgrove::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frame::{Frame, done, may_write, sentence, url};
+use super::frame::{Frame, done, may_write, sentence, url, with_code};
 use super::{led_to, place};
 use crate::http::Call;
 
@@ -88,15 +88,6 @@ fn one(call: &Call, group: &Group<'_>) -> Markup {
                 }
                 @if more > 0 { span { "and " (more) " more" } }
             }
-        }
-    }
-}
-
-/// A text with what stands between backticks as code.
-fn with_code(text: &str) -> Markup {
-    html! {
-        @for (part, is_code) in text.split('`').zip([false, true].into_iter().cycle()) {
-            @if is_code { code { (part) } } @else { (part) }
         }
     }
 }

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::browse::crumbs;
 use super::compare::{Sides, side_by_side, with_ends_of};
-use super::frame::{Frame, Live, done, url};
+use super::frame::{Frame, Live, done, may_write, sentence, url};
+use super::read::file_meant;
 use super::{led_to, place};
 use crate::address::address_of;
 use crate::context::{Context, Guard};
@@ -20,8 +21,6 @@ use crate::http::Call;
 
 #[derive(Deserialize)]
 struct Asked {
-    #[serde(default)]
-    at: String,
     #[serde(default)]
     under: String,
     #[serde(default)]
@@ -43,8 +42,13 @@ struct Sent {
 
 /// The form.
 pub(super) async fn page(call: Call) -> Result<Response> {
-    let Asked { at, under, done: said } = call.query()?;
-    if at.is_empty() {
+    let Asked { under, done: said } = call.query()?;
+    if !may_write(&call) {
+        return Err(
+            Error::new(Kind::Denied, "nothing may be changed here").hint("it can be read all the same")
+        );
+    }
+    if call.query::<place::Which>()?.is_none() {
         let under = if under.is_empty() { "files".to_owned() } else { under };
         let sent = Sent {
             at: format!("{under}/"),
@@ -56,7 +60,10 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         let frame = Frame { title: "New file", tab: "/browse", ..Frame::default() };
         return Ok(frame.around(&call, &body));
     }
-    let at = place::located(&at)?;
+    let at = match file_meant(&call, "edit").await? {
+        Ok(at) => at,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
     let there = at.clone();
     let (text, version, address) = call
         .work(move |cx| {
@@ -143,7 +150,8 @@ fn current(cx: &Context, at: &Locator) -> Result<Option<(String, String)>> {
 /// Keeps what the form sent.
 pub(super) async fn save(call: Call) -> Result<Response> {
     let sent: Sent = sent(&call).await?;
-    let at = place::located(sent.at.trim().trim_end_matches('/'))?;
+    let named = sent.at.trim().trim_end_matches('/').to_owned();
+    let at = call.work(move |cx| place::addressed(cx, &named)).await?;
     let (place, given) = (at.clone(), sent.clone());
     let saved = call.work(move |cx| saved(cx, &place, given)).await;
     match saved {
@@ -152,8 +160,47 @@ pub(super) async fn save(call: Call) -> Result<Response> {
         Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => {
             conflict(&call, &at, sent).await
         }
+        Err(error) if error.code_name() == Some(NOT_JSON) => Ok(not_json(&call, &at, &sent, &error)),
         Err(error) => Err(error),
     }
+}
+
+/// Said of a text that its shape could not read.
+const NOT_JSON: &str = "NOT_JSON";
+
+/// Refuses a text in which its shape would find no JSON. A line that was there before may stay as it was.
+fn checked(at: &Locator, old: &str, text: &str) -> Result<()> {
+    let wrong = |line: usize, error: &serde_json::Error| {
+        let place = if line > 0 { format!("line {line}") } else { "it".to_owned() };
+        Err(Error::new(Kind::Invalid, format!("{place} is not JSON: {error}")).code(NOT_JSON))
+    };
+    let parsed = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text);
+    match at.name().rsplit_once('.') {
+        _ if at.key().starts_with("files/") => Ok(()),
+        Some((_, "json")) => parsed(text).map(drop).or_else(|error| wrong(0, &error)),
+        Some((_, "jsonl")) => {
+            let mut lines = text.lines().enumerate();
+            let fits = |line: &str| line.trim().is_empty() || old.lines().any(|old| old == line);
+            lines.try_for_each(|(number, line)| match parsed(line) {
+                Err(error) if !fits(line) => wrong(number + 1, &error),
+                _ => Ok(()),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What was typed, to be mended.
+fn not_json(call: &Call, at: &Locator, sent: &Sent, error: &Error) -> Response {
+    let sent = Sent { text: sent.text.replace("\r\n", "\n"), ..sent.clone() };
+    let body = html! {
+        (crumbs(call, at))
+        h1 { "Edit " (at.name()) }
+        p.warning role="status" { (sentence(error.message())) " Nothing was saved." }
+        (form(call, &sent, "Save"))
+    };
+    let title = format!("Edit {}", at.name());
+    Frame { title: &title, tab: "/browse", ..Frame::default() }.around(call, &body)
 }
 
 /// The fields of a form.
@@ -174,6 +221,7 @@ fn saved(cx: &Context, at: &Locator, sent: Sent) -> Result<Saved> {
     if there.as_ref().is_some_and(|(old, _)| *old == text) && !sent.version.is_empty() {
         return Ok(Saved::Same);
     }
+    checked(at, there.as_ref().map_or("", |(text, _)| text), &text)?;
     let reason = Some(sent.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let note = cx.note("edit", &Guard { reason, ..Guard::default() });
     let plan = |store: &Store| match sent.version.as_str() {
@@ -194,12 +242,14 @@ async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
     let theirs = call.work(move |cx| current(cx, &there)).await?;
     let mine = sent.text.replace("\r\n", "\n");
     let (text, version) = theirs.unwrap_or_default();
-    let kept = Sent { version: version.clone(), text: mine.clone(), ..sent };
+    let is_new = sent.version.is_empty() && !version.is_empty();
+    let kept = Sent { at: at.key().to_owned(), version: version.clone(), text: mine.clone(), ..sent };
     let body = html! {
         (crumbs(call, at))
-        h1 { "Someone else was faster" }
+        h1 { @if is_new { (at.name()) " is there already" } @else { "Someone else was faster" } }
         p {
-            @if version.is_empty() { (at.name()) " was deleted while you edited it. " }
+            @if is_new { "Go back and choose another name, or put both together. " }
+            @else if version.is_empty() { (at.name()) " was deleted while you edited it. " }
             @else { (at.name()) " was changed while you edited it. " }
             "Nothing of yours is lost: put together what shall stay, and save that."
         }
@@ -224,7 +274,9 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
     let at = place::located(&at)?;
     let list = super::browse::shape_of(&at).map_or("files", |shape| shape.name);
     if let Some(thing) = place::in_graph(&at) {
-        call.verb("forget", json!({"address": thing})).await?;
+        let address = thing.clone();
+        let seen = call.work(move |cx| place::seen_in_graph(cx, &address, &at, &version)).await?;
+        call.verb("forget", json!({"address": thing, "expect": seen})).await?;
     } else {
         call.work(move |cx| {
             let note = cx.note("delete", &Guard::default());

@@ -1,6 +1,6 @@
 //! Entities: the list by type, and what is said of one beside its file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -27,23 +27,34 @@ pub(super) fn all(cx: &Context) -> Result<Vec<Hit>> {
 pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
     let asked: Asked = call.query()?;
     let query = asked.words.clone();
-    let (found, kinds) = call
+    let (found, kinds, counts) = call
         .work(move |cx| {
             let everything = all(cx)?;
             let kinds = counted(everything.iter().map(|hit| &hit.entity.kind));
+            let counts = both_ways(&everything);
             let found = match query.trim() {
                 "" => everything,
                 _ => cx.reading_knowledge()?.search(&Match { query, ..Match::default() })?,
             };
-            Ok((found, kinds))
+            Ok((found, kinds, counts))
         })
         .await?;
     let fits = |hit: &&Hit| asked.kind.is_empty() || hit.entity.kind == asked.kind;
     let found: Vec<&Hit> = found.iter().filter(fits).collect();
-    Ok(page(shape, &call, &asked, &kinds, found.len(), &table(&base(&call), &found)))
+    Ok(page(shape, &call, &asked, &kinds, found.len(), &table(&base(&call), &found, &counts)))
 }
 
-fn table(base: &str, found: &[&Hit]) -> Markup {
+/// How many relations lead from or to each name, in small letters.
+fn both_ways(all: &[Hit]) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    let ends = all
+        .iter()
+        .flat_map(|hit| hit.entity.relations.iter().flat_map(|relation| [&hit.entity.name, &relation.to]));
+    ends.for_each(|name| *counts.entry(name.to_lowercase()).or_default() += 1);
+    counts
+}
+
+fn table(base: &str, found: &[&Hit], counts: &HashMap<String, usize>) -> Markup {
     html! {
         table.wide {
             thead { tr { th { "Name" } th { "Type" } th { "Known" } th { "Relations" } th { "Changed" } } }
@@ -54,7 +65,7 @@ fn table(base: &str, found: &[&Hit]) -> Markup {
                         td { a href=(at_base(base, "/read", &[("at", hit.path.key())])) { (entity.name) } }
                         td { span.kind { (entity.kind) } }
                         td.number data-label="known" { (entity.observations.len()) }
-                        td.number data-label="relations" { (entity.relations.len()) }
+                        td.number data-label="relations" { (counts.get(&entity.name.to_lowercase()).copied().unwrap_or_default()) }
                         td { (dated(entity.updated.as_deref().unwrap_or_default())) }
                     }
                 }

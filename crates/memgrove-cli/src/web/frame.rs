@@ -1,12 +1,14 @@
 //! What every page has around it: the head, the search box, the tabs, the help; and how links are made.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use memgrove::Error;
 use memgrove::clock::Timestamp;
 
 use super::told;
-use crate::http::{Call, Scope};
+use crate::http::{Call, Scope, Served, Space};
 
 /// The tabs: title and path.
 const TABS: &[(&str, &str)] = &[
@@ -30,6 +32,26 @@ const KEYS: &[(&str, &str)] = &[
     ("t", "light or dark"),
     ("?", "this help"),
 ];
+
+/// Where a page stands.
+pub(crate) struct Site {
+    served: Arc<Served>,
+    /// The space that it is about.
+    pub(crate) space: Arc<Space>,
+    base: String,
+}
+
+impl Site {
+    /// Where the page that answers a call stands.
+    pub(crate) fn of(call: &Call) -> Self {
+        Site { served: Arc::clone(&call.served), space: Arc::clone(&call.space), base: base(call) }
+    }
+
+    /// Where a page of no space stands: at the root.
+    pub(crate) fn of_root(served: &Arc<Served>) -> Option<Self> {
+        Some(Site { served: Arc::clone(served), space: served.space(None)?, base: String::new() })
+    }
+}
 
 /// What varies around a page.
 pub(super) struct Frame<'a> {
@@ -67,7 +89,10 @@ impl Default for Frame<'_> {
 impl Frame<'_> {
     /// The page around a body.
     pub(super) fn around(&self, call: &Call, body: &Markup) -> Response {
-        let base = base(call);
+        self.at(&Site::of(call), body)
+    }
+
+    fn at(&self, site: &Site, body: &Markup) -> Response {
         let (live, of) = match &self.live {
             Live::Still => ("still", ""),
             Live::Anew => ("anew", ""),
@@ -76,11 +101,11 @@ impl Frame<'_> {
         };
         told(html! {
             (DOCTYPE)
-            html lang="en" data-base=(base) {
+            html lang="en" data-base=(site.base) {
                 (head(self.title))
                 body {
                     a.skip href="#main" { "Skip to the content" }
-                    (self.header(call, &base))
+                    (self.header(site))
                     main #main data-live=(live) data-of=(of) tabindex="-1" { (body) }
                     div #news role="status" aria-live="polite" {}
                     (help())
@@ -91,9 +116,10 @@ impl Frame<'_> {
         })
     }
 
-    fn header(&self, call: &Call, base: &str) -> Markup {
+    fn header(&self, site: &Site) -> Markup {
+        let base = &site.base;
         let root = format!("{base}/");
-        let spaces: Vec<&str> = call.served.spaces().collect();
+        let spaces: Vec<&str> = site.served.spaces().collect();
         html! {
             header.top {
                 a.brand href=(root) aria-label="memgrove" { (leaf()) span { "memgrove" } }
@@ -113,7 +139,7 @@ impl Frame<'_> {
                     @if spaces.len() > 1 {
                         span.spaces {
                             @for space in spaces {
-                                @let here = (space == call.space.name).then_some("true");
+                                @let here = (space == site.space.name).then_some("true");
                                 a href=(format!("/s/{space}/")) aria-current=[here] { (space) }
                             }
                         }
@@ -161,6 +187,30 @@ fn leaf() -> Markup {
     PreEscaped(LEAF.to_owned())
 }
 
+/// An error as a page with the ways on.
+pub(super) fn failed(error: &Error, site: &Site) -> Response {
+    let body = html! { div.error { (said_of(error)) } };
+    Frame { title: "That did not work", ..Frame::default() }.at(site, &body)
+}
+
+/// What went wrong, and what to do.
+pub(super) fn said_of(error: &Error) -> Markup {
+    html! {
+        h1 { "That did not work" }
+        p { (with_code(&sentence(error.message()))) }
+        @if let Some(hint) = error.hint_text() { p.dim { (with_code(&sentence(hint))) } }
+    }
+}
+
+/// A text with what stands between backticks as code.
+pub(super) fn with_code(text: &str) -> Markup {
+    html! {
+        @for (part, is_code) in text.split('`').zip([false, true].into_iter().cycle()) {
+            @if is_code { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// An error with nothing but itself around.
 pub(super) fn bare(error: &Error) -> Markup {
     html! {
@@ -168,12 +218,7 @@ pub(super) fn bare(error: &Error) -> Markup {
         html lang="en" {
             (head("memgrove"))
             body {
-                main #main.error {
-                    h1 { "That did not work" }
-                    p { (sentence(error.message())) }
-                    @if let Some(hint) = error.hint_text() { p.dim { (sentence(hint)) } }
-                    p { a href="/" { "Back to the search" } }
-                }
+                main #main { div.error { (said_of(error)) p { a href="/" { "Back to the search" } } } }
             }
         }
     }
@@ -221,6 +266,11 @@ pub(super) fn moment(time: Timestamp) -> Markup {
 pub(super) fn dated(text: &str) -> Markup {
     let shown = text.get(..16).filter(|start| start.is_ascii()).unwrap_or(text).replace('T', " ");
     html! { time datetime=(text) { (shown) } }
+}
+
+/// A count with its noun.
+pub(super) fn many(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// What was just done, told once at the top of a page.

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 use memgrove::{Error, Kind, Result};
 
-use super::frame::{Frame, at_base, base, url};
+use super::frame::{Frame, at_base, base, many, url};
 use super::web_of_links::{Thing, Web, gather};
 use crate::http::Call;
 
@@ -22,12 +22,14 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let body = html! {
         div.heading {
             h1 { "Graph" }
-            p.facts #graph-facts { (web.total) " things, " (web.total_links) " links" }
+            p.facts #graph-facts {
+                (many(web.total, "thing", "things")) ", " (many(web.total_links, "link", "links"))
+            }
         }
         @if clusters > 0 {
             p.warning #graph-note {
                 (web.total) " things are more than can be shown one by one: the " (web.things.len() - clusters)
-                " most linked are themselves, the others are in " (clusters) " clusters."
+                " most linked are themselves, the others are in " (many(clusters, "cluster", "clusters")) "."
             }
         }
         @if web.total_links > web.links.len() && clusters == 0 {
@@ -52,7 +54,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
                     @for thing in things.iter().take(LISTED_MAX) {
                         li data-item="" {
                             a href=(at_base(&base, "/read", &[("at", &thing.at)])) { (thing.label) }
-                            span.facts { span.kind { (thing.kind) } (thing.links) " links" }
+                            span.facts { span.kind { (thing.kind) } (many(thing.links, "link", "links")) }
                         }
                     }
                 }

@@ -33,7 +33,7 @@ pub(super) struct Hit {
     /// When it is from.
     pub(super) date: String,
     /// What it says where the words stand.
-    pub(super) snippet: String,
+    pub(super) said: Vec<String>,
     /// What it costs an agent to read it whole.
     pub(super) tokens: usize,
 }
@@ -58,7 +58,16 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
         found = index.recall(&format!("{query}*"), TOKENS_MAX, HITS_MAX)?;
     }
     let Recalled { snippets, total, .. } = found;
-    Ok(Found { total: total.max(snippets.len()), hits: snippets.into_iter().map(Hit::from).collect() })
+    let found_before = snippets.len();
+    let (total, mut hits) = (total.max(snippets.len()), Vec::<Hit>::new());
+    for hit in snippets.into_iter().map(Hit::from) {
+        // What is known of one entity is found once.
+        match hits.iter_mut().find(|other| other.at == hit.at && hit.at.starts_with("knowledge/")) {
+            Some(same) => same.takes(hit),
+            None => hits.push(hit),
+        }
+    }
+    Ok(Found { total: total - (found_before - hits.len()), hits })
 }
 
 impl From<Snippet> for Hit {
@@ -70,13 +79,22 @@ impl From<Snippet> for Hit {
             title: first_words(if hit.title.is_empty() { &hit.text } else { &hit.title }),
             kind: if hit.kind.is_empty() { hit.shape } else { hit.kind },
             date: hit.date.map(|date| date.to_string()).unwrap_or_default(),
-            snippet: format!(
+            said: vec![format!(
                 "{}{}",
                 text.split_whitespace().collect::<Vec<_>>().join(" "),
                 if cut { "…" } else { "" }
-            ),
+            )],
             tokens: portion::tokens(&hit.text),
         }
+    }
+}
+
+impl Hit {
+    /// Takes in another hit of the same memory.
+    fn takes(&mut self, other: Hit) {
+        self.tokens += other.tokens;
+        self.said.extend(other.said);
+        self.date = std::mem::take(&mut self.date).max(other.date);
     }
 }
 

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use maud::{Markup, PreEscaped};
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
+};
 
 use super::frame::at_base;
 
@@ -32,7 +34,7 @@ pub(super) fn rendered(text: &str, here: &Here<'_>) -> Markup {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_WIKILINKS
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    let mut tamed = Tamed { here, open: Vec::new(), depth: 0 };
+    let mut tamed = Tamed { here, open: Vec::new(), depth: 0, table: Table::default() };
     let events = Parser::new_ext(text, options).flat_map(|event| tamed.event(event));
     let mut out = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut out, events);
@@ -52,6 +54,37 @@ struct Tamed<'a> {
     here: &'a Here<'a>,
     open: Vec<Fate>,
     depth: usize,
+    table: Table,
+}
+
+/// The table that is being shown.
+#[derive(Default)]
+struct Table {
+    columns: Vec<Alignment>,
+    column: usize,
+    in_head: bool,
+}
+
+impl Table {
+    /// The element of a cell that is not aligned as text is, with its class: an inline style is not allowed.
+    fn aligned_cell(&self) -> Option<(&'static str, &'static str)> {
+        let class = match self.columns.get(self.column)? {
+            Alignment::Right => "right",
+            Alignment::Center => "centre",
+            Alignment::Left | Alignment::None => return None,
+        };
+        Some((if self.in_head { "th" } else { "td" }, class))
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Table(columns) => self.columns.clone_from(columns),
+            Tag::TableHead | Tag::TableRow => {
+                (self.column, self.in_head) = (0, matches!(tag, Tag::TableHead));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Tamed<'_> {
@@ -67,6 +100,7 @@ impl Tamed<'_> {
     }
 
     fn start<'e>(&mut self, tag: Tag<'e>) -> Vec<Event<'e>> {
+        self.table.start(&tag);
         let blocked = matches!(&tag, Tag::Image { dest_url, .. } if self.image(dest_url).is_none());
         let tag = if blocked { None } else { self.tamed(tag) };
         let fate = match tag {
@@ -78,7 +112,18 @@ impl Tamed<'_> {
         match (fate, tag) {
             (Fate::Kept, Some(tag)) => {
                 self.depth += 1;
-                vec![Event::Start(tag)]
+                match (&tag, self.table.aligned_cell()) {
+                    (Tag::TableCell, Some((cell, class))) => {
+                        vec![Event::Html(format!("<{cell} class=\"{class}\">").into())]
+                    }
+                    // What is too wide for the page is moved, not broken.
+                    (Tag::Table(_), _) => {
+                        let around =
+                            "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">";
+                        vec![Event::Html(around.into()), Event::Start(tag)]
+                    }
+                    _ => vec![Event::Start(tag)],
+                }
             }
             (Fate::Blocked, _) => vec![Event::Html("<span class=\"blocked\">image not loaded: ".into())],
             _ => Vec::new(),
@@ -86,8 +131,20 @@ impl Tamed<'_> {
     }
 
     fn end<'e>(&mut self, end: TagEnd) -> Vec<Event<'e>> {
-        match self.open.pop() {
-            Some(Fate::Kept) => {
+        let cell = self.table.aligned_cell().filter(|_| end == TagEnd::TableCell);
+        if end == TagEnd::TableCell {
+            self.table.column += 1;
+        }
+        match (self.open.pop(), cell) {
+            (Some(Fate::Kept), Some((cell, _))) => {
+                self.depth -= 1;
+                vec![Event::Html(format!("</{cell}>").into())]
+            }
+            (Some(Fate::Kept), None) if end == TagEnd::Table => {
+                self.depth -= 1;
+                vec![Event::End(end), Event::Html("</div>\n".into())]
+            }
+            (Some(Fate::Kept), None) => {
                 self.depth -= 1;
                 vec![Event::End(match end {
                     TagEnd::HtmlBlock => TagEnd::Paragraph,
@@ -96,7 +153,7 @@ impl Tamed<'_> {
                     end => end,
                 })]
             }
-            Some(Fate::Blocked) => vec![Event::Html("</span>".into())],
+            (Some(Fate::Blocked), _) => vec![Event::Html("</span>".into())],
             _ => Vec::new(),
         }
     }
@@ -106,8 +163,8 @@ impl Tamed<'_> {
         Some(match tag {
             Tag::HtmlBlock => Tag::Paragraph,
             Tag::MetadataBlock(_) => Tag::CodeBlock(CodeBlockKind::Fenced("yaml".into())),
-            // Alignment would be an inline style.
-            Tag::Table(columns) => Tag::Table(vec![pulldown_cmark::Alignment::None; columns.len()]),
+            // Alignment would be an inline style: cells have a class instead.
+            Tag::Table(columns) => Tag::Table(vec![Alignment::None; columns.len()]),
             // The page itself has the first heading.
             Tag::Heading { level, .. } => {
                 Tag::Heading { level: lower(level), id: None, classes: Vec::new(), attrs: Vec::new() }
@@ -240,8 +297,17 @@ mod tests {
     #[test]
     fn nothing_needs_an_inline_style() {
         check(
-            "|a|\n|-:|\n|b|",
-            "<table><thead><tr><th>a</th></tr></thead><tbody>\n<tr><td>b</td></tr>\n</tbody></table>",
+            "|a|b|\n|-:|-|\n|c|d|\n|e|",
+            "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>\
+             <th class=\"right\">a</th><th>b</th></tr></thead><tbody>\n\
+             <tr><td class=\"right\">c</td><td>d</td></tr>\n\
+             <tr><td class=\"right\">e</td><td></td></tr>\n</tbody></table>\n</div>",
         );
+        let here = Here { base: "", at: "files/a.md" };
+        let deep = format!("{}|a|\n{}|-:|\n", "> ".repeat(31), "> ".repeat(31));
+        let shown = rendered(&deep, &here).into_string();
+        for (open, close) in [("<div", "</div>"), ("<table", "</table>"), ("<th ", "</th>")] {
+            assert_eq!(shown.matches(open).count(), shown.matches(close).count(), "{shown}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use maud::html;
-use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, Version};
+use memgrove::backend::{Moment, Past, Version};
 use memgrove::error::code;
 use memgrove::memory::Point;
 use memgrove::{Locator, Result};
@@ -13,18 +13,19 @@ use super::browse::crumbs;
 use super::compare::{Sides, side_by_side};
 use super::edit::sent;
 use super::frame::{Frame, Live, done, may_write, moment, url};
+use super::read::file_meant;
 use super::timeline::{by, verb_of};
 use super::{led_to, place};
 use crate::address::address_of;
 use crate::context::{Context, Guard};
 use crate::http::Call;
+use crate::journals::Journals;
 
 /// How many changes a page shows.
 const CHANGES: usize = 50;
 
 #[derive(Deserialize)]
 struct Asked {
-    at: String,
     #[serde(default)]
     before: String,
     #[serde(default)]
@@ -33,16 +34,19 @@ struct Asked {
 
 /// The changes of one memory.
 pub(super) async fn history(call: Call) -> Result<Response> {
-    let Asked { at, before, done: said } = call.query()?;
-    let at = place::located(&at)?;
-    let before = (!before.is_empty()).then(|| ChangeId::new(before));
-    let query = HistoryQuery { at: Some(at.clone()), before, limit: CHANGES };
+    let Asked { before, done: said } = call.query()?;
+    let at = match file_meant(&call, "").await? {
+        Ok(at) => at,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
     let there = at.clone();
     let (past, version, address) = call
         .work(move |cx| {
-            let memory = cx.reading()?;
-            let version = memory.store().info_optional(&there)?.and_then(|info| info.version);
-            Ok((memory.history(&query)?, version, address_of(cx, &there)))
+            let journals = Journals::reading(cx)?;
+            let (journal, inside) = journals.of_place(&there);
+            let version = journal.memory.store().info_optional(&inside)?.and_then(|info| info.version);
+            let before = (!before.is_empty()).then_some(before.as_str());
+            Ok((journals.history(Some(&there), before, CHANGES, true)?, version, address_of(cx, &there)))
         })
         .await?;
     let key = at.key();
@@ -102,8 +106,8 @@ struct Compared {
 pub(super) async fn diff(call: Call) -> Result<Response> {
     let Compared { at, change, now } = call.query()?;
     let at = place::located(&at)?;
-    let (there, id, is_now) = (at.clone(), ChangeId::new(change.as_str()), !now.is_empty());
-    let (old, new, past) = call.work(move |cx| sides(cx, &there, id, is_now)).await?;
+    let (there, id, is_now) = (at.clone(), change.clone(), !now.is_empty());
+    let (old, new, past) = call.work(move |cx| sides(cx, &there, &id, is_now)).await?;
     let key = at.key();
     let query = [("at", key), ("change", change.as_str()), ("now", "yes")];
     let names = match is_now {
@@ -163,14 +167,16 @@ impl Side {
     }
 }
 
-fn sides(cx: &Context, at: &Locator, id: ChangeId, now: bool) -> Result<(Side, Side, Option<Past>)> {
-    let memory = cx.reading()?;
-    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
-    let past = memory.history(&query)?.into_iter().find(|past| past.change == id);
-    let after = Side::then(memory.read_past(at, &Point::Moment(Moment::After(id.clone()))))?;
+fn sides(cx: &Context, at: &Locator, change: &str, now: bool) -> Result<(Side, Side, Option<Past>)> {
+    let journals = Journals::reading(cx)?;
+    let past = journals.history(Some(at), None, 0, true)?;
+    let past = past.into_iter().find(|past| past.change.as_str() == change);
+    let ((journal, id), (_, at)) = (journals.of_change(change), journals.of_place(at));
+    let memory = &journal.memory;
+    let after = Side::then(memory.read_past(&at, &Point::Moment(Moment::After(id.clone()))))?;
     let (old, new) = match now {
-        true => (after, Side::of(memory.store().read_optional(at)?.map(|content| content.bytes))),
-        false => (Side::then(memory.read_past(at, &Point::Moment(Moment::Before(id))))?, after),
+        true => (after, Side::of(memory.store().read_optional(&at)?.map(|content| content.bytes))),
+        false => (Side::then(memory.read_past(&at, &Point::Moment(Moment::Before(id))))?, after),
     };
     Ok((old, new, past))
 }
@@ -188,14 +194,22 @@ pub(super) async fn restore(call: Call) -> Result<Response> {
     let Wanted { at, to, version } = sent(&call).await?;
     let at = place::located(&at)?;
     if let Some(thing) = place::in_graph(&at) {
-        call.verb("restore", json!({"address": thing, "to": to})).await?;
+        let (address, there) = (thing.clone(), at.clone());
+        // What is gone has no version to be checked.
+        let seen = match version.is_empty() {
+            true => None,
+            false => call.work(move |cx| place::seen_in_graph(cx, &address, &there, &version)).await?,
+        };
+        call.verb("restore", json!({"address": thing, "to": to, "expect": seen})).await?;
     } else {
         let there = at.clone();
         call.work(move |cx| {
             let expect = (!version.is_empty()).then(|| Version::new(version));
             let note = cx.note("restore", &Guard::default());
-            let point = Point::Moment(Moment::After(ChangeId::new(to)));
-            cx.writing()?.restore(note, &there, &point, expect.as_ref())?;
+            let journals = Journals::writing(cx)?;
+            let ((journal, change), (_, inside)) = (journals.of_change(&to), journals.of_place(&there));
+            let point = Point::Moment(Moment::After(change));
+            journal.restore(note, &inside, &point, expect.as_ref())?;
             cx.touched([&there])
         })
         .await?;

@@ -1,6 +1,6 @@
 //! Which memory a page is about: by its place in the store, by its address, or by a link to it.
 
-use memgrove::backend::FileKind;
+use memgrove::backend::{Expect, FileKind, Version};
 use memgrove::text::links::joined;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
@@ -35,6 +35,11 @@ pub(super) enum Meant {
 }
 
 impl Which {
+    /// Whether nothing is named.
+    pub(super) fn is_none(&self) -> bool {
+        [&self.at, &self.address, &self.link].iter().all(|named| named.is_empty())
+    }
+
     /// What is meant.
     ///
     /// # Errors
@@ -81,7 +86,30 @@ pub(super) fn in_graph(at: &Locator) -> Option<String> {
     Some(format!("{kind}:{}", name.split('.').next().unwrap_or(name)))
 }
 
-fn addressed(cx: &Context, address: &str) -> Result<Locator> {
+/// The version of what is said of a node or connection, if the file of it is still what was seen. What is said
+/// of it changes with its content, unless somebody edits that by hand.
+pub(super) fn seen_in_graph(
+    cx: &Context,
+    address: &str,
+    at: &Locator,
+    version: &str,
+) -> Result<Option<String>> {
+    let graph = cx.graph()?;
+    let (said, edited) = match address.split_once(':') {
+        Some(("connection", id)) => graph.connection(id).map(|got| (got.version, got.edited))?,
+        Some((_, id)) => graph.node(id).map(|got| (got.version, got.edited))?,
+        None => (None, false),
+    };
+    let there = cx.reading()?.store().info_optional(at)?.and_then(|info| info.version);
+    Expect::At(Version::new(version)).check(at, there.as_ref())?;
+    Ok(said.filter(|_| !edited).map(|version| version.as_str().to_owned()))
+}
+
+/// A place that is named as it lies in the store, or as agents name it.
+///
+/// # Errors
+/// As [`memory_at`].
+pub(super) fn addressed(cx: &Context, address: &str) -> Result<Locator> {
     // What is no file has its place as its address.
     located(address).or_else(|_| memory_at(cx, address))
 }

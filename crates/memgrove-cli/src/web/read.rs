@@ -1,5 +1,7 @@
 //! One memory, to be read.
 
+use std::borrow::Cow;
+
 use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::backend::{Content, Info};
@@ -63,17 +65,28 @@ impl About {
     }
 }
 
-/// The page.
-pub(super) async fn page(call: Call) -> Result<Response> {
+/// The file that a page is asked about, or where the way leads to for what is no file: `done` is what the
+/// page of a record is told.
+pub(super) async fn file_meant(call: &Call, done: &str) -> Result<std::result::Result<Locator, Response>> {
     let which: Which = call.query()?;
-    let Said { done: said } = call.query()?;
-    let at = match call.work(move |cx| which.meant(cx)).await? {
-        Meant::File(at) => at,
-        Meant::Record(id) => return led_to(&url(&call, "/record", &[("id", &id)])),
+    let led = match call.work(move |cx| which.meant(cx)).await? {
+        Meant::File(at) => return Ok(Ok(at)),
+        Meant::Record(id) if done.is_empty() => led_to(&url(call, "/record", &[("id", &id)])),
+        Meant::Record(id) => led_to(&url(call, "/record", &[("id", &id), ("done", done)])),
         Meant::Folder(at) => {
             let list = shape_of(&at).map_or("/browse".to_owned(), |shape| format!("/browse/{}", shape.name));
-            return led_to(&url(&call, &list, &[("under", at.key())]));
+            led_to(&url(call, &list, &[("under", at.key())]))
         }
+    };
+    led.map(Err)
+}
+
+/// The page.
+pub(super) async fn page(call: Call) -> Result<Response> {
+    let Said { done: said } = call.query()?;
+    let at = match file_meant(&call, "").await? {
+        Ok(at) => at,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     let past = url(&call, "/history", &[("at", at.key())]);
     let memory = call
@@ -212,7 +225,19 @@ fn text_shown(text: &str, name: &str, here: &Here<'_>) -> Markup {
             }
         }
         @if text.is_empty() { p.empty { "Empty." } }
-        @else if is_markdown { (rendered(&text[..end], here)) }
+        @else if is_markdown { (rendered(&lines_of_metadata(&text[..end], here), here)) }
         @else { pre { (&text[..end]) } }
+    }
+}
+
+/// A note whose metadata keeps its lines, which in markdown would be one paragraph.
+fn lines_of_metadata<'a>(text: &'a str, here: &Here<'_>) -> Cow<'a, str> {
+    const HEAD: &str = "\n## Metadata\n";
+    match text.rfind(HEAD).filter(|_| here.at.starts_with("notes/")) {
+        None => text.into(),
+        Some(at) => {
+            let (before, after) = text.split_at(at + HEAD.len());
+            format!("{before}{}", after.replace('\n', "  \n")).into()
+        }
     }
 }

@@ -9,14 +9,17 @@ use serde_json::{Map, Value, json};
 use super::browse::Shape;
 use super::compare::{Sides, side_by_side, with_ends_of};
 use super::edit::sent;
-use super::frame::{Frame, Live, at_base, base, dated, done, may_write, url};
+use super::frame::{Frame, Live, at_base, base, dated, done, many, may_write, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
 use crate::http::Call;
 use crate::portion;
 
-/// The most records of a table.
+/// The most records of one page of the table.
 const LISTED_MAX: usize = 300;
+
+/// The most pages: a number that is typed may be any.
+const PAGES_MAX: usize = 10_000;
 
 /// The filters that are choices: name, title, values.
 const CHOICES: &[(&str, &str, &[&str])] = &[
@@ -34,8 +37,9 @@ const WORDS: &[(&str, &str)] = &[("text", "Words"), ("tag", "Tag"), ("category",
 pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> {
     let given: std::collections::BTreeMap<String, String> = call.query()?;
     let value = |name: &str| given.get(name).map(|value| value.trim()).unwrap_or_default();
-    let mut asked =
-        Map::from_iter([("limit".to_owned(), json!(LISTED_MAX)), ("budget".to_owned(), json!(1_u64 << 40))]);
+    let page = value("page").parse::<usize>().unwrap_or(1).clamp(1, PAGES_MAX);
+    let limit = json!(LISTED_MAX * page);
+    let mut asked = Map::from_iter([("limit".to_owned(), limit), ("budget".to_owned(), json!(1_u64 << 40))]);
     let names = CHOICES.iter().map(|(name, ..)| *name).chain(["text", "category"]);
     asked.extend(
         names.filter(|name| !value(name).is_empty()).map(|name| (name.to_owned(), json!(value(name)))),
@@ -45,7 +49,16 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
     }
     let answer = call.verb("record_list", Value::Object(asked)).await?.json();
     let records = answer["records"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let total = answer["total"].as_u64().unwrap_or_default();
+    let records = records.get(LISTED_MAX * (page - 1)..).unwrap_or_default();
+    let total = answer["total"].as_u64().unwrap_or_default() as usize;
+    let other = |number: usize| {
+        let number = number.to_string();
+        let kept = given.iter().filter(|(name, _)| !["page", "done"].contains(&name.as_str()));
+        let mut query: Vec<(&str, &str)> =
+            kept.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        query.push(("page", &number));
+        url(&call, "/browse/records", &query)
+    };
     let body = html! {
         (done(value("done")))
         div.heading { h1 { (shape.title) } p.facts { (total) } }
@@ -57,8 +70,12 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
             button { "Show" }
         }
         @if records.is_empty() { p.empty { "No records." } } @else { (table(&base(&call), records)) }
-        @if total as usize > records.len() {
-            p.dim { (total as usize - records.len()) " more: say what you look for." }
+        @if total > LISTED_MAX {
+            p.actions {
+                @if page > 1 { a.button href=(other(page - 1)) { "Earlier page" } }
+                @if total > LISTED_MAX * page { a.button href=(other(page + 1)) { "Next page" } }
+                span.dim { "page " (page) " of " (total.div_ceil(LISTED_MAX)) }
+            }
         }
     };
     let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
@@ -136,20 +153,19 @@ pub(super) async fn one(call: Call) -> Result<Response> {
     let got = call.verb("record_get", json!({"id": id})).await?.json();
     let (record, version) = (&got["record"], got["version"].as_str().unwrap_or_default());
     let content = record["content"].as_str().unwrap_or_default();
-    let fact = |name: &str| record[name].as_str().unwrap_or_default();
     let base = base(&call);
     let body = html! {
         (done(&said))
         nav.crumbs aria-label="Place" { a href=(url(&call, "/browse/records", &[])) { "Records" } }
         div.heading { h1 { (beginning(content)) } }
         p.facts {
-            span.kind { (fact("type")) }
-            span data-importance=(fact("importance")) { (fact("importance")) }
+            span.kind { (fact(record, "type")) }
+            span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
             @for tag in tags(record) { span.tag { "#" (tag) } }
-            (dated(fact("updated_at")))
+            (dated(fact(record, "updated_at")))
             span { "≈ " (portion::tokens(content)) " tokens" }
-            span { "read " (record["access_count"].as_u64().unwrap_or_default()) " times" }
-            code { "record:" (fact("id")) }
+            span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
+            code { "record:" (fact(record, "id")) }
         }
         article { (rendered(content, &Here { base: &base, at: "records/" })) }
         @if may_write(&call) {
@@ -169,20 +185,19 @@ pub(super) async fn one(call: Call) -> Result<Response> {
 }
 
 fn form(call: &Call, record: &Value, version: &str, content: &str) -> Markup {
-    let fact = |name: &str| record[name].as_str().unwrap_or_default();
     let archived = record["archived"].as_bool().unwrap_or_default();
     html! {
         form.edit method="post" action=(url(call, "/record", &[])) {
-            input type="hidden" name="id" value=(fact("id"));
+            input type="hidden" name="id" value=(fact(record, "id"));
             input type="hidden" name="version" value=(version);
             label.block { span.hidden { "Memory" } textarea name="content" rows="6" { "\n" (content) } }
             label { "Tags " input name="tags" value=(tags(record).join(", ")); }
-            label { "Category " input name="category" value=(fact("category")); }
+            label { "Category " input name="category" value=(fact(record, "category")); }
             label {
                 "Importance "
                 select name="importance" {
                     @for value in ["high", "medium", "low"] {
-                        option value=(value) selected[value == fact("importance")] { (value) }
+                        option value=(value) selected[value == fact(record, "importance")] { (value) }
                     }
                 }
             }
@@ -230,8 +245,7 @@ pub(super) async fn save(call: Call) -> Result<Response> {
             });
             // What was not touched is not taken apart.
             if sent.tags != there.tags.join(", ") {
-                let tags = sent.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-                update["tags"] = tags.collect();
+                update["tags"] = sent.tag_list().collect();
             }
             let next = url(&call, "/record", &[("id", &sent.id), ("done", "saved")]);
             (call.verb("record_update", update).await, next)
@@ -247,15 +261,49 @@ pub(super) async fn save(call: Call) -> Result<Response> {
 /// Someone else was faster.
 async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
     let got = call.verb("record_get", json!({"id": sent.id})).await?.json();
-    let theirs = got["record"]["content"].as_str().unwrap_or_default();
-    let mine = sent.content.replace("\r\n", "\n");
+    let (theirs, mine) = (&got["record"], sent.laid_over(&got["record"]));
     let body = html! {
         h1 { "Someone else was faster" }
         p { "The record was changed while you edited it. Put together what shall stay, and save that." }
-        (side_by_side(theirs, &mine, &Sides { left: "There now", right: "Yours" }))
+        (side_by_side(&said(theirs), &said(&mine), &Sides { left: "There now", right: "Yours" }))
         h2 { "Yours" }
-        (form(call, &got["record"], got["version"].as_str().unwrap_or_default(), &mine))
+        (form(call, &mine, got["version"].as_str().unwrap_or_default(), fact(&mine, "content")))
     };
     let frame = Frame { title: "Conflict in a record", tab: "/browse", ..Frame::default() };
     Ok(frame.around(call, &body))
+}
+
+impl Sent {
+    /// The record with what the form says of it.
+    fn laid_over(&self, record: &Value) -> Value {
+        let mut mine = record.clone();
+        mine["content"] = self.content.replace("\r\n", "\n").into();
+        mine["category"] = self.category.as_str().into();
+        mine["importance"] = self.importance.as_str().into();
+        if self.tags != tags(record).join(", ") {
+            mine["tags"] = self.tag_list().collect();
+        }
+        mine
+    }
+
+    fn tag_list(&self) -> impl Iterator<Item = &str> {
+        self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty())
+    }
+}
+
+/// All that the form shows of a record, as a text that can be compared.
+fn said(record: &Value) -> String {
+    let mut text = fact(record, "content").trim_end().to_owned();
+    for (title, value) in [
+        ("Tags", tags(record).join(", ")),
+        ("Category", fact(record, "category").to_owned()),
+        ("Importance", fact(record, "importance").to_owned()),
+    ] {
+        text.push_str(&format!("\n{title}: {value}"));
+    }
+    text
+}
+
+fn fact<'a>(record: &'a Value, name: &str) -> &'a str {
+    record[name].as_str().unwrap_or_default()
 }

@@ -3,7 +3,6 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::Result;
-use memgrove::backend::HistoryQuery;
 use serde::Deserialize;
 
 use super::frame::{Frame, Live, base, dated, url};
@@ -44,8 +43,7 @@ pub(super) async fn hits(call: Call) -> Result<Response> {
 /// What is there before anything is searched for.
 async fn welcome(call: &Call) -> Result<Markup> {
     let counts = browse::counts(call).await?;
-    let query = HistoryQuery { limit: RECENT, ..HistoryQuery::default() };
-    let past = call.work(move |cx| cx.reading()?.history(&query)).await?;
+    let past = timeline::changes(call, String::new(), RECENT).await?;
     Ok(html! {
         (browse::cards(call, &counts))
         @if past.is_empty() {
@@ -88,7 +86,7 @@ fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
     html! {
         li.hit data-item="" {
             a.title href=(to) { (marked(&hit.title, words)) }
-            p { (marked(&hit.snippet, words)) }
+            @for said in &hit.said { p { (marked(said, words)) } }
             p.facts {
                 span.kind { (hit.kind) }
                 (dated(&hit.date))

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use axum::response::Response;
 use maud::html;
-use memgrove::backend::{FileKind, HistoryQuery, Info, Past};
+use memgrove::backend::{FileKind, Info, Past};
 use memgrove::clock::Timestamp;
 use memgrove::{Locator, Result};
 
 use super::browse::{SHAPES, counts};
 use super::charts::{lying, standing};
-use super::frame::{Frame, Live, at_base, base};
+use super::frame::{Frame, Live, at_base, base, many};
+use super::timeline::changes;
 use crate::address::is_memory;
 use crate::http::Call;
 use crate::portion;
@@ -25,15 +26,15 @@ const LARGEST: usize = 8;
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let counts = counts(&call).await?;
-    let (past, mut files, now) = call
+    let past = changes(&call, String::new(), CHANGES_MAX).await?;
+    let (mut files, now) = call
         .work(|cx| {
             let memory = cx.reading()?;
-            let past = memory.history(&HistoryQuery { limit: CHANGES_MAX, ..HistoryQuery::default() })?;
             let mut files: Vec<Info> = Vec::new();
             for shape in SHAPES {
                 files.extend(memory.store().list_all(&Locator::new(shape.folder)?)?);
             }
-            Ok((past, files, memory.clock().now()))
+            Ok((files, memory.clock().now()))
         })
         .await?;
     files.retain(|info| info.kind == FileKind::File && is_memory(&info.locator));
@@ -45,7 +46,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             (
                 count.shape.title.to_owned(),
                 count.bytes,
-                format!("{} files, {}", count.files, portion::size(count.bytes)),
+                format!("{}, {}", many(count.files, "file", "files"), portion::size(count.bytes)),
             )
         })
         .collect();
@@ -59,17 +60,20 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let body = html! {
         h1 { "Statistics" }
         dl.figures {
-            div { dt { "files" } dd { (files.len()) } }
+            div { dt { @if files.len() == 1 { "file" } @else { "files" } } dd { (files.len()) } }
             div { dt { "in all" } dd { (portion::size(bytes)) } }
             div { dt { "about, in tokens" } dd { (thousands(bytes / 4)) } }
-            div { dt { "changes" } dd { (past.len()) @if past.len() == CHANGES_MAX { "+" } } }
+            div { dt { @if past.len() == 1 { "change" } @else { "changes" } } dd { (past.len()) @if past.len() == CHANGES_MAX { "+" } } }
         }
         div.panels {
             section {
                 h2 { "Changes, the last " (DAYS) " days" } (standing("Changes a day", &by_day(&past, now)))
             }
             section { h2 { "By shape" } (lying(&shapes)) }
-            section { h2 { "Who writes" } (lying(&by_actor(&past))) }
+            section {
+                h2 { "Who writes" }
+                @if past.is_empty() { p.dim { "Nobody yet." } } @else { (lying(&by_actor(&past))) }
+            }
             section { h2 { "Records" } (lying(&kinds)) }
             section {
                 h2 { "Largest" }

@@ -1,18 +1,19 @@
 //! What happened to the store, by whom and when, with a way to take it back.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use memgrove::Result;
-use memgrove::backend::{ChangeId, HistoryQuery, Op, Origin, Past, PastEdit};
+use memgrove::backend::{Op, Origin, Past, PastEdit};
+use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::browse::shape_of;
 use super::edit::sent;
-use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
+use super::frame::{Frame, Live, at_base, base, done, may_write, moment, said_of, url};
 use super::led_to;
 use crate::address::is_memory;
 use crate::http::Call;
+use crate::journals::Journals;
 
 /// How many changes a page shows.
 const CHANGES: usize = 60;
@@ -30,9 +31,7 @@ struct Asked {
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let Asked { before, done: said } = call.query()?;
-    let before = (!before.is_empty()).then(|| ChangeId::new(before));
-    let query = HistoryQuery { at: None, before, limit: CHANGES };
-    let past = call.work(move |cx| cx.reading()?.history(&query)).await?;
+    let past = changes(&call, before, CHANGES).await?;
     let older = past.last().filter(|_| past.len() == CHANGES).map(|past| past.change.as_str());
     let body = html! {
         (done(&said))
@@ -45,6 +44,15 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     };
     let frame = Frame { title: "Timeline", tab: "/timeline", live: Live::Anew, ..Frame::default() };
     Ok(frame.around(&call, &body))
+}
+
+/// The last changes before one, newest first, also those of records that are mounted.
+///
+/// # Errors
+/// As reading the history.
+pub(super) async fn changes(call: &Call, before: String, limit: usize) -> Result<Vec<Past>> {
+    let before = (!before.is_empty()).then_some(before);
+    call.work(move |cx| Journals::reading(cx)?.history(None, before.as_deref(), limit, true)).await
 }
 
 /// Changes, under the days on which they happened.
@@ -141,6 +149,31 @@ struct Wanted {
 /// Takes a change back.
 pub(super) async fn undo(call: Call) -> Result<Response> {
     let Wanted { change } = sent(&call).await?;
-    call.verb("undo", json!({"change": change})).await?;
-    led_to(&url(&call, "/timeline", &[("done", "undone")]))
+    match call.verb("undo", json!({"change": change})).await {
+        Err(error) if error.kind() == Kind::Conflict => overwritten(&call, change, &error).await,
+        done => done.and_then(|_| led_to(&url(&call, "/timeline", &[("done", "undone")]))),
+    }
+}
+
+/// What was changed since cannot be taken back as a whole: the history of each place shows the way.
+async fn overwritten(call: &Call, change: String, error: &Error) -> Result<Response> {
+    let edits = call.work(move |cx| {
+        let all = Journals::reading(cx)?.history(None, None, 0, true)?;
+        Ok(all
+            .into_iter()
+            .find(|past| past.change.as_str() == change)
+            .map(|past| past.edits)
+            .unwrap_or_default())
+    });
+    let edits = edits.await?;
+    let body = html! {
+        div.error {
+            (said_of(error))
+            @for edit in edits.iter().filter(|edit| is_memory(&edit.at)).take(EDITS_MAX) {
+                p { a href=(url(call, "/history", &[("at", edit.at.key())])) { "History of " (edit.at) } }
+            }
+        }
+    };
+    let frame = Frame { title: "That did not work", tab: "/timeline", ..Frame::default() };
+    Ok((crate::http::status(error), frame.around(call, &body)).into_response())
 }

@@ -9,7 +9,7 @@ use memgrove::{Locator, Result};
 use serde::Deserialize;
 
 use super::browse::{Shape, crumbs};
-use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
+use super::frame::{Frame, Live, at_base, base, done, many, may_write, moment, url};
 use crate::address::is_memory;
 use crate::context::Context;
 use crate::http::Call;
@@ -82,7 +82,7 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
         @if !under.is_empty() { (crumbs(&call, &root)) }
         div.heading {
             h1 { (title) }
-            p.facts { (files) @if files == 1 { " file" } @else { " files" } ", " (portion::size(bytes)) }
+            p.facts { (many(files, "file", "files")) ", " (portion::size(bytes)) }
             @if may_write(&call) && shape.name == "files" {
                 a.button href=(url(&call, "/edit", &[("under", root.key())])) { "New file" }
             }
@@ -129,12 +129,14 @@ impl Leaves {
             @match &branch.file {
                 Some(info) => {
                     a href=(at_base(&self.base, "/read", &[("at", info.locator.key())])) { (name) }
-                    @if let Some(told) = self.told.get(info.locator.key()) { span.told { (told) } }
+                    @if let Some(told) = self.told.get(info.locator.key()).filter(|told| !says_the_same(told, name)) {
+                        span.told { (told) }
+                    }
                     span.facts { (portion::size(info.size)) (moment(info.mtime)) }
                 }
                 None => {
                     a.folder href=(at_base(&self.base, &self.list, &[("under", at)])) { (name) "/" }
-                    span.facts { (branch.sum().1) " files, " (portion::size(branch.sum().0)) }
+                    span.facts { (many(branch.sum().1, "file", "files")) ", " (portion::size(branch.sum().0)) }
                 }
             }
         };
@@ -145,4 +147,12 @@ impl Leaves {
             }
         }
     }
+}
+
+/// Whether what is said of a note is only its name.
+fn says_the_same(told: &str, name: &str) -> bool {
+    let letters = |text: &str| {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+    };
+    letters(told) == letters(name)
 }

@@ -23,6 +23,8 @@ mod recall;
 mod records;
 mod serve;
 mod serve_beside;
+mod serve_guards;
+mod serve_pages;
 mod transcripts;
 
 /// A file that is not named above would never run.

@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (given, value) = line.split_once(':')?;
             given.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -59,7 +59,7 @@ impl Server {
         stream
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = self.connect();
         let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         for (name, value) in headers {
@@ -75,7 +75,7 @@ impl Server {
         Answer { status, head, body: bytes.split_off(end + 4) }
     }
 
-    fn bearer(&self) -> (&'static str, String) {
+    pub(super) fn bearer(&self) -> (&'static str, String) {
         ("Authorization", format!("Bearer {}", self.token))
     }
 
@@ -370,7 +370,18 @@ fn it_says_what_it_does_and_listens_to_this_machine_alone() {
     let sandbox = Sandbox::new();
     let refused = sandbox.run(&["serve", "--listen", "0.0.0.0:0"]).fails(10);
     assert!(refused.contains("not only for this machine"), "{refused}");
+    for (arguments, told) in [
+        (&["--listen", "0.0.0.0:0", "--unencrypted"][..], "add --host"),
+        (&["--requests-max", "0"], "a number from 1 on"),
+        (&["--host", "http://evil/"], "a name and perhaps a port"),
+        (&["--space", "default=."], "there are two spaces `default`"),
+    ] {
+        let refused = sandbox.run(&[&["serve"], arguments].concat()).fails(2);
+        assert!(refused.contains(told), "{arguments:?}: {refused}");
+    }
     let server = Server::start(&sandbox, &["--log-format", "json", "--read-only"]);
+    let taken = sandbox.run(&["serve", "--listen", &server.address]).fails(8);
+    assert!(taken.contains("is taken already") && taken.contains("--link"), "{taken}");
     assert_eq!(server.send("GET", "/healthz", &[], b"").body, b"ok\n");
     assert_eq!(server.post("/api/file_create", &json!({"path": "a.md", "text": "x"}), &[]).status, 403);
     let metrics = server.get("/metrics", &[]);

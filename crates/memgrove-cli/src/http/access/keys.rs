@@ -11,7 +11,9 @@ use memgrove::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
 
 use super::Scope;
+use crate::modes;
 use crate::settings::read_small;
+use crate::signing::BETWEEN;
 
 /// The name of the server's own token, and the file that holds it.
 const OWN: &str = "owner";
@@ -65,11 +67,27 @@ impl Keys {
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::default(),
             Err(error) => return Err(Error::from_io(error, path.display())),
         };
+        if modes::is_open_to_others(&path) {
+            let path = path.display();
+            crate::notice(&format!(
+                "other users of this machine may read {path}: `chmod 600` takes that away"
+            ));
+        }
         if let Some(weak) = others.token.iter().find(|key| key.token.len() < 32) {
             return Err(Error::new(Kind::Invalid, format!("the token of `{}` is too short", weak.name))
                 .hint("use at least 32 random characters"));
         }
-        Ok(Keys(std::iter::once(own).chain(others.token).collect()))
+        let keys: Vec<Key> = std::iter::once(own).chain(others.token).collect();
+        for (number, key) in keys.iter().enumerate() {
+            let taken = keys[..number].iter().any(|other| other.name == key.name);
+            let wrong = |c: char| c == BETWEEN || c.is_control();
+            if taken || key.name.trim().is_empty() || key.name.contains(wrong) {
+                let name = key.name.escape_debug();
+                return Err(Error::new(Kind::Invalid, format!("`{name}` cannot be the name of a token"))
+                    .hint("each has a name of its own, without `/`; `owner` is the server's own"));
+            }
+        }
+        Ok(Keys(keys))
     }
 
     #[cfg(test)]

@@ -63,6 +63,8 @@ impl Operation {
 /// That something was redacted, when and by whom.
 pub(super) struct Redaction {
     key: String,
+    /// What was taken out, where the history said so before: the same content elsewhere went with it.
+    content: Option<Version>,
     pub(super) time: Timestamp,
     pub(super) actor: Actor,
 }
@@ -96,7 +98,8 @@ impl Catalog {
 
     fn add(&mut self, files: &Locator, past: Past) {
         if let Some(key) = past.note.key.clone().filter(|key| key.starts_with(REDACTION)) {
-            self.redactions.push(Redaction { key, time: past.time, actor: past.note.actor.clone() });
+            let content = self.content_of(&key);
+            self.redactions.push(Redaction { key, content, time: past.time, actor: past.note.actor.clone() });
         }
         for (index, edit) in past.edits.iter().enumerate() {
             match edit.op {
@@ -223,7 +226,17 @@ impl Catalog {
     /// same content, then as that one.
     pub(super) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
         let key = redaction_of(&version.at, &version.moment);
-        self.redactions.iter().find(|redaction| redaction.key == key).or(self.redactions.last())
+        let own = self.redactions.iter().find(|redaction| redaction.key == key);
+        let same =
+            |redaction: &&Redaction| redaction.content.is_some() && redaction.content == version.content;
+        own.or_else(|| self.redactions.iter().find(same))
+    }
+
+    /// What the version held that a redaction is about.
+    fn content_of(&self, key: &str) -> Option<Version> {
+        let mut versions = self.memories.iter().flat_map(|memory| &memory.versions);
+        let version = versions.find(|version| redaction_of(&version.at, &version.moment) == key);
+        version.and_then(|version| version.content.clone())
     }
 }
 

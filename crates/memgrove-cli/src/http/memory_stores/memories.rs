@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::catalog::{Catalog, unrecorded};
 use super::stores::MemoryStore;
 use super::{Order, Page, absent, answered, invalid, limit, note, sent};
+use crate::address::reworded;
 use crate::context::Context;
 use crate::http::route::Call;
 
@@ -113,7 +114,9 @@ async fn at_desk_of<T: Send + 'static>(
         let root = of.root(cx)?;
         let desk = Desk { cx, of, root, until, catalog: &space.catalog };
         desk.catalog().refresh(cx)?;
-        work(&desk)
+        let done = work(&desk);
+        // A memory store knows its own paths alone.
+        done.map_err(|error| reworded(error, |text| text.replace(&format!("`{}/", desk.root), "`/")))
     })
     .await
 }

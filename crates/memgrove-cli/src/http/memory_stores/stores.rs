@@ -202,8 +202,21 @@ pub(super) async fn create(call: Call) -> Result<Response> {
 
 /// The folder that the metadata chose, or one after the name that is not there yet.
 fn free_folder(cx: &Context, store: &Store, made: &MemoryStore) -> Result<String> {
-    if let Some(chosen) = made.metadata.get(CHOSEN) {
-        file_at(cx, chosen)?;
+    let taken = all(store)?;
+    let taken: Vec<Locator> = taken.iter().filter_map(|other| other.root(cx).ok()).collect();
+    let free = |at: &Locator| !taken.iter().any(|other| at.is_within(other) || other.is_within(at));
+    let chosen = made.metadata.get(CHOSEN);
+    let at = file_at(cx, chosen.map_or(MEMORIES, String::as_str))?;
+    // Deleting one of two would empty the other.
+    if chosen.is_some() && !free(&at) || taken.contains(&at) {
+        let folder = chosen.map_or(MEMORIES, String::as_str).escape_default();
+        return Err(Error::new(
+            Kind::Exists,
+            format!("`{folder}` is, or holds, or is in the folder of another"),
+        )
+        .hint("choose a folder that no other memory store is in"));
+    }
+    if let Some(chosen) = chosen {
         return Ok(chosen.clone());
     }
     let words: String =
@@ -211,10 +224,10 @@ fn free_folder(cx: &Context, store: &Store, made: &MemoryStore) -> Result<String
     let words: Vec<&str> = words.split_whitespace().collect();
     let slug = if words.is_empty() { "store".to_owned() } else { words.join("-") };
     let slug: String = slug.chars().take(64).collect();
-    let taken: Vec<String> = all(store)?.into_iter().map(|store| store.folder).collect();
     let names = std::iter::once(slug.clone()).chain((2..).map(|number| format!("{slug}-{number}")));
     for folder in names.map(|name| format!("{MEMORIES}/{name}")) {
-        if !taken.contains(&folder) && !store.exists(&file_at(cx, &folder)?)? {
+        let at = file_at(cx, &folder)?;
+        if free(&at) && !store.exists(&at)? {
             return Ok(folder);
         }
     }
@@ -237,6 +250,10 @@ pub(super) async fn update(call: Call) -> Result<Response> {
     let given: Changes = sent(&call).await?;
     changed(call, "memory_store_update", move |store, _| {
         store.check_open()?;
+        let chosen = given.metadata.as_ref().and_then(|metadata| metadata.get(CHOSEN));
+        if chosen.is_some_and(|chosen| chosen.as_ref() != store.metadata.get(CHOSEN)) {
+            return Err(invalid(format!("`{CHOSEN}` is chosen when a memory store is made, once")));
+        }
         store.name = given.name.clone().unwrap_or_else(|| store.name.clone());
         store.description = given.description.clone().unwrap_or_else(|| store.description.clone());
         for (key, value) in given.metadata.iter().flatten() {

@@ -12,6 +12,7 @@ use super::catalog::{Catalog, Lineage, Operation, VersionOf};
 use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
+use crate::signing::signer;
 
 #[derive(Deserialize)]
 struct Listed {
@@ -116,7 +117,10 @@ fn told_actor(actor: &Actor) -> Value {
         Origin::Agent => {
             json!({"type": "session_actor", "session_id": format!("sesn_{}", named(&actor.session))})
         }
-        _ => json!({"type": "api_actor", "api_key_id": format!("apikey_{}", named(&actor.client))}),
+        _ => {
+            let client = named(&actor.client);
+            json!({"type": "api_actor", "api_key_id": format!("apikey_{}", signer(&client))})
+        }
     }
 }
 

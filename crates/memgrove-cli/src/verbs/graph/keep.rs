@@ -195,6 +195,7 @@ impl Verb for GraphCheck {
     const EFFECT: Effect = Effect::Remove;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;
+    const REPORTS: bool = true;
     type Answer = CheckAnswer;
 
     fn run(self, cx: &Context) -> Result<CheckAnswer> {

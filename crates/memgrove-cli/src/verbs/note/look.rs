@@ -286,7 +286,7 @@ impl Verb for NoteLog {
     const NAME: &'static str = "note_log";
     const TITLE: &'static str = "Show decisions about notes";
     const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = LogAnswer;
 
     fn run(self, cx: &Context) -> Result<LogAnswer> {

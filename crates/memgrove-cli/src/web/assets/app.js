@@ -27,6 +27,12 @@ function press(key) {
   return Boolean(target);
 }
 
+// One level up: to the last place of the way here, to the page's tab, to the search.
+function leave() {
+  const ways = [all(".crumbs a").at(-1), one("header nav [aria-current=page]"), one(".brand")];
+  ways.find((way) => way && way.href !== location.href)?.click();
+}
+
 const isTyping = (target) => target.closest?.("input, textarea, select, [contenteditable]") !== null;
 
 function onKey(event) {
@@ -45,7 +51,7 @@ function onKey(event) {
     h: () => press("h"),
     t: toggleTheme,
     "?": () => one("#help")?.showModal(),
-    Escape: () => one("#help")?.open || press("Escape"),
+    Escape: () => one("#help")?.open || press("Escape") || leave(),
   };
   const act = acts[event.key];
   if (!act) return;
@@ -82,10 +88,26 @@ function guardEdits() {
   });
 }
 
+// On a narrow screen the tabs are moved until this page's is seen, and fade where there are more.
+function showTab() {
+  const tabs = one("header nav");
+  if (!tabs) return;
+  const fade = () => {
+    const hidden = tabs.scrollWidth - tabs.clientWidth;
+    tabs.classList.toggle("more-left", tabs.scrollLeft > 1);
+    tabs.classList.toggle("more-right", tabs.scrollLeft < hidden - 1);
+  };
+  one("[aria-current=page]", tabs)?.scrollIntoView({ inline: "center", block: "nearest" });
+  tabs.addEventListener("scroll", fade, { passive: true });
+  addEventListener("resize", fade);
+  fade();
+}
+
 document.addEventListener("keydown", onKey);
 one("#theme")?.addEventListener("click", toggleTheme);
 one("#keys")?.addEventListener("click", () => one("#help")?.showModal());
 tellTimes();
 setInterval(tellTimes, 60000);
 guardEdits();
+showTab();
 listen(tellTimes);

@@ -106,11 +106,13 @@ function start({ things, links }) {
       const [x, y] = toScreen(i);
       if (x < 0 || y < 0 || x > state.width || y > state.height) continue;
       const label = things[i].label.length > 32 ? `${things[i].label.slice(0, 31)}…` : things[i].label;
-      const width = label.length * 6.4, at = y - size(i) - 4;
-      if (taken.some(([tx, ty, tw]) => Math.abs(tx - x) < (tw + width) / 2 && Math.abs(ty - at) < 14)) continue;
-      taken.push([x, at, width]);
-      paint.strokeStyle = state.ink.back; paint.lineWidth = 3; paint.strokeText(label, x, at);
-      paint.fillStyle = state.ink.text; paint.fillText(label, x, at);
+      const width = paint.measureText(label).width + 6, at = Math.max(14, y - size(i) - 4);
+      // A name at the edge is moved until it is whole.
+      const mid = Math.max(width / 2, Math.min(state.width - width / 2, x));
+      if (taken.some(([tx, ty, tw]) => Math.abs(tx - mid) < (tw + width) / 2 && Math.abs(ty - at) < 14)) continue;
+      taken.push([mid, at, width]);
+      paint.strokeStyle = state.ink.back; paint.lineWidth = 3; paint.strokeText(label, mid, at);
+      paint.fillStyle = state.ink.text; paint.fillText(label, mid, at);
     }
   }
 
@@ -235,6 +237,10 @@ function start({ things, links }) {
   document.querySelector("#graph-find").addEventListener("input", (event) => {
     state.wanted = event.target.value.trim().toLowerCase();
     wake();
+  });
+  document.querySelector("#graph-find").addEventListener("keydown", (event) => {
+    const best = byRank.find((i) => state.wanted && isShown(i) && isLit(i) && things[i].at);
+    if (event.key === "Enter" && best !== undefined) open(best);
   });
   document.addEventListener("theme", () => { readInk(); wake(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(); wake(); });

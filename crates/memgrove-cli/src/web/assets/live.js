@@ -18,14 +18,23 @@ export function listen(shown) {
     if (place) place.textContent = text;
   };
 
+  // Whether a field says something that the page did not say when it came.
+  const isTyped = () => [...main.querySelectorAll("input, textarea, select")].some((field) =>
+    field.matches("select") ? !isFirst(field) : field.value !== field.defaultValue);
+  const isFirst = (select) => {
+    const chosen = [...select.options].findIndex((option) => option.defaultSelected);
+    return select.selectedIndex === Math.max(0, chosen);
+  };
+
   async function anew() {
     // Whoever is writing something is not disturbed.
     if (main.contains(document.activeElement) && document.activeElement.matches("input, textarea, select")) return;
+    if (isTyped()) return;
     const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
     if (!answer?.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.querySelector("main");
-    if (!fresh || document.querySelector("#q")?.value) return;
+    if (!fresh || document.querySelector("#q")?.value || isTyped()) return;
     const items = [...main.querySelectorAll("[data-item]")];
     const here = items.findIndex((item) => item.contains(document.activeElement));
     main.replaceChildren(...fresh.childNodes);

@@ -137,7 +137,10 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
             past.note.actor.session.as_ref() == Some(session)
         }
         UndoScope::Source(source) => {
-            past.note.actor.client.as_ref() == Some(source) || origin_name(past.note.actor.origin) == source
+            let client = past.note.actor.client.as_deref().unwrap_or_default();
+            // A server names the token that was used, and then the client.
+            let (token, named) = client.split_once('/').unwrap_or((client, client));
+            [client, token, named, origin_name(past.note.actor.origin)].contains(&source.as_str())
         }
     };
     let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));

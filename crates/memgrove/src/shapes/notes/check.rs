@@ -81,6 +81,15 @@ impl Notes {
     /// # Errors
     /// As the store says.
     pub fn check(&self) -> Result<Vec<Finding>> {
+        self.check_beside(&|_| false)
+    }
+
+    /// As [`Notes::check`], beside memories that a link of a note may lead to as well: `leads` says whether
+    /// it does.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn check_beside(&self, leads: &dyn Fn(&str) -> bool) -> Result<Vec<Finding>> {
         let desk = Desk::of(self, self.store())?;
         let mut findings = Vec::new();
         for path in &desk.unreadable {
@@ -117,7 +126,7 @@ impl Notes {
             }
             let listed: BTreeSet<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
             let targets: BTreeSet<String> = page.edges().into_iter().map(|(target, _)| target).collect();
-            for target in targets.iter().filter(|target| !desk.leads(target, path)) {
+            for target in targets.iter().filter(|target| !desk.leads(target, path) && !leads(target)) {
                 // A link in the text may be one to a note that is still to be written.
                 let level = if listed.contains(target) { Level::Warning } else { Level::Info };
                 let what = format!("`[[{target}]]` leads to no note");

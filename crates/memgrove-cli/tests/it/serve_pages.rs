@@ -1,0 +1,234 @@
+//! What the pages of `memgrove serve` send and show, without a browser.
+
+use serde_json::{Value, json};
+
+use super::sandbox::Sandbox;
+use super::serve::{Answer, Server};
+
+/// Sends a form.
+fn sent(server: &Server, path: &str, fields: &[(&str, &str)]) -> Answer {
+    let coded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let body: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", coded(value))).collect();
+    let (name, value) = server.bearer();
+    let headers = [(name, value.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
+    server.send("POST", path, &headers, body.join("&").as_bytes())
+}
+
+fn shown(answer: &Answer) -> String {
+    String::from_utf8_lossy(&answer.body).into_owned()
+}
+
+#[test]
+fn a_page_that_is_old_deletes_nothing() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    server.post("/api/node_create", &json!({"type": "doc", "content": "one"}), &[]);
+    server.post("/api/node_create", &json!({"type": "doc", "content": "two"}), &[]);
+    let (name, value) = server.bearer();
+    let content = |id: &str| format!("/api/content?address=node:{id}");
+    let version = |id: &str| {
+        let etag = server.get(&content(id), &[]).header("etag").expect("a version").to_owned();
+        etag.trim_matches('"').to_owned()
+    };
+    let delete = |id: &str, version: &str| {
+        let at = format!("graph/_content/nodes/{id}.md");
+        sent(&server, "/delete", &[("at", &at), ("version", version)])
+    };
+    let old = version("mem_doc_001");
+    assert_eq!(server.send("PUT", &content("mem_doc_001"), &[(name, &value)], b"newer").status, 200);
+    assert_eq!(delete("mem_doc_001", &old).status, 412);
+    assert_eq!(server.get(&content("mem_doc_001"), &[]).body, b"newer");
+    assert_eq!(delete("mem_doc_001", &version("mem_doc_001")).status, 303);
+    assert_eq!(server.get(&content("mem_doc_001"), &[]).status, 404);
+    // What was edited by hand is seen, and so may be deleted.
+    std::fs::write(sandbox.store().join("graph/_content/nodes/mem_doc_002.md"), "by hand").expect("a file");
+    assert_eq!(delete("mem_doc_002", &version("mem_doc_002")).status, 303);
+    server.end();
+}
+
+#[test]
+fn a_conflict_in_a_record_keeps_all_that_was_typed() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let record = json!({"content": "tea", "type": "core", "tags": ["old"], "category": "food"});
+    let id = server.post("/api/record_add", &record, &[]).json()["records"][0]["id"].clone();
+    let got = server.post("/api/record_get", &json!({"id": id}), &[]).json();
+    let version = got["version"].as_str().expect("a version");
+    let theirs = json!({"id": id, "content": "coffee", "tags": ["theirs"]});
+    assert_eq!(server.post("/api/record_update", &theirs, &[]).status, 200);
+    let id = id.as_str().expect("an id");
+    let fields = [
+        ("id", id),
+        ("version", version),
+        ("content", "green tea"),
+        ("tags", "mine, also mine"),
+        ("category", "drinks"),
+        ("importance", "high"),
+        ("act", "record_update"),
+    ];
+    let page = shown(&sent(&server, "/record", &fields));
+    for kept in [
+        "value=\"mine, also mine\"",
+        "value=\"drinks\"",
+        "<option value=\"high\" selected>",
+        "green tea</textarea>",
+        "Tags: <strong>theirs</strong>",
+        "Tags: <strong>mine, also mine</strong>",
+    ] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
+    let kept: Value = server.post("/api/record_get", &json!({"id": id}), &[]).json();
+    assert_eq!(kept["record"]["content"], "coffee", "nothing is overwritten");
+    server.end();
+}
+
+#[test]
+fn a_page_that_is_old_restores_nothing() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    server.post("/api/node_create", &json!({"type": "doc", "content": "one"}), &[]);
+    let (name, value) = server.bearer();
+    let content = "/api/content?address=node:mem_doc_001";
+    let etag = server.get(content, &[]).header("etag").expect("a version").to_owned();
+    server.send("PUT", content, &[(name, &value)], b"two");
+    let made = server.get("/api/history?address=node:mem_doc_001&limit=9", &[]).json();
+    let made = made["changes"].as_array().and_then(|all| all.last()).expect("a change")["change"].clone();
+    let restore = |version: &str| {
+        let fields = [
+            ("at", "graph/_content/nodes/mem_doc_001.md"),
+            ("to", made.as_str().expect("text")),
+            ("version", version),
+        ];
+        sent(&server, "/restore", &fields).status
+    };
+    assert_eq!(restore(etag.trim_matches('"')), 412);
+    let now = server.get(content, &[]);
+    assert_eq!(now.body, b"two");
+    assert_eq!(restore(now.header("etag").expect("a version").trim_matches('"')), 303);
+    assert_eq!(server.get(content, &[]).body, b"one");
+    server.end();
+}
+
+#[test]
+fn errors_are_pages_for_browsers_with_ways_on() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let browser = [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let nope = server.get("/nope", &browser);
+    assert_eq!((nope.status, nope.header("content-type")), (404, Some("text/html; charset=utf-8")));
+    assert!(shown(&nope).contains("<nav") && shown(&nope).contains("<code>/nope</code>"), "{}", shown(&nope));
+    assert_eq!(server.get("/nope", &[]).header("content-type"), Some("application/problem+json"));
+    assert!(
+        shown(&server.get("/s/default/read?at=files/none.md", &browser))
+            .contains("href=\"/s/default/timeline\"")
+    );
+    // A change that was overwritten is not taken back, and its history is a step away.
+    for text in ["one", "two"] {
+        let (name, value) = server.bearer();
+        server.send("PUT", "/api/content?address=file:/memories/a.md", &[(name, &value)], text.as_bytes());
+    }
+    let past = server.get("/api/history?limit=2", &[]).json();
+    let first = past["changes"][1]["change"].as_str().expect("a change").to_owned();
+    let refused = sent(&server, "/undo", &[("change", &first)]);
+    assert!(
+        refused.status == 412 && shown(&refused).contains("/history?at=files%2Fa.md"),
+        "{}",
+        shown(&refused)
+    );
+    server.end();
+}
+
+#[test]
+fn memories_are_named_as_people_name_them() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for (typed, at) in
+        [("a.md", "files/a.md"), ("/memories/b.md", "files/b.md"), ("files/c.md", "files/c.md")]
+    {
+        let saved = sent(&server, "/edit", &[("at", typed), ("text", "x")]);
+        let led = saved.header("location").unwrap_or_default().to_owned();
+        assert!(
+            saved.status == 303 && led.contains(&at.replace('/', "%2F")),
+            "{typed}: {led} {}",
+            shown(&saved)
+        );
+    }
+    let again = shown(&sent(&server, "/edit", &[("at", "a.md"), ("text", "y")]));
+    assert!(again.contains("a.md is there already") && !again.contains("faster"), "{again}");
+    for (path, told) in [
+        ("/edit?address=file:/memories/a.md", "Edit a.md"),
+        ("/history?address=file:/memories/a.md", "History of a.md"),
+    ] {
+        assert!(shown(&server.get(path, &[])).contains(told), "{path}");
+    }
+    let added = server.post("/api/record_add", &json!({"content": "tea", "type": "core"}), &[]).json();
+    let id = added["records"][0]["id"].as_str().expect("an id");
+    let led = server.get(&format!("/edit?address=record:{id}"), &[]);
+    assert_eq!(led.header("location"), Some(format!("/record?id={id}&done=edit").as_str()));
+    server.end();
+}
+
+#[test]
+fn what_a_shape_could_not_read_is_not_saved() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    server.post("/api/record_add", &json!({"content": "tea", "type": "core"}), &[]);
+    server.post("/api/node_create", &json!({"type": "doc", "content": "one"}), &[]);
+    let records = std::fs::read_dir(sandbox.store().join("records")).expect("a folder");
+    let mut names = records.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let jsonl = names.find(|name| name.ends_with(".jsonl")).expect("a file of records");
+    for at in [format!("records/{jsonl}"), "graph/_content/nodes/mem_doc_001.meta.json".to_owned()] {
+        let page = shown(&server.get(&format!("/edit?at={at}"), &[]));
+        let version = page.split("name=\"version\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let fields = [("at", at.as_str()), ("version", version.expect("a version")), ("text", "no <JSON>\n")];
+        let refused = shown(&sent(&server, "/edit", &fields));
+        assert!(refused.contains("is not JSON") && refused.contains("no &lt;JSON&gt;"), "{at}: {refused}");
+    }
+    assert!(server.get("/api/record_list", &[]).json()["total"] == 1);
+    server.end();
+    let server = Server::start(&sandbox, &["--read-only"]);
+    let page = server.get(&format!("/edit?at=records/{jsonl}"), &[]);
+    assert!(page.status == 403 && !shown(&page).contains("Save"), "{}", shown(&page));
+    server.end();
+}
+
+#[test]
+fn lists_tell_all_and_each_thing_once() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let entities = json!({"entities": [
+        {"name": "Alice", "type": "person", "observations": ["Alice likes tea", "Alice likes cake"],
+            "relations": [{"type": "knows", "to": "Bo"}]},
+        {"name": "Bo", "type": "person", "observations": ["sails"]}]});
+    assert_eq!(server.post("/api/entity_batch", &entities, &[]).status, 200);
+    let found = shown(&server.get("/search?q=alice", &[]));
+    assert_eq!(found.matches("class=\"hit\"").count(), 1, "{found}");
+    assert!(found.contains("tea") && found.contains("cake"), "{found}");
+    let listed = shown(&server.get("/browse/entities", &[]));
+    assert_eq!(listed.matches("data-label=\"relations\">1<").count(), 2, "{listed}");
+    let many: Vec<Value> = (0..301)
+        .map(|number| json!({"content": format!("fact {number}"), "type": "core", "tags": ["t"]}))
+        .collect();
+    assert_eq!(server.post("/api/record_add_many", &json!({"records": many}), &[]).status, 200);
+    let rows = |path: &str| shown(&server.get(path, &[])).matches("<tr data-item").count();
+    assert_eq!((rows("/browse/records?tag=t"), rows("/browse/records?tag=t&page=2")), (300, 1));
+    assert!(shown(&server.get("/browse/records?tag=t", &[])).contains("/browse/records?tag=t&amp;page=2"));
+    // What is copied by a sync tool, and what a note says of an entity.
+    std::fs::create_dir_all(sandbox.store().join("files")).expect("a folder");
+    std::fs::write(sandbox.store().join("files/a.md"), "ours\n").expect("a file");
+    let copy = "files/a.sync-conflict-20260131-120000-ABCDEFG.md";
+    std::fs::write(sandbox.store().join(copy), "theirs\n").expect("a file");
+    std::fs::create_dir_all(sandbox.store().join("notes")).expect("a folder");
+    let note = "# Memory\n\nAsk [[Bo]] and [[Nobody]].\n\n## Metadata\nsize_bytes: 1\nsource: hand\n";
+    std::fs::write(sandbox.store().join("notes/memory.md"), note).expect("a file");
+    let health = shown(&server.get("/doctor", &[]));
+    assert!(health.contains(copy) && health.contains("[[Nobody]]") && !health.contains("[[Bo]]"), "{health}");
+    let conflicts = shown(&server.get("/conflicts", &[]));
+    assert!(
+        conflicts.contains("<td class=\"added\">") && conflicts.contains("/read?at=files%2Fa.sync"),
+        "{conflicts}"
+    );
+    let read = shown(&server.get("/read?at=notes/memory.md", &[]));
+    assert!(read.contains("size_bytes: 1<br"), "{read}");
+    server.end();
+}
