@@ -24,6 +24,7 @@ mod records;
 mod serve;
 mod serve_beside;
 mod transcripts;
+mod vaults;
 
 /// A file that is not named above would never run.
 #[test]
