@@ -5,19 +5,17 @@ mod text;
 
 pub(crate) use shapes::GRAPH;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memgrove::backend::{Actor, Note, Version};
-use memgrove::backends::Ram;
+use memgrove::backends::{Ram, ram};
 use memgrove::clock::SystemClock;
-use memgrove::registry::OpenRequest;
 use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::Records;
-use memgrove::{Backend, Error, Index, Kind, Locator, Memory, Registry, Result, Store};
+use memgrove::{Backend, Error, Index, Kind, Locator, Memory, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -225,11 +223,15 @@ impl Context {
         if let Some(memory) = self.shared.opened.get() {
             return Ok(memory.clone());
         }
-        if let Some(Place { root, how: How::Home }) = self.place()
+        if let Some(place @ Place { root, how: How::Home }) = self.place()
             && !self.names_a_bucket()
-            && settings::make_store(root, &random_id(), None)? == Made::Now
         {
-            crate::notice(&format!("made a store at {}", root.display()));
+            // A backend that cannot be used is refused before anything is made.
+            let protocol = self.selected(place, &[])?.protocol;
+            let kept = Some(protocol.as_str()).filter(|protocol| *protocol != ram::PROTOCOL);
+            if settings::make_store(root, &random_id(), kept)? == Made::Now {
+                crate::notice(&format!("made a store at {}", root.display()));
+            }
         }
         self.open()
     }
@@ -243,10 +245,11 @@ impl Context {
     fn open(&self) -> Result<Memory> {
         let backend = match &self.shared.target {
             Target::Store(place) => {
+                let selected = self.selected(place, &[])?;
                 if Settings::read(&place.root)?.is_none() && !self.names_a_bucket() {
                     return Err(absent(place));
                 }
-                self.selected(place, &[])?.open()?
+                selected.open()?
             }
             Target::Folder(folder) => self.open_folder(folder)?,
         };
@@ -279,17 +282,7 @@ impl Context {
 
     /// A folder that itself is `/memories`: its journal lies elsewhere.
     fn open_folder(&self, folder: &Path) -> Result<Arc<dyn Backend>> {
-        let name = Version::of(folder.as_os_str().as_encoded_bytes());
-        let state = self.shared.environment.state_folder()?.join(name.as_str());
-        let registry = Registry::standard();
-        let (_, registration) = registry.select(self.backend_flag(), None, &[])?;
-        let request = OpenRequest {
-            location: located(folder)?,
-            state: Some(located(&state)?),
-            settings: BTreeMap::new(),
-            clock: Arc::new(SystemClock),
-        };
-        (registration.open)(&request)
+        opening::in_place(&self.shared.environment, folder, self.backend_flag(), Arc::new(SystemClock))
     }
 
     /// What the history shall remember of a change.

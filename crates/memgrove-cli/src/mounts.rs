@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::backend::Version;
-use memgrove::registry::{DEFAULT_PROTOCOL, OpenRequest};
+use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::shapes::records::{self, FolderLock, Ids, Records};
 use memgrove::vfs::{RealFs, Vfs};
-use memgrove::{Error, Kind, Locator, Memory, Registry, Result, Store};
+use memgrove::{Error, Kind, Locator, Memory, Result, Store};
 
 use crate::config::How;
-use crate::context::{Context, located};
+use crate::context::Context;
+use crate::opening;
 use crate::settings::{RecordSettings, Settings};
 
 /// The folder of a store that holds its records.
@@ -28,16 +28,16 @@ impl Ids for Random {
 /// The records of a store: in its own folder, or in the one that its settings mount.
 pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
     let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
-    let (own, mounted, backend) = match settings {
-        Some(settings) => (settings.records, settings.mounts.records, settings.backend),
-        None => (RecordSettings::default(), None, None),
+    let (own, mounted) = match settings {
+        Some(settings) => (settings.records, settings.mounts.records),
+        None => (RecordSettings::default(), None),
     };
     let at = Locator::new(RECORDS).expect("a plain name is a locator");
     let made = match mounted {
         Some(path) => mount(cx, memory, &at, &path)?,
         None => {
-            let local =
-                cx.backend_flag().or(backend.as_deref()).unwrap_or(DEFAULT_PROTOCOL) == DEFAULT_PROTOCOL;
+            let selected = cx.place().map(|place| cx.selected(place, &[])).transpose()?;
+            let local = selected.is_some_and(|selected| selected.protocol == DEFAULT_PROTOCOL);
             let folder =
                 cx.place().map(|place| place.root.join(RECORDS)).filter(|path| local && path.is_dir());
             let clock = Arc::clone(memory.clock());
@@ -79,18 +79,9 @@ pub(crate) fn is_mounted(records: &Records) -> bool {
 /// Opens a folder of records that lies elsewhere, with its journal in the state folder.
 fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Records> {
     let folder = resolved(cx, path)?;
-    let name = Version::of(folder.as_os_str().as_encoded_bytes());
-    let state = cx.environment().state_folder()?.join(name.as_str());
     let clock = Arc::clone(memory.clock());
-    let registry = Registry::standard();
-    let (_, registration) = registry.select(None, None, &[])?;
-    let request = OpenRequest {
-        location: located(&folder)?,
-        state: Some(located(&state)?),
-        settings: std::collections::BTreeMap::new(),
-        clock: Arc::clone(&clock),
-    };
-    let mounted = Memory::new(Store::shared((registration.open)(&request)?), Arc::clone(&clock));
+    let backend = opening::in_place(cx.environment(), &folder, None, Arc::clone(&clock))?;
+    let mounted = Memory::new(Store::shared(backend), Arc::clone(&clock));
     let vfs = opened(&folder)?;
     let lock = FolderLock::new(Arc::clone(&vfs), clock, std::process::id());
     Ok(Records::new(mounted, Locator::root(), Arc::new(Random))?

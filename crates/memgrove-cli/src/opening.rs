@@ -1,19 +1,22 @@
 //! Which backend a store uses, why, and how it is opened: the one place that decides, for opening,
 //! for `memgrove backends` and for `memgrove doctor`.
 
+mod state;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use memgrove::backend::Version;
+use memgrove::backend::{Finding, Level};
 use memgrove::backends::cached::Freshness;
 use memgrove::backends::{CacheOptions, Cached};
 use memgrove::backends::{anthropic, object, vault};
-use memgrove::clock::SystemClock;
+use memgrove::clock::{Clock, SystemClock};
 use memgrove::registry::{DEFAULT_PROTOCOL, OpenRequest, Registration};
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Backend, Error, Kind, Registry, Result};
+use state::State;
 
 use crate::config::{BucketVariables, Environment, How, Place};
 use crate::context::located;
@@ -34,7 +37,7 @@ pub(crate) struct Selected {
     registration: Registration,
     /// Where the store is, in the backend's words.
     pub(crate) location: String,
-    state: Option<PathBuf>,
+    state: Option<State>,
     settings: BTreeMap<String, String>,
     freshness: Option<Freshness>,
 }
@@ -63,6 +66,9 @@ pub(crate) fn select(
         (None, None, Some(_)) => "named by the store's memgrove.toml",
         (None, None, None) => "the default",
     };
+    if let (Some(explicit), Some(settings)) = (explicit, &settings) {
+        check_one_history(explicit, settings.backend.as_deref().unwrap_or(DEFAULT_PROTOCOL), because)?;
+    }
     let mut selected = Selected {
         protocol: protocol.to_owned(),
         because,
@@ -85,15 +91,40 @@ pub(crate) fn select(
     } else {
         selected.location = located(&place.root)?;
         if protocol == vault::PROTOCOL {
-            selected.state = Some(state_of(environment, &selected.location)?);
+            let id = settings.as_ref().and_then(|settings| settings.id.as_deref());
+            selected.state = Some(State::find(environment.state_folder()?, id, &selected.location));
         }
     }
     Ok(selected)
 }
 
-/// The folder on this machine for what belongs to a store and must not lie in it.
-fn state_of(environment: &Environment, location: &str) -> Result<PathBuf> {
-    Ok(environment.state_folder()?.join(Version::of(location.as_bytes()).as_str()))
+/// Opens a folder that is used in place: what is not the format's own lies in the state folder, under the
+/// name of its path.
+pub(crate) fn in_place(
+    environment: &Environment,
+    folder: &Path,
+    backend: Option<&str>,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Backend>> {
+    let registry = Registry::standard();
+    let (_, registration) = registry.select(backend, None, &[])?;
+    let state = State::of(environment.state_folder()?, folder.as_os_str().as_encoded_bytes());
+    let (location, settings) = (located(folder)?, BTreeMap::new());
+    (registration.open)(&OpenRequest { location, state: Some(located(&state.settle()?)?), settings, clock })
+}
+
+/// A vault keeps its history elsewhere than a folder of this machine alone: a store that is opened now as
+/// the one and now as the other would have two, and each would undo what it does not know.
+fn check_one_history(asked: &str, own: &str, because: &str) -> Result<()> {
+    let in_a_folder = |protocol: &str| [DEFAULT_PROTOCOL, vault::PROTOCOL].contains(&protocol);
+    if asked == own || !in_a_folder(asked) || !in_a_folder(own) {
+        return Ok(());
+    }
+    let why = format!(
+        "the store is of the backend `{own}`: as `{asked}` ({because}) it would have a second history"
+    );
+    Err(Error::new(Kind::Invalid, why)
+        .hint(format!("leave that out, or carry the store over: memgrove copy --to {asked}:FOLDER")))
 }
 
 /// A repository that somebody else wrote must not choose where memories are sent.
@@ -162,7 +193,7 @@ impl Selected {
     /// Gives a store that is not on this machine its cache.
     fn far_away(&mut self, environment: &Environment, location: String) -> Result<()> {
         self.location = location;
-        self.state = Some(state_of(environment, &self.identity())?);
+        self.state = Some(State::of(environment.state_folder()?, self.identity().as_bytes()));
         let seconds = environment.cache_ttl.as_deref().map_or(Ok(0), |text| {
             text.parse::<u64>().map_err(|_| {
                 Error::new(Kind::Invalid, format!("`{text}` is no number of seconds"))
@@ -187,14 +218,27 @@ impl Selected {
     }
 
     fn request(&self) -> Result<OpenRequest> {
-        let state = self.state.as_deref().map(located).transpose()?;
+        let state = self.state.as_ref().map(|state| located(&state.settle()?)).transpose()?;
         let (location, settings) = (self.location.clone(), self.settings.clone());
         Ok(OpenRequest { location, state, settings, clock: Arc::new(SystemClock) })
     }
 
     /// Opens the backend, with a cache in front if it is far away.
     pub(crate) fn open(&self) -> Result<Arc<dyn Backend>> {
-        let backend = (self.registration.open)(&self.request()?)?;
+        let request = self.request()?;
+        let backend: Arc<dyn Backend> = match self.protocol == object::PROTOCOL {
+            true => {
+                let store = object::open(&request)?;
+                if store.unclaimed() > 0 {
+                    let (count, at) = (store.unclaimed(), &self.location);
+                    crate::notice(&format!(
+                        "{count} objects in {at} belong to no store yet: `memgrove doctor`, or the first change, takes them in"
+                    ));
+                }
+                Arc::new(store)
+            }
+            false => (self.registration.open)(&request)?,
+        };
         let Some(freshness) = self.freshness else { return Ok(backend) };
         let mut options = CacheOptions::new(Arc::new(SystemClock));
         options.freshness = freshness;
@@ -211,16 +255,27 @@ impl Selected {
     pub(crate) fn journal(&self) -> Option<PathBuf> {
         let beside = match self.protocol.as_str() {
             DEFAULT_PROTOCOL => Some(PathBuf::from(&self.location)),
-            vault::PROTOCOL => self.state.clone(),
+            vault::PROTOCOL => self.state.as_ref().map(State::folder),
             _ => None,
         };
         beside.map(|folder| folder.join(JOURNAL))
     }
 
+    /// Said of a store of which there is another copy on this machine.
+    pub(crate) fn twin(&self) -> Option<Finding> {
+        let twin = self.state.as_ref()?.twin.as_ref()?;
+        Some(Finding {
+            level: Level::Info,
+            at: twin.clone(),
+            what: "it is a copy of this store; each has a history of its own on this machine".to_owned(),
+            hint: "nothing is to be done; delete the one that is not needed".to_owned(),
+        })
+    }
+
     /// The folder of the cache, where there is one.
     pub(crate) fn cache_folder(&self) -> Result<Option<Arc<dyn Vfs>>> {
         let Some(state) = self.state.as_ref().filter(|_| self.freshness.is_some()) else { return Ok(None) };
-        let folder = state.join("cache");
+        let folder = state.folder().join("cache");
         let made = RealFs::create_root(&folder).map_err(|error| Error::from_io(error, folder.display()))?;
         Ok(Some(Arc::new(made)))
     }

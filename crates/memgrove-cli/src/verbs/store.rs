@@ -278,6 +278,7 @@ impl Verb for Doctor {
             if folder {
                 findings.extend(modes::check(&place.root)?);
             }
+            findings.extend(cx.selected(place, &[]).ok().and_then(|selected| selected.twin()));
             match cx.reading().and_then(|memory| memory.store().backend().check()) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(failing("store", &error)),

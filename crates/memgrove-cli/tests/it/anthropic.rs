@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use memgrove::backend::{HistoryQuery, Moment};
+use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Moment, Note};
 use memgrove::backends::anthropic::Memories;
 use memgrove::backends::{CacheOptions, Cached, ObjectStore};
 use memgrove::clock::SystemClock;
@@ -206,4 +206,53 @@ fn what_a_memory_store_cannot_hold_stays_behind_when_a_store_is_copied() {
             "{refused}"
         );
     }
+}
+
+#[test]
+fn a_store_in_a_folder_of_the_memory_store_is_left_alone() {
+    let service = Service::start();
+    let id = service.memory_store();
+    let at = |key: &str| Locator::new(key).expect("a key");
+    let open = |prefix: &str| Store::shared(service.open(&id, prefix).expect("it opens"));
+    let (inner, outer) = (open("team/space/"), open(""));
+    inner.write(&at("files/a.md"), "one").expect("it is held");
+    outer.write(&at("files/b.md"), "two").expect("it is held");
+    inner.write(&at("files/a.md"), "three").expect("it is held");
+    let listed = outer.list_all(&Locator::root()).expect("a listing");
+    let keys: Vec<&str> = listed.iter().map(|info| info.locator.key()).collect();
+    assert_eq!(keys, ["files", "files/b.md"]);
+    let theirs = at("team/space/files/a.md");
+    assert!(!outer.exists(&theirs).expect("an answer") && outer.read(&theirs).is_err());
+    for key in ["team/space/files/a.md", "team/space/.memgrove/log/head"] {
+        assert_eq!(outer.write(&at(key), "x").expect_err("it is another's").kind(), Kind::Invalid);
+    }
+    assert!(outer.backend().check().expect("a check").is_empty());
+    assert_eq!(outer.backend().history(&HistoryQuery::default()).expect("a history").len(), 1);
+    assert_eq!(open("team/space/").read(&at("files/a.md")).expect("it is there"), "three");
+}
+
+#[test]
+fn what_a_change_costs_does_not_grow_with_the_history() {
+    let sandbox = Sandbox::in_memory();
+    let (server, asked) = Server::start(&sandbox, &["--log-format", "json"]).counted();
+    let service = Service { server, _sandbox: sandbox };
+    let id = service.memory_store();
+    let at = Locator::new("records/tasks.jsonl").expect("a key");
+    // Every append by a machine that knows nothing yet, as at the command line.
+    let cost = |line: &str| {
+        let before = asked.load(Ordering::SeqCst);
+        let store = Store::shared(service.open(&id, "").expect("it opens"));
+        store.list_all(&Locator::root()).expect("a listing");
+        let edits = vec![Edit::Append { at: at.clone(), bytes: line.to_owned().into(), expect: Expect::Any }];
+        let applied = store.apply(&Change { edits, note: Note::default() }).expect("it is held");
+        assert_eq!(applied.versions, [None]);
+        asked.load(Ordering::SeqCst) - before
+    };
+    let costs: Vec<usize> = (0..30).map(|i| cost(&format!("line {i}\n"))).collect();
+    println!("requests for each append: {costs:?}");
+    // What is told of a request may come a moment later.
+    let [early, late] = [2..7, 25..30].map(|five| costs[five].iter().sum::<usize>());
+    assert!(early > 0 && late < early + 15, "{costs:?}");
+    let whole = service.open(&id, "").expect("it opens").read(&at).expect("it is there");
+    assert_eq!(whole.bytes.iter().filter(|byte| **byte == b'\n').count(), 30);
 }

@@ -26,6 +26,7 @@ mod serve_beside;
 mod serve_guards;
 mod serve_pages;
 mod transcripts;
+mod vaults;
 
 /// A file that is not named above would never run.
 #[test]

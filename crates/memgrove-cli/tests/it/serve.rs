@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -96,6 +98,19 @@ impl Server {
             std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
         }
         self
+    }
+
+    /// The same server, with a count of the requests that it was sent.
+    pub(crate) fn counted(mut self) -> (Self, Arc<AtomicUsize>) {
+        let count = Arc::new(AtomicUsize::new(0));
+        if let Some(told) = self.child.stderr.take() {
+            let count = Arc::clone(&count);
+            std::thread::spawn(move || {
+                let lines = BufReader::new(told).lines().map_while(Result::ok);
+                lines.for_each(|_| drop(count.fetch_add(1, Ordering::SeqCst)));
+            });
+        }
+        (self, count)
     }
 
     /// Asks it to end, as a service manager does, and gives back its exit code and what it told.

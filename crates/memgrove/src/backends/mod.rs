@@ -9,6 +9,8 @@ pub mod local;
 #[cfg(any(feature = "object", feature = "memory-stores"))]
 pub mod object;
 pub mod ram;
+#[cfg(any(unix, feature = "object", feature = "memory-stores"))]
+mod replacing;
 pub mod scoped;
 mod trail;
 #[cfg(unix)]

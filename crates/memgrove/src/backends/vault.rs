@@ -2,8 +2,8 @@
 //!
 //! As `local`, with these differences. The journal and the lock lie outside the tree. Every file is
 //! synced before it takes its place, and grows by replacement too, so that nothing torn can be
-//! replicated. A file that is empty or was changed by someone else a moment ago is still on its
-//! way, and is waited for. Conflict copies are no memories: they are not listed, they are never
+//! replicated. A file that someone else made or changed a moment ago may still be on its way, and is
+//! waited for. Conflict copies are no memories: they are not listed, they are never
 //! deleted, and `memgrove conflicts` shows and merges them.
 
 use std::collections::HashSet;
@@ -12,16 +12,17 @@ use std::thread;
 use std::time::Duration;
 
 use super::local::{Local, LocalOptions};
+use super::replacing::{as_asked, by_replacement, rests_on_versions};
 use crate::backend::{
-    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Expect, FileKind,
-    Finding, HistoryQuery, Info, Level, Moment, Past,
+    Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
+    HistoryQuery, Info, Level, Moment, Past,
 };
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::locator::copies::{self, Copy, Family, copy_of};
 use crate::registry::{OpenRequest, Registration};
-use crate::vfs::{RealFs, Vfs};
+use crate::vfs::{RealFs, Stat, Vfs};
 
 /// The protocol name.
 pub const PROTOCOL: &str = "vault";
@@ -96,66 +97,57 @@ impl Vault {
         Ok(())
     }
 
+    /// Refuses to make a file under the name of a conflict copy: it would not be listed. One that was there
+    /// before may come back.
+    fn check_names(&self, change: &Change) -> Result<()> {
+        for edit in &change.edits {
+            let made = match edit {
+                Edit::Write { at, .. } | Edit::Append { at, .. } => at,
+                Edit::Rename { to, .. } => to,
+                Edit::Delete { .. } => continue,
+            };
+            let was_there = || -> Result<bool> {
+                let query = HistoryQuery { at: Some(made.clone()), before: None, limit: 1 };
+                Ok(self.tree.stat(made.key()).is_ok() || !self.local.history(&query)?.is_empty())
+            };
+            if copies::is_certain(made.name()) && !was_there()? {
+                let why =
+                    format!("`{made}` is the name of a conflict copy, and would not be listed in a vault");
+                return Err(Error::new(Kind::Invalid, why)
+                    .code(code::INVALID_PATH)
+                    .hint("choose another name"));
+            }
+        }
+        Ok(())
+    }
+
     fn is_settled(&self, at: &Locator) -> Result<bool> {
         let Ok(stat) = self.tree.stat(at.key()) else { return Ok(true) };
         if stat.kind != FileKind::File {
             return Ok(true);
         }
         let age_ms = i128::from(self.clock.now().as_millisecond()) - stat.mtime_ns / 1_000_000;
-        if stat.size > 0 && age_ms >= i128::from(SETTLED_MS) {
+        if age_ms >= i128::from(SETTLED_MS) || self.is_as_we_left_it(at)? {
             return Ok(true);
         }
-        // Young, or empty: well if it is what one of us wrote last.
-        let there = self.local.read(at)?.version;
-        let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
-        let last = self.local.history(&query)?;
-        let edits = last.first().into_iter().flat_map(|past| past.edits.iter().rev());
-        let touched = |to: &crate::backend::PastEdit| at.is_within(to.to.as_ref().unwrap_or(&to.at));
-        match edits.into_iter().find(|edit| touched(edit)) {
-            Some(edit) if edit.at == *at && edit.to.is_none() && edit.new.is_some() => {
-                Ok(edit.new.as_ref() == Some(&there))
-            }
-            // Moved or grown by one of us.
-            Some(_) => Ok(true),
-            None => Ok(false),
+        if age_ms > -i128::from(SETTLED_MS) {
+            return Ok(false);
         }
+        // Its time lies ahead, and tells nothing: it has come to rest if nothing changes for a moment.
+        thread::sleep(PAUSE);
+        let is_same =
+            |now: Stat| (now.size, now.mtime_ns, now.inode) == (stat.size, stat.mtime_ns, stat.inode);
+        Ok(self.tree.stat(at.key()).is_ok_and(is_same))
     }
 
-    /// The change with every append as a replacement of what is there; `None` if there is none.
-    fn by_replacement(&self, change: &Change) -> Result<Option<Change>> {
-        let mut edits = Vec::with_capacity(change.edits.len());
-        let mut grown = false;
-        for (index, edit) in change.edits.iter().enumerate() {
-            let Edit::Append { at, bytes, expect } = edit else {
-                edits.push(edit.clone());
-                continue;
-            };
-            let earlier = change.edits[..index].iter();
-            let mut places = earlier.flat_map(|edit| match edit {
-                Edit::Rename { from, to, .. } => vec![from, to],
-                other => vec![other.at()],
-            });
-            if places.any(|place| place.is_within(at) || at.is_within(place)) {
-                // What the same change has made a moment before is not in sight yet.
-                edits.push(edit.clone());
-                continue;
-            }
-            match self.local.read(at) {
-                Ok(there) => {
-                    expect.check(at, Some(&there.version))?;
-                    let whole = [&there.bytes[..], bytes].concat();
-                    edits.push(Edit::Write {
-                        at: at.clone(),
-                        bytes: whole.into(),
-                        expect: Expect::At(there.version),
-                    });
-                    grown = true;
-                }
-                // A new file, or something that the edit itself is refused for.
-                Err(_) => edits.push(edit.clone()),
-            }
-        }
-        Ok(grown.then(|| Change { edits, note: change.note.clone() }))
+    /// Whether a file holds what one of us has left there last.
+    fn is_as_we_left_it(&self, at: &Locator) -> Result<bool> {
+        let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
+        let Some(last) = self.local.history(&query)?.pop() else { return Ok(false) };
+        let there = self.local.read(at)?;
+        let left = self.local.read_past(at, &Moment::After(last.change));
+        // What the history cannot tell is waited for, as if it were someone else's.
+        Ok(left.is_ok_and(|left| left.as_deref() == Some(&there.bytes)))
     }
 }
 
@@ -192,24 +184,20 @@ impl Backend for Vault {
         {
             return Ok(applied);
         }
+        self.check_names(change)?;
         match change.note.derived {
             // Nobody waits for what can be made again: the history does not say that we wrote it last.
             true => change.check_derived()?,
             false => change.edits.iter().try_for_each(|edit| self.wait_for(edit.at()))?,
         }
         for _ in 0..ATTEMPTS_MAX {
-            let Some(whole) = self.by_replacement(change)? else { return self.local.apply(change) };
+            let Some(whole) = by_replacement(change, |at| self.local.read(at))? else {
+                return self.local.apply(change);
+            };
             match self.local.apply(&whole) {
-                Ok(mut applied) => {
-                    for (edit, version) in change.edits.iter().zip(&mut applied.versions) {
-                        if matches!(edit, Edit::Append { .. }) {
-                            *version = None;
-                        }
-                    }
-                    return Ok(applied);
-                }
+                Ok(applied) => return Ok(as_asked(change, applied)),
                 // Someone was faster: once more, on what is there now, unless the caller minds.
-                Err(error) if error.kind() == Kind::Conflict && !change.edits.iter().any(minds) => {}
+                Err(error) if error.kind() == Kind::Conflict && !rests_on_versions(change) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -264,15 +252,6 @@ impl Backend for Vault {
         }
         Ok(findings)
     }
-}
-
-/// Whether an edit rests on a version.
-fn minds(edit: &Edit) -> bool {
-    let (Edit::Write { expect, .. }
-    | Edit::Append { expect, .. }
-    | Edit::Delete { expect, .. }
-    | Edit::Rename { expect, .. }) = edit;
-    matches!(expect, Expect::At(_))
 }
 
 fn young(mtime: Timestamp, now: Timestamp) -> bool {

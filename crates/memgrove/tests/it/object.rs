@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use memgrove::backend::{Change, Depth, Edit, Expect, HistoryQuery, Note, Origin};
 use memgrove::backends::cached::{Freshness, TTL};
-use memgrove::backends::{CacheOptions, Cached};
+use memgrove::backends::{CacheOptions, Cached, ObjectStore};
 use memgrove::clock::SystemClock;
 use memgrove::vfs::{RealFs, Vfs};
-use memgrove::{Kind, Locator, Store};
+use memgrove::{Backend, Kind, Locator, Store};
 
 use crate::s3::{Conditions, Server};
 
@@ -208,12 +208,19 @@ fn a_bucket_that_was_filled_by_other_means_is_a_store() {
         (object.bytes, object.metadata) = ("# Silica\n".into(), None);
         all.insert(format!("{prefix}/projects/silica.md"), object);
     }
+    // Who merely looks leaves the bucket as it is.
+    let looking = ObjectStore::open(server.connect(), &prefix, Arc::new(SystemClock)).unwrap();
+    assert_eq!(looking.unclaimed(), 1);
+    assert!(looking.list(&Locator::root(), Depth::All).unwrap().is_empty());
+    assert_eq!(server.objects.all().keys().filter(|key| key.starts_with(&prefix)).count(), 1);
+    // Before the first change it becomes a store.
     let store = Store::shared(server.open(&prefix).unwrap());
+    store.mkdir(&at("own")).unwrap();
     assert_eq!(store.read(&at("projects/silica.md")).unwrap(), "# Silica\n");
     let all = store.backend().list(&Locator::root(), Depth::All).unwrap();
     assert_eq!(
         all.iter().map(|info| info.locator.key()).collect::<Vec<_>>(),
-        ["projects", "projects/silica.md"]
+        ["own", "projects", "projects/silica.md"]
     );
 }
 

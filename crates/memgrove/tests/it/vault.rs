@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memgrove::backend::{Level, Note};
+use memgrove::backend::{Change, Edit, Expect, Level, Note};
 use memgrove::backends::{Local, LocalOptions, Vault};
 use memgrove::clock::SystemClock;
 use memgrove::locator::copies::{Family, copy_of, placeholder};
@@ -138,13 +138,61 @@ fn a_file_that_is_on_its_way_is_waited_for() {
     other.join().unwrap();
     added.unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\nand more\n");
-    // A file that stays empty is never rewritten.
-    std::fs::write(folders.tree.path().join("empty.md"), "").unwrap();
-    let refused = vault.write(&at("empty.md"), "x").unwrap_err();
-    assert_eq!(
-        (refused.kind(), refused.message()),
-        (Kind::Busy, "`empty.md` is being changed by another program")
-    );
+}
+
+#[test]
+fn what_has_come_to_rest_can_be_changed_whatever_it_looks_like() {
+    let folders = Folders::new();
+    let vault = folders.vault();
+    // Made empty by another program, long ago; and by a machine whose clock is ahead.
+    folders.place("empty.md", "");
+    folders.place("ahead.md", "from tomorrow");
+    let path = folders.tree.path().join("ahead.md");
+    let ahead = std::time::SystemTime::now() + Duration::from_secs(86_400);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(ahead).unwrap();
+    for name in ["empty.md", "ahead.md"] {
+        vault.write(&at(name), "ours").unwrap();
+        assert_eq!(vault.read(&at(name)).unwrap(), "ours");
+    }
+}
+
+#[test]
+fn what_another_program_is_changing_is_waited_for_whatever_we_did_before() {
+    let folders = Folders::new();
+    let vault = folders.vault();
+    let edit = |edit: Edit| vault.apply(&Change { edits: vec![edit], note: Note::default() }).unwrap();
+    let append = |name: &str| Edit::Append { at: at(name), bytes: b"ours\n"[..].into(), expect: Expect::Any };
+    edit(append("grown.md"));
+    edit(append("moved.md"));
+    edit(Edit::Rename { from: at("moved.md"), to: at("here.md"), expect: Expect::Any });
+    for name in ["grown.md", "here.md"] {
+        let path = folders.tree.path().join(name);
+        std::fs::write(&path, "half of").unwrap();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(400));
+            std::fs::write(path, "all of it\n").unwrap();
+        });
+        edit(append(name));
+        other.join().unwrap();
+        assert_eq!(vault.read(&at(name)).unwrap(), "all of it\nours\n", "{name}");
+    }
+}
+
+#[test]
+fn no_file_is_made_that_would_not_be_listed() {
+    let folders = Folders::new();
+    let vault = folders.vault();
+    let name = "a (Ada's conflicted copy 2026-01-31).md";
+    let refused = vault.write(&at(name), "x").unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+    assert!(refused.message().contains("is the name of a conflict copy"), "{refused}");
+    assert!(!folders.tree.path().join(name).exists());
+    // One that is there can be changed, and taken back.
+    folders.place(name, "theirs");
+    vault.write(&at(name), "ours").unwrap();
+    let edits = vec![Edit::Delete { at: at(name), expect: Expect::Any }];
+    vault.apply(&Change { edits, note: Note::default() }).unwrap();
+    vault.write(&at(name), "ours").unwrap();
 }
 
 const RECORD: &str = "{\"id\":\"ID\",\"content\":\"C\",\"updated_at\":\"2026-01-01T00:00:00Z\"}\n";

@@ -1,6 +1,7 @@
 //! Which memories there were and what became of each, read from the history: the history is the truth,
 //! this only remembers how far it was read.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, Op, Past, PastEdit, Version};
@@ -20,6 +21,15 @@ pub(crate) struct Catalog {
     /// Which memory an id belongs to.
     ids: HashMap<String, usize>,
     redactions: Vec<Redaction>,
+    /// What versions were found to hold, so that a listing reads each once.
+    digests: RefCell<HashMap<String, Digest>>,
+}
+
+/// What a version holds, without its content.
+#[derive(Clone)]
+pub(super) struct Digest {
+    pub(super) sha256: String,
+    pub(super) size: usize,
 }
 
 /// One memory through all its names.
@@ -99,6 +109,8 @@ impl Catalog {
     fn add(&mut self, files: &Locator, past: Past) {
         if let Some(key) = past.note.key.clone().filter(|key| key.starts_with(REDACTION)) {
             let content = self.content_of(&key);
+            // Also other versions may have lost the same content with it.
+            self.digests.get_mut().clear();
             self.redactions.push(Redaction { key, content, time: past.time, actor: past.note.actor.clone() });
         }
         for (index, edit) in past.edits.iter().enumerate() {
@@ -220,6 +232,15 @@ impl Catalog {
         let memory = &self.memories[*self.ids.get(id)?];
         let last = memory.versions.last().filter(|last| last.operation != Operation::Deleted);
         Some((memory, last.map(|last| &last.at)))
+    }
+
+    /// What a version holds, if it was read before.
+    pub(super) fn digest(&self, version: &VersionOf) -> Option<Digest> {
+        self.digests.borrow().get(&version.id).cloned()
+    }
+
+    pub(super) fn keep_digest(&self, version: &VersionOf, digest: Digest) {
+        self.digests.borrow_mut().insert(version.id.clone(), digest);
     }
 
     /// When and by whom a version was redacted; if only its content was, with another version of the

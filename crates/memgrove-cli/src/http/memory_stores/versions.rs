@@ -8,7 +8,7 @@ use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, Lineage, Operation, VersionOf};
+use super::catalog::{Catalog, Digest, Lineage, Operation, VersionOf};
 use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
@@ -86,13 +86,18 @@ impl Desk<'_> {
         if version.operation == Operation::Deleted {
             return Ok(told);
         }
+        if let Some(digest) = catalog.digest(version).filter(|_| view == View::Basic) {
+            digest.tell(&mut told);
+            return Ok(told);
+        }
         let store = self.cx.reading()?;
         let held = store.store().backend().read_past(&version.at, &version.moment);
         match held {
             Ok(bytes) => {
                 let bytes = bytes.unwrap_or_default();
-                told["content_sha256"] = sha256(&bytes).into();
-                told["content_size_bytes"] = bytes.len().into();
+                let digest = Digest { sha256: sha256(&bytes), size: bytes.len() };
+                digest.tell(&mut told);
+                catalog.keep_digest(version, digest);
                 if view == View::Full {
                     told["content"] = String::from_utf8(bytes).ok().into();
                 }
@@ -106,6 +111,13 @@ impl Desk<'_> {
             Err(error) => return Err(error),
         }
         Ok(told)
+    }
+}
+
+impl Digest {
+    fn tell(&self, told: &mut Value) {
+        told["content_sha256"] = self.sha256.as_str().into();
+        told["content_size_bytes"] = self.size.into();
     }
 }
 

@@ -12,8 +12,11 @@ use super::bucket::{Answer, Request, When};
 use super::leaf::{Leaf, Place};
 use super::record::{self, Header, Step, damaged};
 use super::{ObjectStore, State};
-use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Origin, Version};
+use crate::backend::{
+    Applied, Change, ChangeId, Content, Edit, Expect, Note, Op, Origin, Version, not_found,
+};
 use crate::backends::ledger::{Draft, Entry, Node};
+use crate::backends::replacing::{as_asked, by_replacement, rests_on_versions, touches};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
@@ -114,19 +117,43 @@ impl ObjectStore {
             {
                 return Ok(applied);
             }
-            let (mut header, body) = self.rehearse(change, &id)?;
+            let whole = self.whole_files(change)?;
+            let rehearsed = self.rehearse(whole.as_ref().unwrap_or(change), &id);
+            let (mut header, body) = match rehearsed {
+                // Somebody has changed it since it was read, and the append does not mind.
+                Err(error)
+                    if error.kind() == Kind::Conflict && whole.is_some() && !rests_on_versions(change) =>
+                {
+                    continue;
+                }
+                rehearsed => rehearsed?,
+            };
             match self.add(&header, &body)? {
                 Added::Taken => self.step_back(attempt),
                 Added::Ours => {
                     let versions = header.edits.iter_mut().map(|step| step.new.take()).collect();
                     self.fold_if_due();
                     self.place_record(header.seq)?;
-                    return Ok(Applied::now(ChangeId::new(header.seq.to_string()), versions, &change.note));
+                    let applied = Applied::now(ChangeId::new(header.seq.to_string()), versions, &change.note);
+                    return Ok(as_asked(change, applied));
                 }
             }
         }
         Err(Error::new(Kind::Busy, "other machines change this store faster than this one can follow")
             .hint("try again; give machines that do not share memories a prefix each"))
+    }
+
+    /// The change with appends as whole files, where what is known of an object is the hash of its bytes: then
+    /// the log tells it, and no piece of the file is ever fetched for it.
+    fn whole_files(&self, change: &Change) -> Result<Option<Change>> {
+        if self.bucket.versioned().is_none() {
+            return Ok(None);
+        }
+        by_replacement(change, |at| {
+            let leaf = self.file_at(at)?.ok_or_else(|| not_found(at))?;
+            let bytes = self.assemble(at, &leaf)?;
+            Ok(Content { version: Version::of(&bytes), bytes })
+        })
     }
 
     pub(super) fn commit_mkdir(&self, at: &Locator) -> Result<()> {
@@ -160,7 +187,7 @@ impl ObjectStore {
             let state = self.state();
             let time = self.clock.now().max(state.time);
             let (mut header, body) = Header::of(change, state.seq + 1, id.to_owned(), time);
-            self.tag_steps(&mut header, &change.edits);
+            self.tag_steps(&mut header, &change.edits, &state);
             tag_adopted(&mut header, &state);
             let (seq, unknown) = (header.seq, RefCell::new(None));
             let versions = |_: &Locator, leaf: &Arc<Leaf>| {
@@ -195,12 +222,15 @@ impl ObjectStore {
     }
 
     /// Notes the tags of what is written, where the bucket keeps no marks.
-    fn tag_steps(&self, header: &mut Header, edits: &[Edit]) {
+    fn tag_steps(&self, header: &mut Header, edits: &[Edit], state: &State) {
         let Some(bucket) = self.bucket.versioned() else { return };
-        for (step, edit) in header.edits.iter_mut().zip(edits) {
-            if let Edit::Write { bytes, .. } = edit {
-                step.tag = Some(bucket.tag_of(bytes));
-            }
+        for (index, (step, edit)) in header.edits.iter_mut().zip(edits).enumerate() {
+            let is_new = |at| state.ledger.tree.get(at).is_none() && !touches(&edits[..index], at);
+            step.tag = match edit {
+                Edit::Write { bytes, .. } => Some(bucket.tag_of(bytes)),
+                Edit::Append { at, bytes, .. } if is_new(at) => Some(bucket.tag_of(bytes)),
+                _ => None,
+            };
         }
     }
 
@@ -318,13 +348,13 @@ fn try_step(
     time: Timestamp,
     expect: &Expect,
 ) -> Result<Option<Arc<Leaf>>> {
+    let tagged = |leaf: Arc<Leaf>| {
+        step.tag.iter().for_each(|tag| drop(leaf.tag.set(tag.clone())));
+        leaf
+    };
     match step.op {
-        Op::Write => draft.write(&step.at, expect, |_| {
-            let leaf = Leaf::written(place, time, step.new.clone());
-            step.tag.iter().for_each(|tag| drop(leaf.tag.set(tag.clone())));
-            leaf
-        }),
-        Op::Append => draft.write(&step.at, expect, |before| Leaf::appended(before, place, time)),
+        Op::Write => draft.write(&step.at, expect, |_| tagged(Leaf::written(place, time, step.new.clone()))),
+        Op::Append => draft.write(&step.at, expect, |before| tagged(Leaf::appended(before, place, time))),
         Op::Delete => draft.delete(&step.at, expect),
         Op::Rename => {
             let to = step.to.as_ref().ok_or_else(|| damaged("a rename leads nowhere"))?;

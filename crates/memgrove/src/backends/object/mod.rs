@@ -72,6 +72,7 @@ pub struct ObjectStore {
     turn: Mutex<()>,
     /// Whether the bucket honours conditions, once it is known.
     honours: OnceLock<bool>,
+    unclaimed: usize,
 }
 
 struct State {
@@ -101,8 +102,17 @@ struct Seen {
 
 #[cfg(feature = "object")]
 fn open_request(request: &OpenRequest) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(open(request)?))
+}
+
+/// Opens the store in the bucket that a request names.
+///
+/// # Errors
+/// As [`Cloud::connect`] and [`ObjectStore::open`].
+#[cfg(feature = "object")]
+pub fn open(request: &OpenRequest) -> Result<ObjectStore> {
     let (cloud, prefix) = Cloud::connect(&request.location, &request.settings)?;
-    Ok(Arc::new(ObjectStore::open(Arc::new(cloud), &prefix, Arc::clone(&request.clock))?))
+    ObjectStore::open(Arc::new(cloud), &prefix, Arc::clone(&request.clock))
 }
 
 impl ObjectStore {
@@ -121,23 +131,39 @@ impl ObjectStore {
             bodies_len: 0,
             placed: BTreeMap::new(),
         };
-        let store = ObjectStore {
+        let mut store = ObjectStore {
             bucket,
             prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") },
             clock,
             state: Mutex::new(state),
             turn: Mutex::default(),
             honours: OnceLock::new(),
+            unclaimed: 0,
         };
         store.learn()?;
-        if store.state().seq == 0 && store.bucket.versioned().is_none() {
-            // A bucket that was filled by other means; who may only read it finds nothing in it.
-            store.adopt_strays().map(drop).or_else(|error| match error.kind() {
-                Kind::Denied => Ok(()),
+        if store.has_no_log() {
+            // Who may not look around finds nothing.
+            store.unclaimed = store.count_strays().or_else(|error| match error.kind() {
+                Kind::Denied => Ok(0),
                 _ => Err(error),
             })?;
         }
         Ok(store)
+    }
+
+    /// How many objects were there when it was opened, and belong to no store. [`Backend::check`] takes them
+    /// in, or the first change: a bucket that was merely looked at is left as it is.
+    pub fn unclaimed(&self) -> usize {
+        self.unclaimed
+    }
+
+    fn has_no_log(&self) -> bool {
+        self.state().seq == 0 && self.bucket.versioned().is_none()
+    }
+
+    /// Before the first change: what other programs have put into the bucket comes before it in the history.
+    fn begin(&self) -> Result<()> {
+        if self.has_no_log() { self.adopt_strays().map(drop) } else { Ok(()) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -156,10 +182,10 @@ impl ObjectStore {
     }
 
     fn check_place(&self, at: &Locator) -> Result<()> {
-        let first = at.parts().next().unwrap_or_default();
         let refused =
             |why: String, hint: &str| Err(Error::new(Kind::Invalid, why).code(code::INVALID_PATH).hint(hint));
-        if collision_key(first) == OWN {
+        // Deeper ones are those of other stores in the same bucket.
+        if at.parts().any(|part| collision_key(part) == OWN) {
             return refused(format!("`{at}` is the backend's own"), "choose a place outside `.memgrove`");
         }
         if self.prefix.len() + at.key().len() > KEY_BYTES_MAX {
@@ -235,6 +261,7 @@ impl Backend for ObjectStore {
     fn mkdir(&self, at: &Locator) -> Result<()> {
         self.check_place(at)?;
         self.sync()?;
+        self.begin()?;
         let is_new = {
             let state = self.state();
             Draft::new(&state.ledger.tree, state.time, &|at, leaf| self.version_of(at, leaf)).mkdir(at)?
@@ -262,6 +289,7 @@ impl Backend for ObjectStore {
             }
         }
         self.check_conditions()?;
+        self.begin()?;
         self.commit(change)
     }
 

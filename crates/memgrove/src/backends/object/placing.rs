@@ -20,6 +20,8 @@ const BEHIND_BYTES_MAX: u64 = 32 * 1024;
 const BEHIND_PIECES_MAX: u32 = 256;
 /// How many objects of other programs are taken in with one change.
 const STRAYS_AT_ONCE: usize = 32;
+/// Why an object cannot be taken in beside another.
+pub(super) const SAME_NAME: &str = "another file has its name but for upper and lower case";
 
 impl ObjectStore {
     /// Brings the plain objects that a record touched in step. What fails here is done by the next
@@ -134,6 +136,10 @@ impl ObjectStore {
             let state = self.state();
             (state.ledger.tree.get(at).and_then(|node| node.into_file()), state.placed.get(at).cloned())
         };
+        if at.parts().any(|part| part == OWN) {
+            // Taken in by an earlier version of this program; it is another store's.
+            return None;
+        }
         let key = self.key(at);
         let Some(leaf) = leaf else {
             // Gone by the log; the object goes if it is ours.
@@ -159,19 +165,20 @@ impl ObjectStore {
         if leaf.links == 1 { self.logged(leaf) } else { self.assemble(at, leaf) }
     }
 
-    /// Whether any plain object is behind the log, however little; then it is brought in step.
+    /// Brings every plain object in step that is missing, is an old one, or is behind the log however little;
+    /// tells how many were.
     fn flush(&self) -> usize {
-        let behind: Vec<(Locator, Arc<Leaf>)> = {
+        let files: Vec<(Locator, Arc<Leaf>)> = {
             let state = self.state();
-            let all = state.ledger.list(&Locator::root(), crate::backend::Depth::All);
-            let files = all.into_iter().filter_map(|entry| {
-                Some((entry.at.clone(), entry.node.clone().into_file().filter(|leaf| leaf.links > 1)?))
-            });
-            files.collect()
+            let all = state.ledger.list(&Locator::root(), crate::backend::Depth::All).into_iter();
+            all.filter_map(|entry| Some((entry.at.clone(), entry.node.clone().into_file()?))).collect()
         };
-        let mut done = 0;
-        for (at, leaf) in behind {
-            self.see(std::slice::from_ref(&at));
+        let places: Vec<Locator> = files.iter().map(|(at, _)| at.clone()).collect();
+        self.see(&places);
+        let behind: Vec<Locator> = places.into_iter().filter(|at| self.is_behind(at)).collect();
+        let _ = self.place(&behind);
+        let mut done = behind.iter().filter(|at| !self.is_behind(at)).count();
+        for (at, leaf) in files.into_iter().filter(|(_, leaf)| leaf.links > 1) {
             let Some(seen) = self.state().placed.get(&at).cloned() else { continue };
             if seen.size == leaf.len || !is_ours(&at, seen.mark.as_deref()) {
                 continue;
@@ -179,6 +186,13 @@ impl ObjectStore {
             done += usize::from(self.rewrite(&at, &leaf).is_ok());
         }
         done
+    }
+
+    /// Whether a file's plain object, as it was last seen, is missing or an old one.
+    pub(super) fn is_behind(&self, at: &Locator) -> bool {
+        let state = self.state();
+        let Some(leaf) = state.ledger.tree.get(at).and_then(|node| node.into_file()) else { return false };
+        state.placed.get(at).is_none_or(|seen| matches!(compare(at, &leaf, seen), Found::Other))
     }
 
     /// Writes a file anew as it is: then nothing of it is in the log alone, and the log says so.
@@ -202,12 +216,10 @@ impl ObjectStore {
         self.sync()?;
         let mut findings = Vec::new();
         let mut strays = Vec::new();
-        let names = listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix));
-        self.check_log_is_whole(names.clone())?;
-        let deeper: BTreeSet<&str> = names.clone().filter_map(store_of).collect();
-        let is_deeper = |name: &str| deeper.iter().any(|store| name.starts_with(store));
-        let is_own = |name: &str| name.split('/').next() == Some(OWN);
-        for name in names.filter(|name| !is_own(name) && !name.ends_with('/') && !is_deeper(name)) {
+        let names: Vec<&str> =
+            listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix)).collect();
+        self.check_log_is_whole(names.iter().copied())?;
+        for name in plain_names(&names) {
             match Locator::new(name) {
                 Ok(at) if at.key() == name => {
                     if !self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) {
@@ -221,6 +233,18 @@ impl ObjectStore {
             findings.extend(self.adopt_some_strays(batch)?);
         }
         Ok(findings)
+    }
+
+    /// How many objects are where a store would begin, and belong to none.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::adopt_strays`].
+    pub(super) fn count_strays(&self) -> Result<usize> {
+        let listed = self.bucket.list(&self.prefix)?;
+        let names: Vec<&str> =
+            listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix)).collect();
+        self.check_log_is_whole(names.iter().copied())?;
+        Ok(plain_names(&names).len())
     }
 
     /// Checks that no record of the log is there that could not be taken in.
@@ -259,7 +283,8 @@ impl ObjectStore {
             return Ok(strangers.iter().map(|(at, _)| taken_in(at)).collect());
         }
         let one = |(at, object): &(Locator, Object)| match self.adopt(at, object) {
-            Ok(()) => Ok(taken_in(at)),
+            Ok(()) if self.file_at(at).is_ok_and(|leaf| leaf.is_some()) => Ok(taken_in(at)),
+            Ok(()) => Ok(unfit(at.key(), SAME_NAME)),
             Err(error) if matches!(error.kind(), Kind::Busy | Kind::Denied) => Err(error),
             Err(error) => Ok(unfit(at.key(), error.message())),
         };
@@ -276,7 +301,9 @@ impl ObjectStore {
             findings.push(Finding {
                 level: Level::Info,
                 at: self.bucket.name(),
-                what: format!("the plain objects of {flushed} files were behind the log, and are not now"),
+                what: format!(
+                    "the plain objects of {flushed} files were missing, or behind the log, and are not now"
+                ),
                 hint: "nothing is to be done".into(),
             });
         }
@@ -290,6 +317,18 @@ impl ObjectStore {
         }
         Ok(findings)
     }
+}
+
+/// The names beneath a store's prefix that are its files: neither the backend's own, nor of stores that lie
+/// deeper.
+pub(super) fn plain_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let deeper: BTreeSet<&str> = names.iter().copied().filter_map(store_of).collect();
+    let is_plain = |name: &&str| {
+        let is_own = name.split('/').next() == Some(OWN);
+        let is_deeper = || deeper.iter().any(|store| name.starts_with(store));
+        !is_own && !name.ends_with('/') && !is_deeper()
+    };
+    names.iter().copied().filter(is_plain).collect()
 }
 
 /// The store that an object deeper in the bucket belongs to, if it is one of its own.

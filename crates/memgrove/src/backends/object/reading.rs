@@ -80,14 +80,32 @@ impl ObjectStore {
     /// programs have made of them.
     pub(super) fn look(&self, places: &[Locator]) -> Result<()> {
         for (at, found) in self.look_for_strangers(places)? {
+            if self.deeper_store(&at)?.is_some() {
+                continue;
+            }
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             self.take_in_stranger(&at, found.as_ref())?;
+        }
+        let behind: Vec<Locator> = places.iter().filter(|at| self.is_behind(at)).cloned().collect();
+        if !behind.is_empty() {
+            // Who cannot see to it leaves it to the next.
+            let _ = self.place(&behind);
         }
         Ok(())
     }
 
     /// Takes what someone else did at a place into the log: with the turn in hand.
+    ///
+    /// # Errors
+    /// `Invalid` for a file of a store that lies deeper.
     pub(super) fn take_in_stranger(&self, at: &Locator, found: Option<&Object>) -> Result<()> {
+        if let Some(store) = self.deeper_store(at)? {
+            return Err(Error::new(
+                Kind::Invalid,
+                format!("`{at}` belongs to the store that lies in `{store}`"),
+            )
+            .hint("name that store to change it"));
+        }
         match found {
             Some(object) => self.adopt(at, object),
             None => self.adopt_deletion(at),
@@ -110,6 +128,7 @@ impl ObjectStore {
         let mut strangers = Vec::new();
         for (at, answer) in files.into_iter().zip(answers) {
             let Answer::Object(head) = answer? else {
+                self.state().placed.remove(&at);
                 if let Ok(Some(leaf)) = self.file_at(&at)
                     && self.vanished(&at, &leaf)?
                 {
@@ -232,7 +251,7 @@ impl ObjectStore {
     /// The bytes of an object that the log does not know, if somebody else wrote it.
     fn read_stray(&self, at: &Locator, object: Option<Object>) -> Result<Option<Vec<u8>>> {
         let Some(object) = object.filter(|_| self.check_place(at).is_ok()) else { return Ok(None) };
-        if !self.is_foreign(at, &object)? {
+        if !self.is_foreign(at, &object)? || self.deeper_store(at)?.is_some() {
             return Ok(None);
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,6 +15,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::bucket::{Answer, Object, Request, Versioned};
 use super::leaf::Leaf;
+use super::placing::{SAME_NAME, plain_names};
 use super::reading::{file_edit, mark_of, number_of, place_hash};
 use super::{OWN, ObjectStore, Seen};
 use crate::backend::{Change, Depth, Edit, Expect, Finding, Level, Origin};
@@ -135,15 +136,16 @@ impl ObjectStore {
         // The log is read after the objects: an object that was placed since is then known to it.
         let listed = self.bucket.list(&self.prefix)?;
         self.sync()?;
+        let tag_of: HashMap<&str, Option<String>> = listed
+            .iter()
+            .filter_map(|listed| Some((listed.key.strip_prefix(&self.prefix)?, listed.tag.clone())))
+            .collect();
+        let names: Vec<&str> = tag_of.keys().copied().collect();
         let mut tags: HashMap<Locator, String> = HashMap::new();
         let mut findings = Vec::new();
-        for listed in listed {
-            let Some(name) = listed.key.strip_prefix(&self.prefix) else { continue };
-            if name.split('/').next() == Some(OWN) {
-                continue;
-            }
+        for name in plain_names(&names) {
             match Locator::new(name) {
-                Ok(at) if at.key() == name => drop(tags.insert(at, listed.tag.unwrap_or_default())),
+                Ok(at) if at.key() == name => drop(tags.insert(at, tag_of[name].clone().unwrap_or_default())),
                 _ => findings.push(unfit(name, "its path is no name that every system can hold")),
             }
         }
@@ -159,6 +161,8 @@ impl ObjectStore {
                     tags.remove(&at);
                 }
                 Some(_) => {}
+                // A store was begun around it, and it is that one's now.
+                None if tag_of.contains_key(at.key()) => {}
                 None if self.vanished(&at, &leaf)? => {
                     let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                     self.adopt_deletion(&at)?;
@@ -176,6 +180,21 @@ impl ObjectStore {
             findings.push(unfit(&self.bucket.name(), error.message()));
         }
         Ok(findings)
+    }
+
+    /// The folder of the store that lies deeper in the bucket and holds a place that the log does not know.
+    pub(super) fn deeper_store(&self, at: &Locator) -> Result<Option<Locator>> {
+        if self.bucket.versioned().is_none() || self.file_at(at).is_ok_and(|leaf| leaf.is_some()) {
+            return Ok(None);
+        }
+        let mut folder = at.parent();
+        while let Some(outer) = folder.filter(|folder| !folder.is_root()) {
+            if !self.bucket.list(&format!("{}/{OWN}/", self.key(&outer)))?.is_empty() {
+                return Ok(Some(outer));
+            }
+            folder = outer.parent();
+        }
+        Ok(None)
     }
 
     /// Takes in what others have written at some places; adds to `behind` where nobody did.
@@ -200,7 +219,9 @@ impl ObjectStore {
             match self.adopt(&at, &object) {
                 Err(error) if error.kind() == Kind::Busy => return Err(error),
                 Err(error) => findings.push(unfit(at.key(), error.message())),
-                Ok(()) => {}
+                Ok(()) if self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) => {}
+                Ok(()) if self.bucket.get(&self.key(&at))?.is_none() => {}
+                Ok(()) => findings.push(unfit(at.key(), SAME_NAME)),
             }
         }
         Ok(findings)

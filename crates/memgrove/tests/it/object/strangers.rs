@@ -41,6 +41,7 @@ fn a_copy_of_the_files_without_the_log_is_a_store() {
         let log = format!("{prefix}/.memgrove/");
         server.objects.all().retain(|key, _| !key.starts_with(&log));
         let store = open(server, prefix);
+        store.backend().check().unwrap();
         assert_eq!(keys(&store), ["a.md", "b.md", "c.md"]);
         assert_eq!(store.read(&at("b.md")).unwrap(), "b.md");
         // Numbers of the new log are not those of the old one.
@@ -126,6 +127,7 @@ fn what_others_keep_in_the_bucket_is_left_as_it_is() {
         page
     };
     let whole = open(server, &above);
+    whole.backend().check().unwrap();
     assert_eq!(keys(&whole), ["index.html"], "a store that lies deeper is another one");
     assert_eq!(whole.read(&at("index.html")).unwrap(), "<p>hello</p>");
     whole.backend().check().unwrap();
@@ -136,4 +138,53 @@ fn what_others_keep_in_the_bucket_is_left_as_it_is() {
     // What is changed through us is ours.
     whole.write(&at("index.html"), "ours").unwrap();
     assert_eq!(open(server, &above).read(&at("index.html")).unwrap(), "ours");
+}
+
+#[test]
+fn objects_that_are_missing_or_old_are_put_in_place_again() {
+    let server = Server::shared();
+    let prefix = server.fresh_prefix();
+    let store = open(server, &prefix);
+    let key = |name: &str| format!("{prefix}/{name}");
+    store.write(&at("a.md"), "a").unwrap();
+    store.write(&at("b.md"), "old").unwrap();
+    let old = server.objects.all()[&key("b.md")].clone();
+    store.write(&at("b.md"), "b").unwrap();
+    let spoil = || {
+        let mut all = server.objects.all();
+        all.remove(&key("a.md"));
+        all.insert(key("b.md"), old.clone());
+    };
+    let in_place = || ["a.md", "b.md"].map(|name| server.objects.all()[&key(name)].bytes.clone());
+    spoil();
+    let found = open(server, &prefix).backend().check().unwrap();
+    assert!(found.iter().any(|finding| finding.what.contains("of 2 files were missing")), "{found:?}");
+    assert_eq!(in_place(), ["a", "b"]);
+    assert!(open(server, &prefix).backend().check().unwrap().is_empty());
+    // And whoever only asks what is there, as a cache does.
+    spoil();
+    let other = open(server, &prefix);
+    for name in ["a.md", "b.md"] {
+        other.info(&at(name)).unwrap();
+    }
+    assert_eq!(in_place(), ["a", "b"]);
+}
+
+#[test]
+fn what_cannot_be_taken_in_is_not_said_to_be() {
+    let server = Server::shared();
+    let prefix = server.fresh_prefix();
+    let store = open(server, &prefix);
+    store.write(&at("a.md"), "a").unwrap();
+    let mut object = server.objects.all()[&format!("{prefix}/a.md")].clone();
+    (object.bytes, object.metadata) = ("A".into(), None);
+    server.objects.all().insert(format!("{prefix}/A.md"), object);
+    for _ in 0..2 {
+        let found = store.backend().check().unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].at == "A.md" && found[0].what.contains("cannot be taken in: another file has its name")
+        );
+    }
+    assert_eq!(keys(&store), ["a.md"]);
 }

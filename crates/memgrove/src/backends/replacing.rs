@@ -1,0 +1,72 @@
+//! Appends as replacements of what is there: for storages in which a file must never be longer than what is
+//! known of it.
+
+use crate::backend::{Applied, Change, Content, Edit, Expect};
+use crate::error::Result;
+use crate::locator::Locator;
+
+/// The change with every append as a replacement of what is there; `None` if there is none.
+///
+/// # Errors
+/// `Conflict` where an append expects something else than is there.
+pub(super) fn by_replacement(
+    change: &Change,
+    read: impl Fn(&Locator) -> Result<Content>,
+) -> Result<Option<Change>> {
+    let mut edits = Vec::with_capacity(change.edits.len());
+    let mut grown = false;
+    for (index, edit) in change.edits.iter().enumerate() {
+        let Edit::Append { at, bytes, expect } = edit else {
+            edits.push(edit.clone());
+            continue;
+        };
+        if touches(&change.edits[..index], at) {
+            // What the same change has made a moment before is not in sight yet.
+            edits.push(edit.clone());
+            continue;
+        }
+        match read(at) {
+            Ok(there) => {
+                expect.check(at, Some(&there.version))?;
+                let whole = [&there.bytes[..], bytes].concat();
+                let expect = Expect::At(there.version);
+                edits.push(Edit::Write { at: at.clone(), bytes: whole.into(), expect });
+                grown = true;
+            }
+            // A new file, or something that the edit itself is refused for.
+            Err(_) => edits.push(edit.clone()),
+        }
+    }
+    Ok(grown.then(|| Change { edits, note: change.note.clone() }))
+}
+
+/// Whether one of some edits changes what is at a place.
+pub(super) fn touches(edits: &[Edit], at: &Locator) -> bool {
+    let mut places = edits.iter().flat_map(|edit| match edit {
+        Edit::Rename { from, to, .. } => vec![from, to],
+        other => vec![other.at()],
+    });
+    places.any(|place| place.is_within(at) || at.is_within(place))
+}
+
+/// Whether a change rests on a version, so that it must not be tried anew on another.
+pub(super) fn rests_on_versions(change: &Change) -> bool {
+    let mut expectations = change.edits.iter().map(|edit| {
+        let (Edit::Write { expect, .. }
+        | Edit::Append { expect, .. }
+        | Edit::Delete { expect, .. }
+        | Edit::Rename { expect, .. }) = edit;
+        expect
+    });
+    expectations.any(|expect| matches!(expect, Expect::At(_)))
+}
+
+/// What came of a change, in the words of the one that was asked for.
+pub(super) fn as_asked(change: &Change, mut applied: Applied) -> Applied {
+    for (edit, version) in change.edits.iter().zip(&mut applied.versions) {
+        if matches!(edit, Edit::Append { .. }) {
+            *version = None;
+        }
+    }
+    applied
+}
