@@ -152,6 +152,7 @@ async def check_calls(mcp, where, listed):
     node = text(await call("node_read", id="node:mem_project_001"))
     check(f"{where}: a node is read whole", "# Bath" in node and "status: active" in node and "part_of" in node, node)
     await call("connection_update", id="conn_001", properties={"weight": 1})
+    await call("connection_edit", id="conn_001", operation="create", content="why")
     await call("connection_read", id="conn_001")
     await call("connection_list", type="part_of")
     await call("node_list", **{"type": "project", "where": ["status=active"]})

@@ -87,7 +87,9 @@ impl Context {
 
     fn graph_over(&self, memory: Memory) -> Result<Graph> {
         let root = Locator::new(GRAPH)?;
-        Ok(self.shared.graph.get_or_init(|| Graph::new(memory, root, Arc::new(mounts::Random))).clone())
+        let graph =
+            self.shared.graph.get_or_init(|| Graph::new(memory, root, Arc::new(mounts::Random))).clone();
+        Ok(if self.may_write().is_ok() { graph } else { graph.only_reading() })
     }
 
     /// A memory in which undoing and restoring keep true what shapes make of their files.
@@ -160,7 +162,7 @@ impl Context {
             crate::notice(&format!("the index is made in memory, every time anew: {trouble}{hint}"));
         }
         if let Some(warning) = self.shared.graph.get().and_then(Graph::take_warning) {
-            crate::notice(&format!("{warning}: read as if there were none"));
+            crate::notice(&warning);
         }
         if self.may_write().is_err() {
             return;

@@ -9,11 +9,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::node::{Changed, Given, Pair, id_of, properties, show_properties};
+use super::node::{Changed, Editing, Given, Pair, id_of, properties, refuse_expect, show_properties};
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
-use crate::verbs::node::{LIST_TOKENS_MAX, filters, fitted, left_out, list_tokens_max};
+use crate::verbs::file::short;
+use crate::verbs::node::{LIST_TOKENS_MAX, filters, fitted, left_out, limit_of, list_tokens_max};
+
+/// The id that someone gives: itself, or the address of the connection.
+fn connection_id(given: &str) -> &str {
+    given.strip_prefix("connection:").unwrap_or(given)
+}
 
 fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {
     Changed::new(done, outcome.outcome.id.clone(), &outcome.outcome, outcome.change, outcome.replayed)
@@ -53,6 +59,7 @@ impl Verb for ConnectionCreate {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
+        refuse_expect(&self.guard, "connection")?;
         let new = NewConnection {
             kind: self.kind,
             from: id_of(&self.from).to_owned(),
@@ -83,7 +90,14 @@ pub(crate) struct ReadAnswer {
     #[schemars(with = "Value")]
     connection: Connection,
     #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Its content was changed by hand.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
 }
 
 impl Verb for ConnectionRead {
@@ -96,19 +110,43 @@ impl Verb for ConnectionRead {
 
     fn run(self, cx: &Context) -> Result<ReadAnswer> {
         let graph = cx.reading_graph()?;
-        let connection = graph.connection(&self.id)?.it;
-        let content =
-            connection.storage.as_ref().map(|storage| graph.content(&self.id, storage)).transpose()?;
-        let content = content.map(|content| String::from_utf8_lossy(&content.bytes).into_owned());
-        Ok(ReadAnswer { connection, content })
+        let got = graph.connection(connection_id(&self.id))?;
+        let mut answer = ReadAnswer {
+            version: got.version.map(|version| version.as_str().to_owned()),
+            edited: got.edited,
+            content: None,
+            left_out: None,
+            connection: got.it,
+        };
+        if let Some(storage) = &answer.connection.storage {
+            let id = &answer.connection.id;
+            match graph.content(id, storage).map(|content| String::from_utf8(content.bytes)) {
+                Ok(Ok(text)) => answer.content = Some(text),
+                Ok(Err(_)) => {
+                    let why = format!("not text: `memgrove read connection:{id}` gives the bytes");
+                    answer.left_out = Some(why);
+                }
+                Err(error) => answer.left_out = Some(error.message().to_owned()),
+            }
+        }
+        Ok(answer)
     }
 
     fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let one = &answer.connection;
         page.ink(Ink::Strong, &one.id)?;
-        page.line(&format!("  {} -{}-> {}", one.from, one.kind, one.to))?;
+        page.put(&format!("  {} -{}-> {}", one.from, one.kind, one.to))?;
+        let version = answer.version.as_deref().map(|version| format!("  version {}", short(version)));
+        page.ink(Ink::Dim, &format!("{}\n", version.unwrap_or_default()))?;
         show_properties(&one.properties, page)?;
-        answer.content.iter().try_for_each(|content| page.line(content.strip_suffix('\n').unwrap_or(content)))
+        if answer.edited {
+            page.ink(Ink::Warning, "[the content was changed by hand]\n")?;
+        }
+        answer
+            .content
+            .iter()
+            .try_for_each(|content| page.line(content.strip_suffix('\n').unwrap_or(content)))?;
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
     }
 }
 
@@ -146,7 +184,40 @@ impl Verb for ConnectionUpdate {
         let update =
             Update { set: properties(self.properties, self.pairs), unset: self.unset, ..Update::default() };
         let expect = self.guard.expect.as_deref();
-        Ok(changed("updated", cx.graph()?.update_connection(note, &self.id, &update, expect)?))
+        let id = connection_id(&self.id);
+        Ok(changed("updated", cx.graph()?.update_connection(note, id, &update, expect)?))
+    }
+
+    fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
+        answer.show(page)
+    }
+}
+
+/// Edit a connection's content, as node_edit does a node's
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct ConnectionEdit {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    editing: Editing,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
+impl Verb for ConnectionEdit {
+    const NAME: &'static str = "connection_edit";
+    const TITLE: &'static str = "Edit a connection's content";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli, On::All];
+    const TEXT_ONLY: bool = true;
+    type Answer = Changed;
+
+    fn run(self, cx: &Context) -> Result<Changed> {
+        let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
+        let (id, expect) = (connection_id(&self.id), self.guard.expect.as_deref());
+        Ok(changed("edited", cx.graph()?.edit_connection(note, id, &edit, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -186,7 +257,7 @@ impl Verb for ConnectionDelete {
     fn run(self, cx: &Context) -> Result<Changed> {
         let graph = cx.graph()?;
         let id = match (self.id, &self.from, &self.to) {
-            (Some(id), ..) => id,
+            (Some(id), ..) => connection_id(&id).to_owned(),
             (None, Some(from), Some(to)) => {
                 let query = Query {
                     kind: self.kind,
@@ -247,6 +318,10 @@ pub(crate) struct ConnectionList {
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     skip: usize,
+    /// At most so many
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[serde(default)]
+    limit: usize,
     /// At most so many tokens
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
@@ -279,13 +354,13 @@ impl Verb for ConnectionList {
             from: self.from.as_deref().map(|id| id_of(id).to_owned()),
             to: self.to.as_deref().map(|id| id_of(id).to_owned()),
             skip: self.skip,
-            limit: self.budget.max(1),
+            limit: limit_of(self.limit, self.budget),
         };
         let found = cx.reading_graph()?.connections(&query)?;
         let mut connections = found.found;
         let shortened = fitted(&mut connections, self.budget, line, |one| &mut one.properties);
         let shown = self.skip + connections.len();
-        let left_out = left_out(shown < found.total, shown, found.total, shortened);
+        let left_out = left_out(shown, found.total, shortened);
         Ok(ListAnswer { connections, total: found.total, left_out })
     }
 

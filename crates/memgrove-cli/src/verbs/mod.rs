@@ -85,6 +85,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<connection::ConnectionCreate>(),
     entry::<connection::ConnectionRead>(),
     entry::<connection::ConnectionUpdate>(),
+    entry::<connection::ConnectionEdit>(),
     entry::<connection::ConnectionDelete>(),
     entry::<connection::ConnectionList>(),
     entry::<graph::GraphNeighbours>(),

@@ -3,8 +3,9 @@
 mod change;
 mod find;
 
+pub(super) use change::Editing;
 pub(crate) use change::{NodeCreate, NodeDelete, NodeEdit, NodeUpdate};
-pub(super) use find::{LIST_TOKENS_MAX, filters, fitted, left_out, list_tokens_max};
+pub(super) use find::{LIST_TOKENS_MAX, filters, fitted, left_out, limit_of, list_tokens_max};
 pub(crate) use find::{NodeList, NodeRead};
 
 use std::borrow::Cow;
@@ -12,10 +13,12 @@ use std::io;
 use std::str::FromStr;
 
 use memgrove::shapes::graph::{Properties, Storage, inexact_number};
+use memgrove::{Error, Kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::Guard;
 use crate::page::{Ink, Page};
 use crate::portion;
 
@@ -88,6 +91,18 @@ pub(super) fn properties(given: Option<Given>, pairs: Vec<Pair>) -> Properties {
     let mut all = given.unwrap_or_default().0;
     all.extend(pairs.into_iter().map(|Pair(name, value)| (name, value)));
     all
+}
+
+/// Refuses a version that is expected of what is yet to be made.
+pub(super) fn refuse_expect(guard: &Guard, what: &str) -> memgrove::Result<()> {
+    match guard.expect {
+        None => Ok(()),
+        Some(_) => {
+            let message = format!("a {what} that is yet to be made has no version");
+            let hint = format!("leave it out, or change the {what} that is there");
+            Err(Error::new(Kind::Invalid, message).hint(hint))
+        }
+    }
 }
 
 /// What became of a node or connection.

@@ -7,7 +7,7 @@ use memgrove::index::analysis::folded;
 use memgrove::memory::Plan;
 use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
 use memgrove::shapes::files;
-use memgrove::shapes::graph::{ContentEdit, Removal};
+use memgrove::shapes::graph::{ContentEdit, META, Removal};
 use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
@@ -273,8 +273,8 @@ impl Verb for Forget {
             cx.knowledge()?.forget(note, folder, name, expect.as_deref())?.change
         } else if let Some(part) = part_of(cx, &address)? {
             let at = Locator::new(&part.file)?;
-            if address.starts_with("node:") {
-                forget_section(cx, note, &at, &address, &self.guard)?
+            if let Some((kind, id)) = graph_part(&address) {
+                forget_section(cx, note, &at, (kind, id), &address, &self.guard)?
             } else {
                 let planned = |store: &Store| without(store, &at, &address, self.guard.expected(store, &at)?);
                 cx.writing()?.apply(note, planned).map_err(|error| in_memories(cx, error))?.change
@@ -313,22 +313,44 @@ fn graph_id<'a>(address: &'a str, kind: &str) -> Option<&'a str> {
     address.strip_prefix(kind).filter(|id| !id.contains('#'))
 }
 
-/// Takes one section out of the content of a node, by way of the graph, which knows what it holds.
+/// The kind and the id of a node or connection of which an address names a part.
+fn graph_part(address: &str) -> Option<(&str, &str)> {
+    let (kind, named) = address.split_once(':')?;
+    let (id, _) = named.split_once('#')?;
+    ["node", "connection"].contains(&kind).then_some((kind, id))
+}
+
+/// Takes one section out of the content of a node or connection, by way of the graph, which knows what it
+/// holds. What is said of it is no section.
 fn forget_section(
     cx: &Context,
     note: Note,
     at: &Locator,
+    (kind, id): (&str, &str),
     address: &str,
     guard: &Guard,
 ) -> Result<Option<ChangeId>> {
-    let id = address.trim_start_matches("node:").split('#').next().unwrap_or_default();
+    if at.name().ends_with(META) {
+        let what =
+            format!("`{}` is all that is known of the {kind}, and stays with it", address.escape_debug());
+        return Err(Error::new(Kind::Invalid, what).hint(format!(
+            "take a property away with `memgrove {kind} update {id} --unset NAME`, or forget `{kind}:{id}` whole"
+        )));
+    }
     let graph = cx.graph()?;
-    let got = graph.node(id)?;
+    let (version, edited) = match kind {
+        "node" => graph.node(id).map(|got| (got.version, got.edited))?,
+        _ => graph.connection(id).map(|got| (got.version, got.edited))?,
+    };
     let edits = without(graph.memory().store(), at, address, None)?.edits;
     let [Edit::Write { bytes, .. }] = &edits[..] else { return Ok(None) };
     let edit = ContentEdit::Write { content: bytes.to_vec(), format: None };
-    let seen = got.version.as_ref().filter(|_| !got.edited).map(|version| version.as_str());
-    Ok(graph.edit(note, id, edit, guard.expect.as_deref().or(seen))?.change)
+    let seen = version.as_ref().filter(|_| !edited).map(|version| version.as_str());
+    let expect = guard.expect.as_deref().or(seen);
+    Ok(match kind {
+        "node" => graph.edit(note, id, edit, expect)?.change,
+        _ => graph.edit_connection(note, id, &edit, expect)?.change,
+    })
 }
 
 /// A file without one of its sections.

@@ -114,11 +114,12 @@ pub(super) fn addressed(cx: &Context, address: &str) -> Result<Locator> {
     located(address).or_else(|_| memory_at(cx, address))
 }
 
-/// What a link leads to: an address, a path beside the linking memory, a note, a node, an entity.
+/// What a link leads to: an address, a path beside the linking memory, a note, a node, a connection, an
+/// entity.
 fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
     let link = link.split('#').next().unwrap_or_default().trim();
     let kind = link.split(':').next().unwrap_or_default();
-    if link.contains(':') && ["file", "entity", "note", "node"].contains(&kind) {
+    if link.contains(':') && ["file", "entity", "note", "node", "connection"].contains(&kind) {
         return memory_at(cx, link);
     }
     let memory = cx.reading()?;

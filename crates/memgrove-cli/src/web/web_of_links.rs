@@ -77,6 +77,8 @@ struct Loom {
     /// Things by place, by name, and by id.
     places: HashMap<String, usize>,
     names: HashMap<String, usize>,
+    /// Where connections start, by their ids: a link to one leads there.
+    starts: HashMap<String, String>,
     /// Links whose ends are not known yet: from, to, kind, the place of whoever links.
     loose: Vec<(usize, String, String, String)>,
 }
@@ -143,6 +145,7 @@ impl Loom {
                 self.names.insert(id.to_lowercase(), index);
             } else if let (Some(from), Some(to)) = (text(&said["from"]), text(&said["to"])) {
                 let kind = text(&said["type"]).unwrap_or_default();
+                self.starts.insert(format!("connection:{id}"), from.clone());
                 // Nodes may come after the connections between them.
                 self.loose.push((usize::MAX, format!("{from}\n{to}"), kind, at.to_owned()));
             }
@@ -172,7 +175,9 @@ impl Loom {
 
     fn end(&mut self, named: &str, from: &str) -> usize {
         let bare = named.split(['#', '|']).next().unwrap_or_default().trim();
-        let bare = ["note:", "node:", "file:/memories/"]
+        let start = self.starts.get(bare).cloned();
+        let bare = start.as_deref().unwrap_or(bare);
+        let bare = ["note:", "node:", "connection:", "file:/memories/"]
             .iter()
             .find_map(|kind| bare.strip_prefix(kind))
             .unwrap_or(bare);

@@ -90,6 +90,8 @@ fn a_server_that_only_reads_writes_nothing() {
     sandbox.run(&["note", "write", "Silica uses pytest"]).ok();
     sandbox.run(&["entity", "store", "Ada", "--type", "person", "-o", "likes tea"]).ok();
     sandbox.run(&["node", "create", "project", "--content", "# Kitchen"]).ok();
+    sandbox.run(&["connection", "create", "mem_project_001", "is", "mem_project_001"]).ok();
+    sandbox.run(&["note", "write", "Silica is a [[connection:conn_001]]"]).ok();
     let added =
         sandbox.run(&["--json", "record", "add", "--type", "learning", "set a limit on every wait"]).json();
     let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
@@ -98,6 +100,7 @@ fn a_server_that_only_reads_writes_nothing() {
     std::fs::write(store.join("notes/extra.md"), "by hand\n").expect("a file");
     let graph = store.join("graph/_content/nodes/mem_project_001.md");
     std::fs::write(graph, "# Kitchen, by hand\n").expect("a file");
+    std::fs::remove_file(store.join("graph/_system/registry.json")).expect("a registry");
     let before = tree(&store);
     let server = Server::start(&sandbox, &["--read-only"]);
     let reads: [(&str, Value); 12] = [
@@ -125,6 +128,11 @@ fn a_server_that_only_reads_writes_nothing() {
     for page in ["/", "/browse/graph", "/browse/records", "/doctor", "/graph", "/statistics", "/timeline"] {
         assert_eq!(server.get(page, &[]).status, 200, "{page}");
     }
+    assert_eq!(server.post("/api/node_list", &json!({}), &[]).json()["total"], 1, "the files are read");
+    // A link to a connection leads somewhere.
+    assert_eq!(server.get("/read?link=connection:conn_001", &[]).status, 200);
+    let drawn = server.get("/graph/data", &[]).json().to_string();
+    assert!(drawn.contains("mem_project_001") && !drawn.contains("not written yet"), "{drawn}");
     let changes: [(&str, Value); 4] = [
         ("file_create", json!({"path": "b.md", "text": "x"})),
         ("doctor", json!({"fix": true})),

@@ -139,7 +139,7 @@ pub struct Note {
 }
 
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
-const UPKEEP: [&str; 3] = ["record_access", "record_archive_due", "graph_fold"];
+const UPKEEP: [&str; 4] = ["record_access", "record_archive_due", "graph_fold", "graph_mend"];
 
 impl Note {
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.

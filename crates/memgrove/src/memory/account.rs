@@ -18,11 +18,12 @@ pub trait Account: Send + Sync {
     /// Whether a place is a part of the account.
     fn holds(&self, at: &Locator) -> bool;
 
-    /// The edits by which the account says what these places hold from now on; `None`: nothing.
+    /// The edits by which the account says what these places hold from now on; `None`: nothing. The
+    /// store is still as it was.
     ///
     /// # Errors
-    /// For what cannot be said.
-    fn told(&self, now: &BTreeMap<Locator, Option<Bytes>>) -> Result<Vec<Edit>>;
+    /// For what cannot be said, or must not be.
+    fn told(&self, store: &Store, now: &BTreeMap<Locator, Option<Bytes>>) -> Result<Vec<Edit>>;
 }
 
 impl Memory {
@@ -54,7 +55,7 @@ impl Memory {
             return Ok(Vec::new());
         }
         let now = left_by(store, edits)?;
-        let told = self.accounts.iter().map(|account| account.told(&now));
+        let told = self.accounts.iter().map(|account| account.told(store, &now));
         Ok(told.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 }

@@ -51,7 +51,7 @@ pub use import::{Existing, Imported};
 pub use json::inexact_number;
 pub use ontology::Ontology;
 pub use operation::{Operation, Outcome};
-pub use place::{extension, format_of};
+pub use place::{META, extension, format_of};
 pub use query::{Filter, Query};
 pub use reading::{Found, Got};
 pub use survey::Report;
@@ -64,13 +64,16 @@ use crate::locator::Locator;
 use crate::memory::{Done, Memory};
 use crate::shapes::records::Ids;
 use crate::store::Store;
-use draft::{Desk, Draft};
+use draft::{Desk, Draft, Registered};
 use operation::Names;
-use place::{Layout, META, Thing};
+use place::{Layout, Thing};
 use shelf::Shelf;
 
 /// The fewest characters of a version that stand for it.
 const VERSION_PREFIX_MIN: usize = 8;
+
+/// How often a change is planned anew because the registry had to be mended first.
+const MENDED_MAX: usize = 8;
 
 /// The graph in a folder of a memory. Clones share what was read.
 #[derive(Clone)]
@@ -83,6 +86,8 @@ pub struct Graph {
     report: Arc<Mutex<Option<Report>>>,
     /// What could not be read, and was left out.
     warning: Arc<Mutex<Option<String>>>,
+    /// Whether nothing may be written, not even what can be made anew from other files.
+    only_reads: bool,
 }
 
 impl Graph {
@@ -90,7 +95,14 @@ impl Graph {
     pub fn new(memory: Memory, root: Locator, ids: Arc<dyn Ids>) -> Self {
         let memory = kept_true(memory.clone(), &root).unwrap_or(memory);
         let (shelf, report, warning) = (Arc::default(), Arc::default(), Arc::default());
-        Graph { memory, layout: Layout { root }, ids, shelf, report, warning }
+        Graph { memory, layout: Layout { root }, ids, shelf, report, warning, only_reads: false }
+    }
+
+    /// The same graph, for someone who may not write: a registry that is lost stays so, and what the files
+    /// say is answered.
+    #[must_use]
+    pub fn only_reading(self) -> Self {
+        Graph { only_reads: true, ..self }
     }
 
     /// The memory.
@@ -133,22 +145,46 @@ impl Graph {
     where
         T: Serialize + DeserializeOwned,
     {
-        let (mut attempt, now) = (0, self.now());
-        let mut planned = |store: &Store, late: Vec<Edit>| {
-            let mut shelf = self.shelf();
-            let (ids, now) = (&*self.ids, now.clone());
-            let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
-            attempt += 1;
-            let mut draft = Draft::new(desk)?;
-            let outcome = plan(&mut draft, late)?;
-            draft.into_plan(outcome)
-        };
-        let mut done = self.memory.apply_again(note.clone(), &mut planned);
-        if done.as_ref().is_err_and(|error| error.code_name() == Some(code::REGISTRY_LOST)) {
-            self.look(|_| Ok(()))?;
-            done = self.memory.apply_again(note, &mut planned);
+        let (mut attempt, mut mended, now) = (0, 0, self.now());
+        // What was planned in vain, because the registry had to be mended before.
+        let mut vain = Vec::new();
+        loop {
+            let mut unfiled = Vec::new();
+            let done = self.memory.apply_again(note.clone(), |store, late| {
+                let late = if late.is_empty() { std::mem::take(&mut vain) } else { late };
+                let mut shelf = self.shelf();
+                let (ids, now) = (&*self.ids, now.clone());
+                let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
+                attempt += 1;
+                let mut draft = Draft::new(desk)?;
+                let outcome = plan(&mut draft, late)?;
+                unfiled = draft.unfiled();
+                let plan = draft.into_plan(outcome)?;
+                match unfiled.is_empty() {
+                    true => Ok(plan),
+                    false => {
+                        vain = plan.edits;
+                        Err(Error::new(Kind::Busy, "the registry knows more than the files")
+                            .hint("try again"))
+                    }
+                }
+            });
+            let lost = done.as_ref().is_err_and(|error| error.code_name() == Some(code::REGISTRY_LOST));
+            match mended < MENDED_MAX {
+                true if lost => self.look(|_| Ok(()))?,
+                true if !unfiled.is_empty() => self.file(&unfiled)?,
+                _ => return done.map_err(|error| wrapped(error, doing)),
+            }
+            // Nobody was faster: there is no one to make way for.
+            (attempt, mended) = (0, mended + 1);
         }
-        done.map_err(|error| wrapped(error, doing))
+    }
+
+    /// Gives files of their own to what only the registry knows, in a change of its own: so that taking
+    /// back the change that needs them does not take them away.
+    fn file(&self, registered: &[Registered]) -> Result<()> {
+        self.change(mending(), "writing what the registry knows", |draft| draft.file(registered))?;
+        Ok(())
     }
 
     /// Makes a node. Its content is not copied: it is handed on to the storage.
@@ -273,6 +309,11 @@ impl Graph {
             operations.iter().enumerate().map(perform).collect()
         })
     }
+}
+
+/// The note of a change that nobody asked for: it makes true what others rely on.
+fn mending() -> Note {
+    Note { verb: "graph_mend".into(), ..Note::default() }
 }
 
 /// The content that a change was to write and did not.

@@ -1,5 +1,6 @@
 //! The shape `graph` as its callers meet it.
 
+mod by_hand;
 mod exchange;
 mod hostile;
 mod large;

@@ -20,13 +20,16 @@ use crate::verbs::{Effect, On, Verb};
 /// Do several changes of the graph as one: all of them or none
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphBatch {
-    /// {"op":"create_node","as":"a","type":…}, {"op":"connect","from":"@a","type":…,"to":…}; also update_node (id, set, unset), edit_node (id, edit), delete_node (id, cascade), update_connection, disconnect (id)
+    /// {"op":"create_node","as":"a","type":…}, {"op":"connect","from":"@a","type":…,"to":…}; also update_node (id, set, unset), edit_node (id, edit), delete_node (id, cascade), update_connection, edit_connection, disconnect (id)
     #[arg(skip)]
     operations: Vec<Value>,
     #[command(flatten)]
     #[serde(flatten)]
     several: Several,
 }
+
+/// How many ids are named.
+const NAMED_MAX: usize = 5;
 
 const OPERATIONS: Kin =
     Kin { name: "operations", example: r#"{"op":"create_node","as":"a","type":"project"}"# };
@@ -212,11 +215,17 @@ impl Verb for GraphImport {
     }
 
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        let Imported { nodes, connections, replaced, skipped, errors } = &answer.imported;
+        let Imported { nodes, connections, replaced, skipped, without_content, errors } = &answer.imported;
         page.line(&format!(
             "imported {nodes} nodes and {connections} connections, replaced {replaced}, skipped {skipped}, {} errors",
             errors.len()
         ))?;
+        if !without_content.is_empty() {
+            let shown = without_content.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+            let more = if without_content.len() > NAMED_MAX { ", …" } else { "" };
+            let what = format!("[without content, which is not in it: {shown}{more}]\n");
+            page.ink(Ink::Warning, &what)?;
+        }
         errors.iter().try_for_each(|error| page.ink(Ink::Warning, &format!("{error}\n")))
     }
 

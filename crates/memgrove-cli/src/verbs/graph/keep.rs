@@ -218,6 +218,7 @@ impl Verb for GraphCheck {
             (&report.adopted, "content that belonged to no node"),
             (&report.stale, "not what the registry said"),
             (&report.gone, "without a file any more"),
+            (&report.lost, "`.meta.json` written anew"),
         ] {
             if answer.change.is_some() && !ids.is_empty() {
                 page.line(&format!("{what}: {}", ids.join(", ")))?;

@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Changed, Given, Pair, id_of, properties};
+use super::{Changed, Given, Pair, id_of, properties, refuse_expect};
 use crate::context::{Context, Guard, Input};
 use crate::page::Page;
 use crate::verbs::{Effect, On, Verb};
@@ -63,12 +63,10 @@ impl Verb for NodeCreate {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
-        if self.guard.expect.is_some() {
-            return Err(Error::new(Kind::Invalid, "a node that is yet to be made has no version")
-                .hint("leave it out, or change the node that is there"));
-        }
+        refuse_expect(&self.guard, "node")?;
         let by_name = self.from.as_ref().and_then(|path| format_of(&path.file_name()?.to_string_lossy()));
         let content = match (self.content, self.content_base64, &self.from) {
+            (Some(_), Some(_), _) => return Err(twice()),
             (Some(text), ..) => Some(text.into_bytes()),
             (None, Some(text), _) => Some(decoded(&text)?),
             (None, None, Some(path)) => Some(cx.text(None, Some(path))?),
@@ -93,6 +91,11 @@ impl Verb for NodeCreate {
 fn decoded(text: &str) -> Result<Vec<u8>> {
     let decoded = base64::engine::general_purpose::STANDARD.decode(text);
     decoded.map_err(|error| Error::new(Kind::Invalid, format!("the content is not base64: {error}")))
+}
+
+/// The error for a content that is given in two ways.
+fn twice() -> Error {
+    Error::new(Kind::Invalid, "`content` and `content_base64` are both given").hint("give one of them")
 }
 
 /// Set or remove properties of a node, or change its type
@@ -145,11 +148,9 @@ impl Verb for NodeUpdate {
     }
 }
 
-/// Edit a node's content: create, write, str_replace, insert, delete or rename
+/// How a content is to be edited, as nodes and connections take it.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct NodeEdit {
-    /// Its id
-    id: String,
+pub(in crate::verbs) struct Editing {
     /// create, write (all of it), str_replace, insert, delete, or rename (its format)
     operation: String,
     /// For str_replace: the text that is there, once
@@ -174,13 +175,11 @@ pub(crate) struct NodeEdit {
     /// For create, write and rename
     #[arg(long)]
     format: Option<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    guard: Guard,
 }
 
-impl NodeEdit {
-    fn edit(&self, cx: &Context) -> Result<ContentEdit> {
+impl Editing {
+    /// The edit that is meant.
+    pub(in crate::verbs) fn edit(&self, cx: &Context) -> Result<ContentEdit> {
         let missing = |name: &str| {
             Error::new(
                 Kind::Invalid,
@@ -189,8 +188,17 @@ impl NodeEdit {
         };
         let text = |text: &Option<String>, name: &str| text.clone().ok_or_else(|| missing(name));
         let content = || match (&self.content, &self.content_base64, &self.from, cx.input) {
+            (Some(_), Some(_), ..) => Err(twice()),
             (None, Some(text), ..) => decoded(text),
             (None, None, _, Input::None) => Err(missing("content")),
+            // An empty standard input is most often one that was forgotten.
+            (None, None, None, Input::Terminal) => match cx.text(None, None)? {
+                bytes if bytes.is_empty() => {
+                    Err(Error::new(Kind::Invalid, "the content is empty: nothing was written")
+                        .hint("empty it with `--content ''`, or take it away with the operation `delete`"))
+                }
+                bytes => Ok(bytes),
+            },
             (given, _, from, _) => cx.text(given.clone(), from.as_deref()),
         };
         Ok(match self.operation.as_str() {
@@ -222,6 +230,19 @@ impl NodeEdit {
     }
 }
 
+/// Edit a node's content: create, write, str_replace, insert, delete or rename
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct NodeEdit {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    editing: Editing,
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+}
+
 impl Verb for NodeEdit {
     const NAME: &'static str = "node_edit";
     const TITLE: &'static str = "Edit a node's content";
@@ -231,7 +252,7 @@ impl Verb for NodeEdit {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
-        let (edit, note) = (self.edit(cx)?, cx.note(Self::NAME, &self.guard));
+        let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
         let expect = self.guard.expect.as_deref();
         Ok(changed("edited", cx.graph()?.edit(note, id_of(&self.id), edit, expect)?))
     }

@@ -148,6 +148,12 @@ pub(in crate::verbs) fn list_tokens_max() -> usize {
     LIST_TOKENS_MAX
 }
 
+/// How many are read for a list: what cannot fit the budget need not be.
+pub(in crate::verbs) fn limit_of(limit: usize, budget: usize) -> usize {
+    let most = budget.max(1);
+    if limit == 0 { most } else { limit.min(most) }
+}
+
 /// Filters as they are written.
 pub(in crate::verbs) fn filters(given: &[String]) -> Result<Vec<Filter>> {
     let wrong = |why: String| memgrove::Error::new(memgrove::Kind::Invalid, why);
@@ -180,8 +186,8 @@ pub(in crate::verbs) fn fitted<T>(
 }
 
 /// What a list does not tell, and how to get it.
-pub(in crate::verbs) fn left_out(cut: bool, shown: usize, total: usize, shortened: bool) -> Option<String> {
-    let more = cut.then(|| format!("{} more: pass over {shown} with skip", total - shown));
+pub(in crate::verbs) fn left_out(shown: usize, total: usize, shortened: bool) -> Option<String> {
+    let more = (shown < total).then(|| format!("{} more: pass over {shown} with skip", total - shown));
     let short = shortened.then(|| "long properties are shortened: read gives all of them".to_owned());
     let told: Vec<String> = short.into_iter().chain(more).collect();
     (!told.is_empty()).then(|| told.join("; "))
@@ -207,22 +213,18 @@ impl Verb for NodeList {
     type Answer = ListAnswer;
 
     fn run(self, cx: &Context) -> Result<ListAnswer> {
-        // What cannot fit the budget need not be read.
-        let most = self.budget.max(1);
-        let limit = if self.limit == 0 { most } else { self.limit.min(most) };
         let query = Query {
             kind: self.kind,
             filters: filters(&self.filters)?,
             skip: self.skip,
-            limit,
+            limit: limit_of(self.limit, self.budget),
             ..Query::default()
         };
         let found = cx.reading_graph()?.list(&query)?;
         let mut nodes = found.found;
         let shortened = fitted(&mut nodes, self.budget, line, |node| &mut node.properties);
         let shown = self.skip + nodes.len();
-        let cut = shown < found.total && (self.limit == 0 || nodes.len() < self.limit);
-        let left_out = left_out(cut, shown, found.total, shortened);
+        let left_out = left_out(shown, found.total, shortened);
         Ok(ListAnswer { nodes, total: found.total, left_out })
     }
 

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::heads::{ConnectionHead, Line, NodeHead};
+use super::entry::Connection;
+use super::heads::{Line, connection_head, node_head};
 use super::id::Numbers;
 use super::place::Thing;
 use super::registry::{Read, Text};
@@ -73,23 +74,23 @@ impl Catalog {
     }
 
     fn take_node(&mut self, id: &str, text: Text, base: &str) {
-        match serde_json::from_str::<NodeHead<'_>>(text.get(base)) {
-            Ok(head) => {
+        match node_head(text.get(base)) {
+            Some(head) => {
                 let kind = self.kind_number(&head.kind);
                 self.put_node(id, kind, text);
             }
-            Err(_) => self.unread_nodes.push((id.to_owned(), text)),
+            None => self.unread_nodes.push((id.to_owned(), text)),
         }
     }
 
     fn take_connection(&mut self, id: &str, text: Text, base: &str) {
-        match serde_json::from_str::<ConnectionHead<'_>>(text.get(base)) {
-            Ok(head) => {
+        match connection_head(text.get(base)) {
+            Some(head) => {
                 let kind = self.kind_number(&head.kind);
                 let ends = (self.node_number(&head.from), self.node_number(&head.to));
                 self.put_connection(id, kind, ends, text);
             }
-            Err(_) => self.unread_connections.push((id.to_owned(), text)),
+            None => self.unread_connections.push((id.to_owned(), text)),
         }
     }
 
@@ -117,7 +118,7 @@ impl Catalog {
         let text = Text::Own(entry.into());
         match thing {
             Thing::Node => {
-                let Ok(head) = serde_json::from_str::<NodeHead<'_>>(entry) else { return false };
+                let Some(head) = node_head(entry) else { return false };
                 let id = id.unwrap_or(&head.id);
                 if id.is_empty() {
                     return false;
@@ -127,7 +128,7 @@ impl Catalog {
                 self.put_node(id, kind, text);
             }
             Thing::Connection => {
-                let Ok(head) = serde_json::from_str::<ConnectionHead<'_>>(entry) else { return false };
+                let Some(head) = connection_head(entry) else { return false };
                 let id = id.unwrap_or(&head.id);
                 if id.is_empty() {
                     return false;
@@ -295,6 +296,19 @@ impl Catalog {
     pub(super) fn around(&self, node: u32) -> impl Iterator<Item = &ConnectionRow> {
         let touching = self.around.get(node as usize).into_iter().flatten();
         touching.map(|number| &self.connections[*number as usize]).filter(|row| row.text.is_some())
+    }
+
+    /// The connections that touch a node, by its id: their types and ends.
+    pub(super) fn touching(&self, id: &str) -> Vec<Connection> {
+        let around = self.number_of(id).into_iter().flat_map(|number| self.around(number));
+        let told = around.map(|row| Connection {
+            id: row.id.to_string(),
+            kind: self.connection_kind(row).to_owned(),
+            from: self.node_id(row.from).to_owned(),
+            to: self.node_id(row.to).to_owned(),
+            ..Connection::default()
+        });
+        told.collect()
     }
 
     pub(super) fn connection_kind(&self, row: &ConnectionRow) -> &str {

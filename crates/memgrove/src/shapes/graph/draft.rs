@@ -27,6 +27,7 @@ use crate::memory::Plan;
 use crate::shapes::records::Ids;
 use crate::store::Store;
 
+pub(super) use connecting::connected;
 pub use connecting::{NewConnection, Removal, Removed};
 pub use content::ContentEdit;
 pub use making::{NewNode, Update};
@@ -63,6 +64,8 @@ pub(super) struct Draft<'a> {
     /// Files that will not stay as they are.
     changed: BTreeSet<Locator>,
     held: BTreeMap<Locator, Version>,
+    /// What was looked at and only the registry says, by the file that does not say it.
+    registered: BTreeMap<Locator, Registered>,
     /// What the tail will say.
     lines: String,
     /// Whether the change rests on the catalog.
@@ -73,6 +76,13 @@ pub(super) struct Draft<'a> {
     links: Vec<Link>,
     /// What was there before each step of an attempt, if one is being made.
     trail: Option<Vec<Trace>>,
+}
+
+/// What only the registry says of a node or connection.
+pub(super) struct Registered {
+    thing: Thing,
+    id: String,
+    entry: Entry,
 }
 
 /// What becomes of a connection.
@@ -109,6 +119,7 @@ impl<'a> Draft<'a> {
             files: BTreeMap::new(),
             changed: BTreeSet::new(),
             held: BTreeMap::new(),
+            registered: BTreeMap::new(),
             lines: String::new(),
             whole: false,
             read: false,
@@ -199,10 +210,29 @@ impl<'a> Draft<'a> {
         }
         let deleted = self.changed.contains(&at);
         let known = self.catalog()?.text(thing, id);
-        match known.filter(|_| !deleted).map(|text| Entry::known(id, text)) {
-            Some(entry) => Ok(entry),
-            None => Err(self.unknown(thing, id)),
+        let Some(entry) = known.filter(|_| !deleted).map(|text| Entry::known(id, text)) else {
+            return Err(self.unknown(thing, id));
+        };
+        self.registered.insert(at, Registered { thing, id: id.to_owned(), entry: entry.clone() });
+        Ok(entry)
+    }
+
+    /// What this draft changes though no file says yet what it was. Files must say it first, in a change
+    /// before: taking this one back could not bring it back else.
+    pub(super) fn unfiled(&mut self) -> Vec<Registered> {
+        let registered = std::mem::take(&mut self.registered).into_iter();
+        registered.filter(|(at, _)| self.changed.contains(at)).map(|(_, one)| one).collect()
+    }
+
+    /// Gives files of their own to what only the registry knew.
+    pub(super) fn file(&mut self, registered: &[Registered]) -> Result<()> {
+        for Registered { thing, id, entry } in registered {
+            let at = self.desk.layout.meta(*thing, id)?;
+            if self.bytes(&at)?.is_none() {
+                self.say(*thing, id, entry)?;
+            }
         }
+        Ok(())
     }
 
     fn unknown(&self, thing: Thing, id: &str) -> Error {
@@ -281,7 +311,7 @@ impl<'a> Draft<'a> {
         match &self.files[&at].before {
             _ if self.changed.contains(&at) => {}
             Some(version) => drop(self.held.insert(at, version.clone())),
-            // Only the registry knows it: from here on its own file does too.
+            // Only the registry knows it: its own file is to say it too.
             None => self.say(Thing::Node, id, &entry)?,
         }
         entry.node()

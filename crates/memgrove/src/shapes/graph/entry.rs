@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::json::compacted;
 use super::place::Thing;
 use crate::error::{Error, Kind, Result};
+use crate::text::blocks::BYTE_ORDER_MARK;
 use crate::text::jsonl::{members, spliced};
 
 /// Properties by name.
@@ -109,7 +110,7 @@ impl Entry {
             )
             .hint("mend its `.meta.json`, or `memgrove graph check --rebuild` takes what the registry knows")
         };
-        let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
+        let text = unmarked(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
         let read = match thing {
             Thing::Node => serde_json::from_str::<Node>(&text).map(|node| node.id),
             Thing::Connection => serde_json::from_str::<Connection>(&text).map(|one| one.id),
@@ -220,6 +221,24 @@ pub(super) fn read_connection(id: &str, text: &str) -> Result<Connection> {
 fn unreadable(thing: Thing, id: &str, error: &serde_json::Error) -> Error {
     Error::new(Kind::Corrupt, format!("what is said of the {} `{id}` cannot be read: {error}", thing.noun()))
         .hint("mend its `.meta.json`, then `memgrove graph check --rebuild`")
+}
+
+/// The content that an entry names, if it can be told.
+pub(super) fn content_of(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Holding {
+        storage: Option<Storage>,
+    }
+    Some(serde_json::from_str::<Holding>(text).ok()?.storage?.path)
+}
+
+/// The text of a file, without the mark that some editors put in front of it.
+pub(super) fn unmarked(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
+    let mut text = String::from_utf8(bytes)?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
 
 /// Whether an entry says its own id: those that are made here do.

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::Given;
-use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL, UNREAD};
+use super::place::{FOLDING, Layout, NUMBERS, REGISTRY, TAIL};
 use super::shelf::{Glance, Shelf};
 use super::{registry, tail};
 use crate::backend::{Edit, Expect, Version};
@@ -49,8 +49,6 @@ pub(super) fn freeze(store: &Store, layout: &Layout, mark: &str) -> Result<Plan<
 pub(super) struct Folded {
     /// The file that was put aside.
     folding: Version,
-    /// Its lines that nobody can read.
-    unread: Vec<String>,
 }
 
 /// Takes what was put aside into the registry.
@@ -71,7 +69,7 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     let expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
     shelf.catalog.mark.clone_from(&shelf.tail_mark);
     let bytes = registry::print(&shelf.catalog).into_bytes();
-    let folded = Folded { folding, unread: shelf.unread.clone() };
+    let folded = Folded { folding };
     let edits = vec![
         Edit::Write { at: layout.system(REGISTRY)?, bytes: bytes.into(), expect },
         Edit::Write { at: layout.system(NUMBERS)?, bytes: numbers.into(), expect: Expect::Any },
@@ -91,10 +89,6 @@ pub(super) fn clear(
     if version(FOLDING)?.as_ref() == Some(&folded.folding) && version(REGISTRY)?.as_ref() == registry {
         let expect = Expect::At(folded.folding.clone());
         edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect });
-        if !folded.unread.is_empty() {
-            let bytes = (folded.unread.join("\n") + "\n").into_bytes();
-            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes: bytes.into(), expect: Expect::Any });
-        }
     }
     Ok(Plan { edits, outcome: () })
 }

@@ -8,6 +8,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::entry::{Connection, Node};
+
+/// How deep JSON may be nested, and how long its numbers may be, for anyone to read it.
+const PLAIN_DEPTH_MAX: usize = 100;
+const PLAIN_DIGITS_MAX: usize = 200;
+
 /// What is looked at in the entry of a node.
 #[derive(Deserialize)]
 pub(super) struct NodeHead<'a> {
@@ -79,6 +85,52 @@ impl<'de> Deserialize<'de> for AnyObject {
         }
         deserializer.deserialize_map(Passing)
     }
+}
+
+/// What is looked at in a node's entry; `None` for one that cannot be read, now or later.
+pub(super) fn node_head(text: &str) -> Option<NodeHead<'_>> {
+    let head = serde_json::from_str(text).ok()?;
+    (is_plain(text) || serde_json::from_str::<Node>(text).is_ok()).then_some(head)
+}
+
+/// The same of a connection's.
+pub(super) fn connection_head(text: &str) -> Option<ConnectionHead<'_>> {
+    let head = serde_json::from_str(text).ok()?;
+    (is_plain(text) || serde_json::from_str::<Connection>(text).is_ok()).then_some(head)
+}
+
+/// Whether JSON holds nothing that is passed over and yet may not be read: half of a character, numbers
+/// beyond all range, and what is nested very deep.
+fn is_plain(json: &str) -> bool {
+    let (mut bytes, mut before) = (json.bytes(), b' ');
+    let (mut depth, mut digits) = (0_usize, 0_usize);
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if !is_plain_string(&mut bytes) => return false,
+            b'e' | b'E' if before.is_ascii_digit() => return false,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        if depth > PLAIN_DEPTH_MAX || digits > PLAIN_DIGITS_MAX {
+            return false;
+        }
+        before = byte;
+    }
+    true
+}
+
+/// Passes over the rest of a string; `false` for one that has `\uD…`, which may be half of a character.
+fn is_plain_string(bytes: &mut std::str::Bytes<'_>) -> bool {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' if bytes.next() == Some(b'u') && matches!(bytes.next(), Some(b'd' | b'D')) => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// What a line of the tail says.

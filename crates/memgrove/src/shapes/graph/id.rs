@@ -8,6 +8,9 @@
 
 use std::collections::BTreeMap;
 
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
 use crate::error::{Error, Kind, Result, code};
 
 /// What every id of a node begins with.
@@ -21,14 +24,14 @@ const NUMBER_MAX: u64 = 999_999_999_999;
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// What the ids of nodes of a type begin with: `mem_`, and the ontology's prefix or the type's
-/// name reduced to letters and digits.
+/// name reduced to letters and digits, without accents.
 pub(super) fn node_prefix(prefix: Option<&str>, kind: &str) -> String {
     format!("{MEM}_{}", reduced(prefix.unwrap_or(kind)))
 }
 
 fn reduced(name: &str) -> String {
     let mut reduced = String::new();
-    for c in name.chars().take(PREFIX_CHARS_MAX) {
+    for c in name.nfkd().filter(|c| !is_combining_mark(*c)).take(PREFIX_CHARS_MAX) {
         match c {
             c if c.is_ascii_alphanumeric() => reduced.push(c.to_ascii_lowercase()),
             _ if reduced.ends_with('_') => {}
@@ -161,6 +164,7 @@ mod tests {
         check("../../etc", "mem_etc");
         check("人", "mem_node");
         check("", "mem_node");
+        check("Ärger", "mem_arger");
         assert_eq!(node_prefix(Some("proj"), "project"), "mem_proj");
     }
 

@@ -1,6 +1,7 @@
 //! Taking over a graph from JSON: what was exported, or a registry of another program.
 
 use base64::Engine;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -12,6 +13,7 @@ use super::registry::Rows;
 use super::{Draft, Graph};
 use crate::backend::Note;
 use crate::error::{Error, Kind, Result};
+use crate::text::blocks::BYTE_ORDER_MARK;
 
 /// How many nodes or connections are imported in one change.
 const IMPORT_BATCH: usize = 500;
@@ -40,14 +42,17 @@ pub struct Imported {
     pub replaced: usize,
     /// What was there already and stayed.
     pub skipped: usize,
+    /// Ids of what names a content that the import does not bring, and has none now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_content: Vec<String>,
     /// What could not be imported, and why.
     pub errors: Vec<String>,
 }
 
-/// What an import says, taken apart.
+/// What an import says, taken apart: things, each with what to call it.
 struct Given {
-    nodes: Vec<Held<Node>>,
-    connections: Vec<Held<Connection>>,
+    nodes: Vec<(String, Held<Node>)>,
+    connections: Vec<(String, Held<Connection>)>,
     errors: Vec<String>,
 }
 
@@ -66,6 +71,7 @@ impl Given {
                 .hint("a graph is {\"nodes\": [{id, type, properties, content}], \"connections\": [{type, from, to}]}")
         };
         let text = str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
+        let text = text.trim_start_matches(BYTE_ORDER_MARK);
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if !raw.get().starts_with('{') {
             return Err(wrong("it is not an object".to_owned()));
@@ -76,25 +82,53 @@ impl Given {
         }
         let mut given = Given { nodes: Vec::new(), connections: Vec::new(), errors: Vec::new() };
         for (name, is_id, raw) in listed(whole.nodes).map_err(wrong)? {
-            match serde_json::from_str::<Held<Node>>(raw) {
+            match held::<Node>(raw) {
                 Ok(mut node) => {
-                    node.it.id = if is_id { name } else { node.it.id };
-                    given.nodes.push(Held { said: raw.to_owned(), ..node });
+                    if is_id {
+                        node.it.id.clone_from(&name);
+                    }
+                    given.nodes.push((called(&node.it.id, name), node));
                 }
-                Err(error) => given.errors.push(format!("node {name}: {error}")),
+                Err(why) => given.errors.push(format!("node {name}: {why}")),
             }
         }
         for (name, is_id, raw) in listed(whole.connections).map_err(wrong)? {
-            match serde_json::from_str::<Held<Connection>>(raw) {
+            match held::<Connection>(raw) {
                 Ok(mut one) => {
-                    one.it.id = if is_id { name } else { one.it.id };
-                    given.connections.push(Held { said: raw.to_owned(), ..one });
+                    if is_id {
+                        one.it.id.clone_from(&name);
+                    }
+                    given.connections.push((called(&one.it.id, name), one));
                 }
-                Err(error) => given.errors.push(format!("connection {name}: {error}")),
+                Err(why) => given.errors.push(format!("connection {name}: {why}")),
             }
         }
         Ok(given)
     }
+
+    /// Refuses what is there already, before anything is written.
+    fn refuse_existing(&self, draft: &mut Draft<'_>) -> Result<()> {
+        let nodes = self.nodes.iter().map(|(_, held)| (Thing::Node, &held.it.id));
+        let connections = self.connections.iter().map(|(_, held)| (Thing::Connection, &held.it.id));
+        for (thing, id) in nodes.chain(connections).filter(|(_, id)| !id.is_empty()) {
+            draft.refuse_taken(thing, id)?;
+        }
+        Ok(())
+    }
+}
+
+/// A thing and its content, as it is written.
+fn held<T: DeserializeOwned>(raw: &str) -> Result<Held<T>, String> {
+    if !raw.starts_with('{') {
+        return Err("it is not an object".to_owned());
+    }
+    let held = serde_json::from_str::<Held<T>>(raw).map_err(|error| error.to_string())?;
+    Ok(Held { said: raw.to_owned(), ..held })
+}
+
+/// What to call a thing in an error: its id, else where it stands.
+fn called(id: &str, place: String) -> String {
+    if id.is_empty() { place } else { id.escape_debug().to_string() }
 }
 
 /// Things in a list, or by id as in a registry, each with what to call it, whether that is its id, and
@@ -117,23 +151,26 @@ fn listed(raw: Option<&RawValue>) -> Result<Vec<(String, bool, &str)>, String> {
 }
 
 impl Graph {
-    /// Takes over a graph: ids stay, what has none gets one. Each part of 500 is one change.
+    /// Takes over a graph: ids stay, what has none gets one. Each part of 500 is one change. What is
+    /// replaced keeps its content if the import brings none.
     ///
     /// # Errors
     /// `Invalid` for bytes that are no graph; `Exists` where something is there and that is an error.
     /// What is wrong with a single node or connection is told in the answer, and the rest is taken.
     pub fn import(&self, note: &Note, bytes: &[u8], existing: Existing) -> Result<Imported> {
-        let given = Given::read(bytes)?;
-        let mut imported = Imported { errors: given.errors, ..Imported::default() };
+        let mut given = Given::read(bytes)?;
+        let mut imported = Imported { errors: std::mem::take(&mut given.errors), ..Imported::default() };
+        if existing == Existing::Refuse {
+            self.draft(|draft| given.refuse_existing(draft))?;
+        }
         for part in given.nodes.chunks(IMPORT_BATCH) {
             let done = self.change(note.clone(), "importing nodes", |draft| {
                 let mut done = Imported::default();
-                for node in part {
-                    match told(draft.attempt(|draft| take_node(draft, node, existing)), existing)? {
-                        Ok(Taken::Made) => done.nodes += 1,
-                        Ok(taken) => done.count(taken),
-                        Err(why) => done.errors.push(format!("node {}: {why}", node.it.id.escape_debug())),
-                    }
+                for (name, node) in part {
+                    let taken = draft.attempt(|draft| take_node(draft, node, existing));
+                    let taken = told(taken, existing)?;
+                    done.nodes += usize::from(matches!(taken, Ok((Taken::Made, _))));
+                    done.count(Thing::Node, name, &node.it.storage, taken);
                 }
                 Ok(done)
             })?;
@@ -142,14 +179,11 @@ impl Graph {
         for part in given.connections.chunks(IMPORT_BATCH) {
             let done = self.change(note.clone(), "importing connections", |draft| {
                 let mut done = Imported::default();
-                for one in part {
-                    match told(draft.attempt(|draft| take_connection(draft, one, existing)), existing)? {
-                        Ok(Taken::Made) => done.connections += 1,
-                        Ok(taken) => done.count(taken),
-                        Err(why) => {
-                            done.errors.push(format!("connection {}: {why}", one.it.id.escape_debug()));
-                        }
-                    }
+                for (name, one) in part {
+                    let taken = draft.attempt(|draft| take_connection(draft, one, existing));
+                    let taken = told(taken, existing)?;
+                    done.connections += usize::from(matches!(taken, Ok((Taken::Made, _))));
+                    done.count(Thing::Connection, name, &one.it.storage, taken);
                 }
                 Ok(done)
             })?;
@@ -160,9 +194,15 @@ impl Graph {
 }
 
 impl Imported {
-    fn count(&mut self, taken: Taken) {
-        self.replaced += usize::from(matches!(taken, Taken::Replaced));
-        self.skipped += usize::from(matches!(taken, Taken::Skipped));
+    fn count(&mut self, thing: Thing, name: &str, named: &Option<Storage>, taken: Became) {
+        match taken {
+            Err(why) => self.errors.push(format!("{} {name}: {why}", thing.noun())),
+            Ok((Taken::Skipped, _)) => self.skipped += 1,
+            Ok((taken, holds)) => {
+                self.replaced += usize::from(matches!(taken, Taken::Replaced));
+                self.without_content.extend((named.is_some() && !holds).then(|| name.to_owned()));
+            }
+        }
     }
 
     fn add(&mut self, part: Imported) {
@@ -170,6 +210,7 @@ impl Imported {
         self.connections += part.connections;
         self.replaced += part.replaced;
         self.skipped += part.skipped;
+        self.without_content.extend(part.without_content);
         self.errors.extend(part.errors);
     }
 }
@@ -182,9 +223,12 @@ enum Taken {
     Skipped,
 }
 
+/// What became of a thing and whether it holds something now; or why it could not be taken.
+type Became = Result<(Taken, bool), String>;
+
 /// What is wrong with one thing is told; what is wrong with the storage ends the import, and so does
 /// what is there already if that is an error.
-fn told(taken: Result<Taken>, existing: Existing) -> Result<Result<Taken, String>> {
+fn told(taken: Result<(Taken, bool)>, existing: Existing) -> Result<Became> {
     match taken {
         Ok(taken) => Ok(Ok(taken)),
         Err(error) => match error.kind() {
@@ -197,7 +241,8 @@ fn told(taken: Result<Taken>, existing: Existing) -> Result<Result<Taken, String
 
 fn contents<T>(held: &Held<T>) -> Result<Option<Vec<u8>>> {
     match (&held.content, &held.content_base64) {
-        (Some(text), _) => Ok(Some(text.clone().into_bytes())),
+        (Some(_), Some(_)) => Err(Error::new(Kind::Invalid, "it has `content` and `content_base64`")),
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
         (None, Some(text)) => base64::engine::general_purpose::STANDARD
             .decode(text)
             .map(Some)
@@ -210,7 +255,7 @@ fn format(storage: Option<&Storage>) -> Option<String> {
     storage.map(|storage| storage.format.clone()).filter(|format| !format.is_empty())
 }
 
-fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Result<Taken> {
+fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Result<(Taken, bool)> {
     let node = &held.it;
     let (format, content) = (format(node.storage.as_ref()), contents(held)?);
     let id = Some(node.id.clone()).filter(|id| !id.is_empty());
@@ -220,7 +265,7 @@ fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Re
         && draft.is_there(Thing::Node, id)?
     {
         if existing == Existing::Skip {
-            return Ok(Taken::Skipped);
+            return Ok((Taken::Skipped, false));
         }
         if let Some(content) = content {
             draft.edit(Thing::Node, id, ContentEdit::Write { content, format }, None)?;
@@ -228,17 +273,21 @@ fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Re
         let old = draft.node(id)?.properties;
         let unset = old.keys().filter(|name| !node.properties.contains_key(*name)).cloned().collect();
         let update = Update { kind: Some(node.kind.clone()), set: node.properties.clone(), unset, said };
-        draft.update_node(id, &update, None)?;
-        return Ok(Taken::Replaced);
+        let node = draft.update_node(id, &update, None)?;
+        return Ok((Taken::Replaced, node.storage.is_some()));
     }
     let (kind, properties) = (node.kind.clone(), node.properties.clone());
-    draft.create(NewNode { id, kind, properties, format, content, said })?;
-    Ok(Taken::Made)
+    let node = draft.create(NewNode { id, kind, properties, format, content, said })?;
+    Ok((Taken::Made, node.storage.is_some()))
 }
 
-fn take_connection(draft: &mut Draft<'_>, held: &Held<Connection>, existing: Existing) -> Result<Taken> {
+fn take_connection(
+    draft: &mut Draft<'_>,
+    held: &Held<Connection>,
+    existing: Existing,
+) -> Result<(Taken, bool)> {
     let one = &held.it;
-    let (format, content) = (format(one.storage.as_ref()), contents(held)?);
+    let (mut format, mut content) = (format(one.storage.as_ref()), contents(held)?);
     let id = Some(one.id.clone()).filter(|id| !id.is_empty());
     let mut taken = Taken::Made;
     if let Some(id) = &id
@@ -246,7 +295,12 @@ fn take_connection(draft: &mut Draft<'_>, held: &Held<Connection>, existing: Exi
         && draft.is_there(Thing::Connection, id)?
     {
         if existing == Existing::Skip {
-            return Ok(Taken::Skipped);
+            return Ok((Taken::Skipped, false));
+        }
+        if content.is_none()
+            && let Some((old, bytes)) = draft.held(Thing::Connection, id)?
+        {
+            (format, content) = (Some(old.format).filter(|format| !format.is_empty()), Some(bytes));
         }
         draft.disconnect(id, None)?;
         taken = Taken::Replaced;
@@ -261,6 +315,6 @@ fn take_connection(draft: &mut Draft<'_>, held: &Held<Connection>, existing: Exi
         content,
         said: Some(held.said.clone()),
     };
-    draft.connect(new)?;
-    Ok(taken)
+    let connection = draft.connect(new)?;
+    Ok((taken, connection.storage.is_some()))
 }

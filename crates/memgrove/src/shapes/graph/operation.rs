@@ -93,6 +93,13 @@ pub enum Operation {
         #[serde(default)]
         unset: Vec<String>,
     },
+    /// Changes a connection's content.
+    EditConnection {
+        /// The connection.
+        id: String,
+        /// How.
+        edit: ContentEdit,
+    },
     /// Removes a connection.
     Disconnect {
         /// The connection.
@@ -178,6 +185,10 @@ impl Operation {
             Operation::UpdateConnection { id, set, unset } => {
                 let update = Update { kind: None, set: set.clone(), unset: unset.clone(), said: None };
                 Ok(Outcome::Connection(draft.update_connection(&names.id(id)?, &update, None)?))
+            }
+            Operation::EditConnection { id, edit } => {
+                let entry = draft.edit(Thing::Connection, &names.id(id)?, edit.clone(), None)?;
+                Ok(Outcome::Connection(entry.connection()?))
             }
             Operation::Disconnect { id } => Ok(Outcome::Connection(draft.disconnect(&names.id(id)?, None)?)),
         }

@@ -4,7 +4,7 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
 /// How the file ends that says what a node or connection is.
-pub(super) const META: &str = ".meta.json";
+pub const META: &str = ".meta.json";
 /// The catalog of the whole graph, as any reader may know it.
 pub(super) const REGISTRY: &str = "registry.json";
 /// What is newer than the registry, a line for each change.
@@ -96,6 +96,16 @@ impl Layout {
         [Thing::Node, Thing::Connection].into_iter().find_map(|thing| {
             let id = inside.strip_prefix(thing.folder())?.strip_prefix('/')?.strip_suffix(META)?;
             super::id::check(id).is_ok().then_some((thing, id))
+        })
+    }
+
+    /// The node or connection that a file holds the content of, by its name.
+    pub(super) fn held_by<'a>(&self, at: &'a Locator) -> Option<(Thing, &'a str)> {
+        let inside = at.relative_to(&self.root)?;
+        [Thing::Node, Thing::Connection].into_iter().find_map(|thing| {
+            let name = inside.strip_prefix(thing.folder())?.strip_prefix('/')?;
+            let (id, rest) = split_name(name);
+            (rest != META && super::id::check(id).is_ok()).then_some((thing, id))
         })
     }
 

@@ -72,6 +72,12 @@ impl FromStr for Filter {
                 text.escape_debug()
             ));
         }
+        if let Some(sign) = value.chars().next().filter(|first| test == Test::Is && "<>=!".contains(*first)) {
+            return Err(format!(
+                "`{}` has `{sign}` after `=`: at least is >=, at most is <=",
+                text.escape_debug()
+            ));
+        }
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         Ok(Filter { name: name.trim().to_owned(), test, value })
     }
@@ -95,9 +101,16 @@ impl Filter {
         }
     }
 
-    /// A number is also meant by its text.
+    /// A number is also meant by its text, and however it is written.
     fn is(&self, there: &Value) -> bool {
-        *there == self.value || there.as_str().is_some_and(|text| text == plain(&self.value))
+        let same = match (there, &self.value) {
+            // Only one that has a point or an exponent may be another as it is written.
+            (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
+                one.as_f64() == other.as_f64()
+            }
+            (there, wanted) => there == wanted,
+        };
+        same || there.as_str().is_some_and(|text| text == plain(&self.value))
     }
 
     fn is_in(&self, there: &Value) -> bool {
@@ -140,6 +153,10 @@ mod tests {
             ("status!=active", false),
             ("none!=x", true),
             ("n=5", true),
+            ("n=5.0", true),
+            ("n=5e0", true),
+            ("n!=5.0", false),
+            ("n=5.5", false),
             ("n>4", true),
             ("n>=6", false),
             ("n<5.5", true),
@@ -155,6 +172,9 @@ mod tests {
         ] {
             check(text, expected);
         }
-        assert!("=x".parse::<Filter>().is_err() && "".parse::<Filter>().is_err());
+        for bad in ["=x", "", "n=>5", "n==5", "n=<5"] {
+            assert!(bad.parse::<Filter>().is_err(), "{bad}");
+        }
+        assert!("text=\">5\"".parse::<Filter>().is_ok(), "quoted, it is text");
     }
 }

@@ -13,7 +13,7 @@ use super::place::{Layout, Thing};
 use super::query::Query;
 use super::shelf::Glance;
 use super::walk::{self, Part, Step, Ways};
-use super::{Graph, wrapped};
+use super::{Graph, mending, wrapped};
 use crate::backend::{Content, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -41,15 +41,23 @@ pub struct Found<T> {
 
 impl Graph {
     /// Brings the catalog up to date and looks at it. A registry that is lost or damaged is made
-    /// anew from content first; what came of it is told by [`Graph::take_report`].
+    /// anew from content first; what came of it is told by [`Graph::take_report`]. Who may not write is
+    /// told what the files say.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Catalog) -> Result<T>) -> Result<T> {
         let mut shelf = self.shelf();
-        shelf.refresh(self.store(), &self.layout).map_err(|error| wrapped(error, "reading the registry"))?;
+        let refreshed = shelf.refresh(self.store(), &self.layout);
+        refreshed.map_err(|error| wrapped(error, "reading the registry"))?;
+        if self.only_reads {
+            let (catalog, loss) = shelf.believable(self.store(), &self.layout)?;
+            if let Some(loss) = loss {
+                self.warn(format!("the registry of the graph cannot be used ({loss}): the files were read"));
+            }
+            return look(catalog);
+        }
         if shelf.loss.is_some() {
             drop(shelf);
-            let done =
-                self.rebuild(crate::backend::Note { verb: "graph_rebuild".into(), ..Default::default() })?;
-            *self.report.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done.outcome);
+            let done = self.rebuild(mending())?;
+            *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.outcome);
             shelf = self.shelf();
             shelf.refresh(self.store(), &self.layout)?;
         }
@@ -69,12 +77,15 @@ impl Graph {
     fn understood(&self) -> Result<Option<Arc<Ontology>>> {
         match self.ontology() {
             Err(error) if error.kind() == Kind::Corrupt => {
-                *self.warning.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(error.message().to_owned());
+                self.warn(format!("{}: read as if there were none", error.message()));
                 Ok(None)
             }
             other => other,
         }
+    }
+
+    fn warn(&self, warning: String) {
+        *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
     }
 
     /// What a person should know of what was read, once.
@@ -82,7 +93,7 @@ impl Graph {
         self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn draft<T>(&self, read: impl FnOnce(&mut Draft<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn draft<T>(&self, read: impl FnOnce(&mut Draft<'_>) -> Result<T>) -> Result<T> {
         let mut shelf = self.shelf();
         let (store, ids, now) = (self.store(), &*self.ids, String::new());
         let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt: 0 };
@@ -185,22 +196,23 @@ impl Graph {
     /// As the store says.
     pub fn connections(&self, query: &Query) -> Result<Found<Connection>> {
         let ontology = self.understood()?;
-        let inverted = query.kind.as_ref().and_then(|kind| ontology.as_ref()?.inverted(kind));
-        let turned = inverted.map(|kind| Query {
-            kind: Some(kind.to_owned()),
-            from: query.to.clone(),
-            to: query.from.clone(),
-            ..query.clone()
-        });
-        let query = turned.as_ref().unwrap_or(query);
+        let meant = query.kind.as_ref().map(|kind| walk::meant(ontology.as_deref(), kind));
         self.look(|catalog| {
             let mut found = Found { found: Vec::new(), total: 0 };
             for (row, text) in catalog.connections() {
                 let end = |wanted: &Option<String>, there: u32| {
                     wanted.as_ref().is_none_or(|wanted| catalog.node_id(there) == wanted)
                 };
-                let kind = query.kind.as_ref().is_none_or(|kind| kind == catalog.connection_kind(row));
-                if !kind || !end(&query.from, row.from) || !end(&query.to, row.to) {
+                let kind = catalog.connection_kind(row);
+                let ends = |turned: bool| {
+                    let (from, to) = if turned { (row.to, row.from) } else { (row.from, row.to) };
+                    end(&query.from, from) && end(&query.to, to)
+                };
+                let fits = match &meant {
+                    None => ends(false),
+                    Some(meant) => meant.iter().any(|(one, turned)| one == kind && ends(*turned)),
+                };
+                if !fits {
                     continue;
                 }
                 let connection = read_connection(&row.id, text)?;

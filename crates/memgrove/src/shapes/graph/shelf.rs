@@ -1,14 +1,16 @@
 //! What was read of the graph's own files, kept as long as they stay what they were.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use super::catalog::Catalog;
-use super::entry::{Entry, is_named};
+use super::entry::{Entry, is_named, unmarked};
 use super::id::{Given, Numbers};
 use super::ontology::Ontology;
 use super::place::{FOLDING, Layout, META, NUMBERS, ONTOLOGY, REGISTRY, TAIL, Thing, split_name};
 use super::registry::NEWER;
+use super::survey::Survey;
 use super::tail::mark_of;
 use crate::backend::{Content, Depth, Version};
 use crate::error::{Error, Kind, Result};
@@ -66,6 +68,16 @@ pub(super) enum Loss {
     Behind(&'static str),
 }
 
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Lost => f.write_str("it was lost"),
+            Loss::Damaged(why) => write!(f, "it was damaged: {why}"),
+            Loss::Behind(why) => f.write_str(why),
+        }
+    }
+}
+
 /// What was read.
 #[derive(Default)]
 pub(super) struct Shelf {
@@ -82,6 +94,8 @@ pub(super) struct Shelf {
     /// Lines of the tail, and of the one on its way, that nobody can read.
     pub(super) unread: Vec<String>,
     pub(super) loss: Option<Loss>,
+    /// What the files say, where the registry cannot be used and nobody may make it anew.
+    stand_in: Option<Catalog>,
     ontology: Option<(Glance, Arc<Ontology>)>,
     /// The highest numbers that are known without reading the registry.
     numbers: Option<Numbers>,
@@ -101,8 +115,13 @@ impl Shelf {
                 return Ok(());
             }
             let only_tail = self.seen.as_ref().is_some_and(|seen| seen.is_unfolded(&before));
+            self.stand_in = None;
             if !(only_tail && self.follow(store, layout)?) {
                 self.load(store, layout)?;
+            }
+            // What it said may be that something is there, or gone: only the files know.
+            if self.loss.is_none() && !self.unread.is_empty() {
+                self.loss = Some(Loss::Behind("lines of its tail cannot be read"));
             }
             if Glance::of(store, layout)?.is_unfolded(&before) {
                 self.seen = Some(before);
@@ -111,6 +130,24 @@ impl Shelf {
             self.seen = None;
         }
         Err(Error::new(Kind::Busy, "the registry changes faster than it can be read").hint("try again"))
+    }
+
+    /// The catalog: of the registry, or where that is lost, of the files; nothing is written. Also
+    /// what is wrong with the registry, the first time.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(super) fn believable(&mut self, store: &Store, layout: &Layout) -> Result<(&Catalog, Option<&Loss>)> {
+        self.refresh(store, layout)?;
+        if self.loss.is_none() {
+            return Ok((&self.catalog, None));
+        }
+        let first = self.stand_in.is_none();
+        if first {
+            self.stand_in = Some(Survey::of(store, layout, &self.catalog, "")?.catalog(&self.catalog));
+        }
+        let catalog = self.stand_in.as_ref().unwrap_or(&self.catalog);
+        Ok((catalog, self.loss.as_ref().filter(|_| first)))
     }
 
     /// Whether nobody has added to a tail of this many bytes since the numbers were read.
@@ -306,6 +343,6 @@ fn differs(store: &Store, layout: &Layout, catalog: &Catalog) -> Result<bool> {
 }
 
 fn read(bytes: Vec<u8>) -> Result<Catalog, String> {
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    let text = unmarked(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     Catalog::read(text)
 }

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::locator::Locator;
 use crate::memory::Plan;
 use crate::store::Store;
+use crate::text::blocks::BYTE_ORDER_MARK;
 
 /// What a survey found, by id or file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,12 +37,18 @@ pub struct Report {
     /// Files with content that belonged to no node, and are nodes now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<String>,
+    /// Files that are called as a content of something that does not hold them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stray: Vec<String>,
     /// What the registry did not know, or knew otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
     /// What the registry knew, and no file says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
+    /// What has lost the file that says what it is; a rebuild writes what the registry knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
     /// Nodes and connections whose content is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -120,17 +127,24 @@ impl Survey {
         now: &str,
     ) -> Result<()> {
         let known = catalog.text(thing, &id).map(|text| Entry::known(&id, text));
+        if files.meta.is_none() && catalog.unread().any(|(kind, unread, _)| (kind, unread) == (thing, &id)) {
+            // The registry says something of it, and whoever reads that once is to find it.
+            return Ok(());
+        }
         // Whether the file that says it is to be written anew, and over which version.
         let anew;
         let mut version = None;
         let entry = match &files.meta {
             None => {
-                anew = catalog.text(thing, &id).is_some_and(|text| !is_named(text));
+                anew = known.is_some();
+                // What another program wrote into the registry never had a file.
+                let lost = catalog.text(thing, &id).is_some_and(is_named);
+                self.report.lost.extend(lost.then(|| id.clone()));
                 known.or_else(|| self.adopted(thing, &id, layout, &files, now))
             }
             Some(info) => {
                 let Some(content) = store.read_optional(&info.locator)? else { return Ok(()) };
-                let said = said_id(&content.bytes);
+                let said = str::from_utf8(&content.bytes).ok().and_then(said_id);
                 match Entry::read(thing, &id, content.bytes) {
                     Ok(entry) => {
                         anew = said.is_some_and(|said| said != id);
@@ -148,6 +162,9 @@ impl Survey {
             }
         };
         let Some(entry) = entry else { return Ok(()) };
+        let held = entry.storage().and_then(|storage| layout.content(&storage.path).ok());
+        let stray = files.contents.iter().filter(|info| Some(&info.locator) != held.as_ref());
+        self.report.stray.extend(stray.map(|info| info.locator.key().to_owned()));
         let (entry, changed) = self.with_content(store, layout, &id, entry, &files)?;
         if anew || changed {
             self.writes.push((layout.meta(thing, &id)?, entry.clone(), version));
@@ -202,7 +219,13 @@ impl Survey {
         let Some(storage) = entry.storage() else { return Ok((entry, false)) };
         let updated = entry.value("updated").and_then(|text| serde_json::from_str::<String>(text).ok());
         let place = layout.content(&storage.path);
-        let there = place.ok().and_then(|place| files.contents.iter().find(|info| info.locator == place));
+        let own = |place: &Locator| files.contents.iter().find(|info| info.locator == *place).cloned();
+        let there = match place.ok().map(|place| (own(&place), place)) {
+            // Others keep contents elsewhere beneath `_content`.
+            Some((None, place)) => store.info_optional(&place)?.filter(|info| info.kind == FileKind::File),
+            Some((own, _)) => own,
+            None => None,
+        };
         let Some(info) = there else {
             self.report.missing.push(id.to_owned());
             return Ok((entry, false));
@@ -230,17 +253,20 @@ impl Survey {
     fn take_foreign(&mut self, layout: &Layout, catalog: &Catalog) -> Result<()> {
         for (thing, id, text) in catalog.entries() {
             let key = (thing, id.to_owned());
-            if self.entries.contains_key(&key) || is_named(text) || id::check(id).is_err() {
+            if self.entries.contains_key(&key) {
+                continue;
+            }
+            // No file can be called so: it stays where it is.
+            if id::check(id).is_err() {
+                self.unread.push((thing, id.to_owned(), text.to_owned()));
+                continue;
+            }
+            if is_named(text) {
                 continue;
             }
             let entry = Entry::known(id, text);
-            match Entry::read(thing, id, entry.text().into()) {
-                Ok(entry) => {
-                    self.writes.push((layout.meta(thing, id)?, entry.clone(), None));
-                    self.entries.insert(key, entry);
-                }
-                Err(_) => self.unread.push((thing, id.to_owned(), text.to_owned())),
-            }
+            self.writes.push((layout.meta(thing, id)?, entry.clone(), None));
+            self.entries.insert(key, entry);
         }
         for (thing, id, text) in catalog.unread() {
             if !self.entries.contains_key(&(thing, id.to_owned())) {
@@ -288,13 +314,10 @@ impl Survey {
         let mut edits = Vec::new();
         let registry = layout.system(REGISTRY)?;
         let mut expect = shelf.registry_version.clone().map_or(Expect::Absent, Expect::At);
-        self.report.registry = shelf.loss.as_ref().map(|loss| match loss {
-            Loss::Lost => "it was lost".to_owned(),
-            Loss::Damaged(why) => format!("it was damaged: {why}"),
-            Loss::Behind(why) => (*why).to_owned(),
-        });
-        if let (Some(Loss::Damaged(_)), Some(version)) = (&shelf.loss, &shelf.registry_version) {
+        self.report.registry = shelf.loss.as_ref().map(ToString::to_string);
+        if let (Some(loss @ Loss::Damaged(_)), Some(version)) = (&shelf.loss, &shelf.registry_version) {
             let aside = layout.system(&format!("registry.damaged-{}.json", short(version)))?;
+            self.report.registry = Some(format!("{loss} (kept as `{aside}`)"));
             edits.push(Edit::Rename { from: registry.clone(), to: aside, expect });
             expect = Expect::Absent;
         }
@@ -309,8 +332,10 @@ impl Survey {
             edits.push(Edit::Delete { at: layout.system(FOLDING)?, expect: Expect::At(version.clone()) });
         }
         if !shelf.unread.is_empty() {
+            let kept = layout.system(UNREAD)?;
+            self.report.registry = self.report.registry.map(|why| format!("{why} (kept in `{kept}`)"));
             let bytes = (shelf.unread.join("\n") + "\n").into_bytes();
-            edits.push(Edit::Append { at: layout.system(UNREAD)?, bytes: bytes.into(), expect: Expect::Any });
+            edits.push(Edit::Append { at: kept, bytes: bytes.into(), expect: Expect::Any });
         }
         for (from, version) in self.aside {
             let to = layout.system(&format!("damaged/{}-{}", short(&version), from.name()))?;
@@ -323,7 +348,8 @@ impl Survey {
         Ok(Plan { edits, outcome: self.report })
     }
 
-    fn catalog(&mut self, old: &Catalog) -> Catalog {
+    /// The catalog of what the files say, with all of another that nobody here understands.
+    pub(super) fn catalog(&mut self, old: &Catalog) -> Catalog {
         let mut catalog = Catalog::default();
         let own = |text: &str| Text::Own(text.into());
         catalog.strange = old.strange.iter().map(|(key, text)| (key.clone(), own(old.entry(text)))).collect();
@@ -349,10 +375,10 @@ fn short(version: &Version) -> &str {
 }
 
 /// The id that a file says, if it can be told.
-fn said_id(bytes: &[u8]) -> Option<String> {
+fn said_id(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Said {
         id: String,
     }
-    serde_json::from_slice::<Said>(bytes).ok().map(|said| said.id)
+    serde_json::from_str::<Said>(text.trim_start_matches(BYTE_ORDER_MARK)).ok().map(|said| said.id)
 }

@@ -53,8 +53,11 @@ impl Graph {
         if let Some(folded) = done.outcome {
             let registry = done.versions.first().and_then(Option::as_ref);
             self.memory.apply(note, |store| fold::clear(store, &self.layout, &folded, registry))?;
+            return Ok(());
         }
-        Ok(())
+        // What cannot be folded is made anew.
+        let lost = self.shelf().loss.is_some();
+        if lost { self.look(|_| Ok(())) } else { Ok(()) }
     }
 
     /// The files that are made from others: another graph's are of no use to this one.
@@ -121,8 +124,17 @@ impl Graph {
         let rebuild = "`memgrove graph check --rebuild` takes over what the files say";
         found(Level::Info, &report.edited, "contents were changed by hand", rebuild);
         found(Level::Warning, &report.adopted, "files with content belong to no node", rebuild);
+        let hint = "move them away, or give them an id of their own and rebuild";
+        found(Level::Info, &report.stray, "files are called as a content that nobody says they are", hint);
         found(Level::Warning, &report.stale, "entries of the registry are not what the files say", rebuild);
         found(Level::Warning, &report.gone, "entries of the registry have no file any more", rebuild);
+        let hint = "`memgrove graph check --rebuild` writes them anew";
+        found(
+            Level::Warning,
+            &report.lost,
+            "things have lost their `.meta.json`, and only the registry knows what it said",
+            hint,
+        );
         found(
             Level::Warning,
             &report.missing,
@@ -192,14 +204,14 @@ impl Graph {
                 for (end, node) in [(".from", row.from), (".to", row.to)] {
                     broken.retain(|broken| catalog.is_node(node) || !broken.rule.ends_with(end));
                 }
-                let cardinality = ontology.cardinality(&one.kind);
+                let (place, cardinality) = ontology.cardinality(&one.kind);
                 let limits = [
                     (cardinality.has_one_to(), "from", row.from),
                     (cardinality.has_one_from(), "to", row.to),
                 ];
                 for (_, end, node) in limits.into_iter().filter(|(limited, ..)| *limited) {
-                    if let Some(first) = ends.insert((one.kind.clone(), end, node), row.id.clone()) {
-                        let rule = format!("connection_types.{}.cardinality", one.kind);
+                    if let Some(first) = ends.insert((place.to_owned(), end, node), row.id.clone()) {
+                        let rule = format!("connection_types.{place}.cardinality");
                         let what =
                             format!("`{}` is {}, and `{first}` is there too", one.kind, cardinality.name());
                         broken.push(Break { rule, what });

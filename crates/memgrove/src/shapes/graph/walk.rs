@@ -15,7 +15,8 @@ use crate::shapes::entities::Direction;
 pub struct Ways {
     /// Which way connections are followed.
     pub direction: Direction,
-    /// Only along these types, or against them by the inverse that an ontology names. None: any.
+    /// Only along these types and what extends them, or against them by the inverse that an ontology
+    /// names. None: any.
     pub kinds: Vec<String>,
 }
 
@@ -58,12 +59,14 @@ pub(super) struct Resolved {
 
 impl Ways {
     pub(super) fn resolved(&self, ontology: Option<&Ontology>) -> Resolved {
-        let resolve = |kind: &String| match ontology.and_then(|ontology| ontology.inverted(kind)) {
-            Some(known) => (known.to_owned(), true),
-            None => (kind.clone(), false),
-        };
-        Resolved { direction: self.direction, kinds: self.kinds.iter().map(resolve).collect() }
+        let kinds = self.kinds.iter().flat_map(|kind| meant(ontology, kind)).collect();
+        Resolved { direction: self.direction, kinds }
     }
+}
+
+/// The types of connections that one means, each with whether it leads the other way.
+pub(super) fn meant(ontology: Option<&Ontology>, kind: &str) -> Vec<(String, bool)> {
+    ontology.map_or_else(|| vec![(kind.to_owned(), false)], |ontology| ontology.meant(kind))
 }
 
 impl Resolved {

@@ -11,7 +11,7 @@ use crate::memory::{Done, Plan};
 use crate::store::Store;
 
 /// Kinds of memories that are no notes, but that a link may name.
-const OTHER_KINDS: [&str; 4] = ["entity:", "node:", "record:", "file:"];
+const OTHER_KINDS: [&str; 5] = ["entity:", "node:", "connection:", "record:", "file:"];
 
 /// All notes, as they are now.
 struct Desk {

@@ -1,10 +1,10 @@
 //! Imports of which parts fail, and exports that keep what nobody here understands.
 
 use memgrove::Kind;
-use memgrove::shapes::graph::{Existing, Form, Imported};
+use memgrove::shapes::graph::{Existing, Form, Imported, NewConnection};
 use serde_json::{Value, json};
 
-use super::{Fixture, note};
+use super::{Fixture, link, note};
 
 fn import(fixture: &Fixture, graph: &Value, existing: Existing) -> Imported {
     fixture.graph.import(&note(), graph.to_string().as_bytes(), existing).unwrap()
@@ -105,4 +105,50 @@ fn numbers_times_and_unknown_fields_go_along() {
 fn import_text(fixture: &Fixture, text: &str) {
     let done = fixture.graph.import(&note(), text.as_bytes(), Existing::Replace).unwrap();
     assert_eq!(done.errors, Vec::<String>::new());
+}
+
+/// A registry says where contents are, and not what they are.
+#[test]
+fn an_import_without_contents_leaves_those_that_are_there_and_tells_of_others() {
+    let fixture = Fixture::new();
+    fixture.node_with("a", "held");
+    fixture.node("a", json!({}));
+    let why = NewConnection { content: Some(b"why".to_vec()), ..link("mem_a_001", "l", "mem_a_002") };
+    fixture.graph.connect(note(), &why).unwrap();
+    fixture.graph.fold().unwrap();
+    let registry = fixture.text("graph/_system/registry.json");
+    let done = fixture.graph.import(&note(), registry.as_bytes(), Existing::Replace).unwrap();
+    assert_eq!((done.replaced, done.without_content, done.errors), (3, vec![], vec![]));
+    assert_eq!(fixture.text("graph/_content/connections/conn_001.md"), "why");
+    assert_eq!(fixture.text("graph/_content/nodes/mem_a_001.md"), "held");
+    assert_eq!(fixture.beside().check().unwrap(), []);
+    let empty = Fixture::new();
+    let done = empty.graph.import(&note(), registry.as_bytes(), Existing::Replace).unwrap();
+    assert_eq!((done.nodes, done.connections, done.errors), (2, 1, vec![]));
+    assert_eq!(done.without_content, ["mem_a_001", "conn_001"]);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_a_refused_import_writes_nothing() {
+    let fixture = Fixture::new();
+    fixture.node("a", json!({}));
+    let given = json!({
+        "nodes": [5, {"type": "a", "content": "x", "content_base64": "eA=="}],
+        "connections": [{"type": "l", "from": "mem_a_001", "to": "nobody"}],
+    });
+    let done = import(&fixture, &given, Existing::Skip);
+    assert_eq!(
+        done.errors,
+        [
+            "node 0: it is not an object",
+            "node 1: it has `content` and `content_base64`",
+            "connection 0: there is no node `nobody`",
+        ]
+    );
+    let mut nodes: Vec<Value> = (0..600).map(|n| json!({"id": format!("n{n}"), "type": "a"})).collect();
+    nodes.push(json!({"id": "mem_a_001", "type": "a"}));
+    let given = json!({ "nodes": nodes }).to_string();
+    let refused = fixture.graph.import(&note(), given.as_bytes(), Existing::Refuse).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Exists);
+    assert_eq!(fixture.graph.counts().unwrap(), (1, 0));
 }

@@ -251,3 +251,78 @@ fn an_ontology_that_cannot_be_read_stops_no_reader() {
     let new = NewNode { kind: "project".into(), ..NewNode::default() };
     assert_eq!(graph.create(note(), new).unwrap_err().kind(), Kind::Corrupt);
 }
+
+fn found(fixture: &Fixture, query: Query) -> Vec<String> {
+    fixture.beside().connections(&query).unwrap().found.into_iter().map(|one| one.id).collect()
+}
+
+/// Connections of a type that only later became the inverse of another are found by both.
+#[test]
+fn what_was_connected_before_a_type_had_an_inverse_is_still_found() {
+    let fixture = Fixture::new();
+    fixture.node("x", json!({}));
+    fixture.node("x", json!({}));
+    fixture.connect("mem_x_001", "child_of", "mem_x_002");
+    let ontology = "connection_types: {parent_of: {inverse: child_of}}";
+    fixture.graph.write_ontology(note(), ontology).unwrap();
+    fixture.connect("mem_x_001", "child_of", "mem_x_002");
+    for (kind, from, to) in [("child_of", "mem_x_001", "mem_x_002"), ("parent_of", "mem_x_002", "mem_x_001")]
+    {
+        let query = Query { kind: Some(kind.into()), ..Query::default() };
+        assert_eq!(found(&fixture, query.clone()), ["conn_001", "conn_002"], "{kind}");
+        let between = Query { from: Some(from.into()), to: Some(to.into()), ..query.clone() };
+        assert_eq!(found(&fixture, between), ["conn_001", "conn_002"], "{kind}");
+        let against = Query { from: Some(to.into()), ..query };
+        assert_eq!(found(&fixture, against), [] as [&str; 0], "{kind}");
+        let ways = Ways { direction: Direction::Out, kinds: vec![kind.into()] };
+        let near = |id: &str| fixture.graph.neighbours(id, 1, &ways).unwrap().len();
+        assert_eq!((near(from), near(to)), (2, 0), "{kind}");
+    }
+}
+
+#[test]
+fn a_type_of_connections_means_those_that_extend_it() {
+    let fixture = Fixture::new();
+    for _ in 0..3 {
+        fixture.node("x", json!({}));
+    }
+    let ontology = "connection_types: {owns: {cardinality: one-to-many}, leases: {extends: owns}, sees: {}}";
+    fixture.graph.write_ontology(note(), ontology).unwrap();
+    fixture.connect("mem_x_001", "leases", "mem_x_002");
+    fixture.connect("mem_x_001", "owns", "mem_x_003");
+    let of = |kind: &str| found(&fixture, Query { kind: Some(kind.into()), ..Query::default() });
+    assert_eq!((of("owns").len(), of("leases").len(), of("sees").len()), (2, 1, 0));
+    let ways = Ways { kinds: vec!["owns".into()], ..Ways::default() };
+    assert_eq!(fixture.graph.neighbours("mem_x_001", 1, &ways).unwrap().len(), 2);
+    for kind in ["owns", "leases"] {
+        let error = fixture.graph.connect(note(), &link("mem_x_003", kind, "mem_x_002")).unwrap_err();
+        assert!(error.message().ends_with("(rule connection_types.owns.cardinality)"), "{error}");
+    }
+    let loose = "connection_types: {owns: {}, leases: {extends: owns}, sees: {}}";
+    fixture.graph.write_ontology(note(), loose).unwrap();
+    fixture.connect("mem_x_003", "owns", "mem_x_002");
+    let misfits = fixture.graph.misfits(&Ontology::parse(ontology).unwrap()).unwrap();
+    assert_eq!(misfits.len(), 1, "{misfits:?}");
+}
+
+#[test]
+fn a_rule_that_is_broken_is_not_broken_further() {
+    let fixture = Fixture::new();
+    fixture.node("stray", json!({"odd": 1, "size": "big"}));
+    fixture.node("known", json!({"odd": 1, "size": "big"}));
+    let ontology = "node_types: {known: {closed: true, properties: {size: {enum: [small]}}}}";
+    fixture.graph.write_ontology(note(), ontology).unwrap();
+    let update = |id: &str, update: Update| fixture.graph.update(note(), id, &update, None).map(drop);
+    let set = |value: Value| Update { set: object(value), ..Update::default() };
+    let kind = |kind: &str| Update { kind: Some(kind.into()), ..Update::default() };
+    for (id, refused) in [
+        ("mem_known_001", set(json!({"other": 1}))),
+        ("mem_known_001", set(json!({"size": "huge"}))),
+        ("mem_stray_001", kind("another")),
+    ] {
+        assert_eq!(update(id, refused).unwrap_err().code_name(), Some(code::ONTOLOGY_RULE));
+    }
+    update("mem_known_001", set(json!({"odd": 2}))).unwrap();
+    update("mem_known_001", set(json!({"size": "small"}))).unwrap();
+    update("mem_stray_001", set(json!({"other": 1}))).unwrap();
+}

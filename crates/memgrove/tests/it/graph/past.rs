@@ -2,6 +2,7 @@
 
 use memgrove::Kind;
 use memgrove::backend::{ChangeId, Moment, Note};
+use memgrove::error::code;
 use memgrove::memory::{Point, Restored, UndoScope};
 use memgrove::shapes::graph::{ContentEdit, NewNode, Removal, Update};
 use serde_json::json;
@@ -111,4 +112,38 @@ fn a_node_is_restored_with_its_content_and_the_registry_knows() {
     undo(&fixture, &UndoScope::Memory(at));
     holds(1, "one");
     assert_eq!(fixture.graph.past_of("mem_a_009").unwrap_err().kind(), Kind::NotFound);
+}
+
+/// Neither undo nor restore leaves a connection that leads nowhere.
+#[test]
+fn what_is_taken_back_leaves_no_connection_without_an_end() {
+    let fixture = Fixture::new();
+    let first = fixture.graph.create(note(), NewNode { kind: "x".into(), ..NewNode::default() }).unwrap();
+    fixture.node("x", json!({}));
+    let made = fixture.graph.connect(note(), &super::link("mem_x_001", "l", "mem_x_002")).unwrap();
+    let undone = |scope: &UndoScope| fixture.graph.memory().undo(note(), scope).map(drop);
+    for folded in [false, true] {
+        if folded {
+            fixture.graph.fold().unwrap();
+        }
+        let error = undone(&UndoScope::Change(first.change.clone().unwrap())).unwrap_err();
+        assert_eq!(error.code_name(), Some(code::NODE_CONNECTED), "{error}");
+        assert!(error.message().contains("conn_001 (mem_x_001 l mem_x_002)"), "{error}");
+    }
+    let gone = fixture.graph.delete(note(), "mem_x_001", Removal::Cascade, None).unwrap();
+    let restore = |change: &Option<ChangeId>| {
+        let point = Point::Moment(Moment::After(change.clone().unwrap()));
+        fixture.graph.restore_connection(note(), "conn_001", &point, None).map(|done| done.outcome)
+    };
+    assert_eq!(restore(&made.change).unwrap_err().code_name(), Some(code::NODE_NOT_FOUND));
+    let other = fixture.graph.delete(note(), "mem_x_002", Removal::Refuse, None).unwrap();
+    let error = undone(&UndoScope::Change(gone.change.clone().unwrap())).unwrap_err();
+    assert_eq!(error.code_name(), Some(code::NODE_NOT_FOUND), "{error}");
+    is_true(&fixture, (0, 0));
+    undo(&fixture, &UndoScope::Change(other.change.unwrap()));
+    undo(&fixture, &UndoScope::Change(gone.change.unwrap()));
+    is_true(&fixture, (2, 1));
+    fixture.graph.disconnect(note(), "conn_001", None).unwrap();
+    assert_eq!(restore(&made.change).unwrap(), Restored::Written);
+    is_true(&fixture, (2, 1));
 }

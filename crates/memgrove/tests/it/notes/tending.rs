@@ -31,7 +31,11 @@ fn what_is_wrong_is_told_and_metadata_is_mended() {
     by_hand(&notes, "silica", &edited);
     let large: String =
         (0..400).map(|number| format!("- a line of some length, number {number}\n")).collect();
-    by_hand(&notes, "large", &format!("{large}\n[[entity:person/Ada]] ![[picture.png]]\n"));
+    by_hand(
+        &notes,
+        "large",
+        &format!("{large}\n[[entity:person/Ada]] [[connection:conn_001]] ![[picture.png]]\n"),
+    );
     notes.memory().store().write(&at("notes/picture.png"), "bytes").unwrap();
     by_hand(
         &notes,

@@ -7,7 +7,6 @@ use super::{Connection, Draft, Link};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Properties};
 use crate::shapes::graph::id;
-use crate::shapes::graph::ontology::Cardinality;
 use crate::shapes::graph::place::Thing;
 
 /// How many connections an error names.
@@ -108,25 +107,31 @@ impl Draft<'_> {
 
     /// Refuses one connection more than a type may have at an end.
     pub(super) fn check_cardinality(&mut self, kind: &str, from: &str, to: &str) -> Result<()> {
-        let cardinality =
-            self.ontology.as_ref().map_or(Cardinality::ManyToMany, |ontology| ontology.cardinality(kind));
+        let Some(ontology) = self.ontology.clone() else { return Ok(()) };
+        let (place, cardinality) = ontology.cardinality(kind);
         let (one_to, one_from) = (cardinality.has_one_to(), cardinality.has_one_from());
         if !one_to && !one_from {
             return Ok(());
         }
+        let meant = ontology.meant(place);
         self.whole = true;
         let starts = one_to.then(|| self.touching(from)).transpose()?;
         let ends = one_from.then(|| self.touching(to)).transpose()?;
-        let taken = |there: Option<Vec<Connection>>, fits: &dyn Fn(&Connection) -> bool| {
-            there.into_iter().flatten().find(|one| one.kind == kind && fits(one))
+        let taken = |there: Option<Vec<Connection>>, fits: &dyn Fn(&str, &str) -> bool| {
+            there.into_iter().flatten().find(|one| {
+                meant.iter().any(|(kind, turned)| {
+                    *kind == one.kind
+                        && if *turned { fits(&one.to, &one.from) } else { fits(&one.from, &one.to) }
+                })
+            })
         };
-        let taken = taken(starts, &|one| one.from == from).or_else(|| taken(ends, &|one| one.to == to));
+        let taken = taken(starts, &|start, _| start == from).or_else(|| taken(ends, &|_, end| end == to));
         match taken {
             None => Ok(()),
             Some(one) => Err(Error::new(
                 Kind::Invalid,
                 format!(
-                    "`{kind}` is {}: `{}` already connects `{}` to `{}` (rule connection_types.{kind}.cardinality)",
+                    "`{kind}` is {}: `{}` already connects `{}` to `{}` (rule connection_types.{place}.cardinality)",
                     cardinality.name(),
                     one.id,
                     one.from,
@@ -140,19 +145,7 @@ impl Draft<'_> {
 
     /// The connections that touch a node, as this draft leaves them.
     pub(super) fn touching(&mut self, id: &str) -> Result<Vec<Connection>> {
-        let catalog = self.whole_catalog()?;
-        let mut known: Vec<Connection> = match catalog.number_of(id) {
-            None => Vec::new(),
-            Some(number) => (catalog.around(number))
-                .map(|row| Connection {
-                    id: row.id.to_string(),
-                    kind: catalog.connection_kind(row).to_owned(),
-                    from: catalog.node_id(row.from).to_owned(),
-                    to: catalog.node_id(row.to).to_owned(),
-                    ..Connection::default()
-                })
-                .collect(),
-        };
+        let mut known = self.whole_catalog()?.touching(id);
         for link in &self.links {
             match link {
                 Link::Gone(gone) => known.retain(|one| one.id != *gone),
@@ -188,16 +181,8 @@ impl Draft<'_> {
         let node = self.node(id)?;
         let touching = self.touching(id)?;
         if how == Removal::Refuse && !touching.is_empty() {
-            let named: Vec<String> = (touching.iter().take(NAMED_MAX))
-                .map(|one| format!("{} ({} {} {})", one.id, one.from, one.kind, one.to))
-                .collect();
-            let more = if touching.len() > NAMED_MAX { ", …" } else { "" };
-            return Err(Error::new(
-                Kind::Invalid,
-                format!("the node `{id}` has {} connections: {}{more}", touching.len(), named.join(", ")),
-            )
-            .code(code::NODE_CONNECTED)
-            .hint("ask for `cascade` to delete them with it, or delete them first"));
+            let hint = "ask for `cascade` to delete them with it, or delete them first";
+            return Err(connected(id, &touching).hint(hint));
         }
         let mut connections = Vec::with_capacity(touching.len());
         for one in touching {
@@ -208,4 +193,14 @@ impl Draft<'_> {
         self.unsay(Thing::Node, id)?;
         Ok(Removed { id: id.to_owned(), connections })
     }
+}
+
+/// The error for a node that cannot go, because connections lead to it.
+pub(in crate::shapes::graph) fn connected(id: &str, touching: &[Connection]) -> Error {
+    let named: Vec<String> = (touching.iter().take(NAMED_MAX))
+        .map(|one| format!("{} ({} {} {})", one.id, one.from, one.kind, one.to))
+        .collect();
+    let more = if touching.len() > NAMED_MAX { ", …" } else { "" };
+    let message = format!("the node `{id}` has {} connections: {}{more}", touching.len(), named.join(", "));
+    Error::new(Kind::Invalid, message).code(code::NODE_CONNECTED)
 }

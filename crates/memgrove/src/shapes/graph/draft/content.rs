@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draft, File};
+use super::{Desk, Draft, File};
 use crate::error::{Error, Kind, Result, code};
+use crate::locator::Locator;
 use crate::shapes::files;
-use crate::shapes::graph::entry::{Entry, Storage};
-use crate::shapes::graph::place::{Thing, content_key, split_name};
+use crate::shapes::graph::entry::{Entry, Storage, content_of};
+use crate::shapes::graph::place::{Thing, content_key};
 use crate::store;
 
 /// The largest content.
@@ -123,6 +124,11 @@ impl Draft<'_> {
             }
             ContentEdit::Rename { format } => {
                 let old = self.present(thing, id, old.as_ref())?;
+                if own == Some(content_key(thing, id, &format)?.as_str())
+                    && old.format.eq_ignore_ascii_case(&format)
+                {
+                    return Ok(entry);
+                }
                 let bytes = self.content(&old)?.unwrap_or_default().to_vec();
                 Some(self.rewrite(thing, id, Some(&old), Some(format), bytes)?)
             }
@@ -172,6 +178,18 @@ impl Draft<'_> {
         self.bytes(&at)
     }
 
+    /// What a thing holds, and where.
+    pub(in crate::shapes::graph) fn held(
+        &mut self,
+        thing: Thing,
+        id: &str,
+    ) -> Result<Option<(Storage, Vec<u8>)>> {
+        let Some(storage) = self.entry(thing, id)?.storage() else { return Ok(None) };
+        // What names no place for content has none.
+        let Ok(at) = self.desk.layout.content(&storage.path) else { return Ok(None) };
+        Ok(self.bytes(&at)?.map(<[u8]>::to_vec).map(|bytes| (storage, bytes)))
+    }
+
     /// The storage of a content that is there.
     fn present(&mut self, thing: Thing, id: &str, storage: Option<&Storage>) -> Result<Storage> {
         if let Some(storage) = storage
@@ -191,7 +209,7 @@ impl Draft<'_> {
         Ok((storage, store::text(&at, bytes)?))
     }
 
-    /// The storage of a content, unless it is another's, or nobody's: an entry that somebody copied by
+    /// The storage of a content, unless it is another's too, or nobody's: an entry that somebody copied by
     /// hand names the content of the one that it was copied from.
     fn own<'s>(
         &mut self,
@@ -201,10 +219,31 @@ impl Draft<'_> {
     ) -> Result<Option<&'s Storage>> {
         let Some(storage) = storage else { return Ok(None) };
         let Ok(at) = self.desk.layout.content(&storage.path) else { return Ok(None) };
-        let owner = split_name(at.name()).0;
-        let said = self.desk.layout.meta(thing, owner)?;
-        let another = owner != id && self.bytes(&said)?.is_some();
-        Ok((!another).then_some(storage))
+        let own = match self.desk.layout.held_by(&at) {
+            Some(owner) if owner == (thing, id) => true,
+            Some((other, owner)) if self.is_there(other, owner)? => false,
+            _ => !self.is_shared(&at, thing, id)?,
+        };
+        Ok(own.then_some(storage))
+    }
+
+    /// Whether others name a content too, and are still there.
+    fn is_shared(&mut self, at: &Locator, thing: Thing, id: &str) -> Result<bool> {
+        self.catalog()?;
+        let Desk { layout, shelf, .. } = &self.desk;
+        for (other, named, text) in
+            shelf.catalog.entries().filter(|(other, named, _)| (*other, *named) != (thing, id))
+        {
+            let names =
+                content_of(text).is_some_and(|path| layout.content(&path).is_ok_and(|place| place == *at));
+            let said = layout.meta(other, named)?;
+            let gone =
+                self.changed.contains(&said) && self.files.get(&said).is_some_and(|file| file.now.is_none());
+            if names && !gone {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes a content's file, if it is there. It need not be read for that.

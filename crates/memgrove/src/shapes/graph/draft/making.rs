@@ -83,12 +83,18 @@ impl Draft<'_> {
     /// An id that someone has chosen.
     pub(super) fn chosen_id(&mut self, thing: Thing, id: String) -> Result<String> {
         id::check(&id)?;
-        if self.is_there(thing, &id)? {
-            return Err(Error::new(Kind::Exists, format!("there is a {} `{id}` already", thing.noun()))
-                .code(code::NODE_EXISTS)
-                .hint("choose another id, or none: then the next free one is taken"));
-        }
+        self.refuse_taken(thing, &id)?;
         Ok(id)
+    }
+
+    /// Refuses an id that something has already.
+    pub(in crate::shapes::graph) fn refuse_taken(&mut self, thing: Thing, id: &str) -> Result<()> {
+        match self.is_there(thing, id)? {
+            false => Ok(()),
+            true => Err(Error::new(Kind::Exists, format!("there is a {} `{id}` already", thing.noun()))
+                .code(code::NODE_EXISTS)
+                .hint("choose another id, or none: then the next free one is taken")),
+        }
     }
 
     /// The next id of a prefix whose files, of a content too if there is one, are free: those that
@@ -142,12 +148,12 @@ impl Draft<'_> {
         let path = content_key(thing, id, &format)?;
         let at = self.desk.layout.content(&path)?;
         if own != Some(path.as_str()) && self.bytes(&at)?.is_some() {
-            return Err(Error::new(
-                Kind::Exists,
-                format!("`{at}` is there, and no {} says so", thing.noun()),
-            )
-            .code(code::FILE_EXISTS)
-            .hint("`memgrove graph check --rebuild` makes a node of it"));
+            let hint = match self.is_there(thing, id)? {
+                false => "`memgrove graph check --rebuild` makes a node of it",
+                true => "move it away, or choose another format",
+            };
+            let what = format!("`{at}` is there, and no {} says so", thing.noun());
+            return Err(Error::new(Kind::Exists, what).code(code::FILE_EXISTS).hint(hint));
         }
         let storage = Storage {
             path,
@@ -198,8 +204,8 @@ impl Draft<'_> {
             let breaks = ontology.connection_breaks(&new.kind, &from.kind, &to.kind, &new.properties);
             ontology.refuse(breaks, &broken)?;
             if new.kind != old.kind {
-                self.check_cardinality(&new.kind, &new.from, &new.to)?;
                 self.links.push(Link::Gone(id.to_owned()));
+                self.check_cardinality(&new.kind, &new.from, &new.to)?;
                 self.links.push(Link::Made(Box::new(new)));
             }
         }

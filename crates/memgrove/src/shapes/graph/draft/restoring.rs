@@ -37,6 +37,14 @@ impl Draft<'_> {
             return Ok(there);
         };
         let old = if there { self.entry(thing, id).ok() } else { None };
+        if thing == Thing::Connection {
+            let new = entry.connection()?;
+            let old = old.as_ref().and_then(|old| old.connection().ok());
+            if old.is_none_or(|old| (old.from, old.to) != (new.from.clone(), new.to.clone())) {
+                self.hold(&new.from)?;
+                self.hold(&new.to)?;
+            }
+        }
         let (old_storage, new_storage) = (old.as_ref().and_then(Entry::storage), entry.storage());
         let (old_path, new_path) =
             (old_storage.as_ref().map(|old| &old.path), new_storage.as_ref().map(|new| &new.path));

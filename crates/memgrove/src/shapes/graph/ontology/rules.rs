@@ -144,12 +144,12 @@ impl Ontology {
         self.refuse(self.node_breaks(kind, properties), &[])
     }
 
-    /// Refuses what breaks rules that were not broken already.
+    /// Refuses what breaks rules, unless it broke them already in just this way.
     ///
     /// # Errors
     /// `Invalid` (`ONTOLOGY_RULE`), naming the first such rule.
     pub fn refuse(&self, breaks: Vec<Break>, already: &[Break]) -> Result<()> {
-        match breaks.into_iter().find(|one| !already.iter().any(|old| old.rule == one.rule)) {
+        match breaks.into_iter().find(|one| !already.contains(one)) {
             None => Ok(()),
             Some(Break { rule, what }) => Err(Error::new(Kind::Invalid, format!("{what} (rule {rule})"))
                 .code(code::ONTOLOGY_RULE)
@@ -166,12 +166,29 @@ impl Ontology {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// How many connections of a type there may be at an end: what it says, else what those say that
-    /// it extends.
-    pub fn cardinality(&self, kind: &str) -> Cardinality {
-        let said = |kind| Some(self.connection_types.get(kind)?.cardinality);
+    /// The types that a type of connections means, each with whether it leads the other way: itself, those
+    /// that extend it, and the inverses of them all, which older connections may still have.
+    pub fn meant(&self, kind: &str) -> Vec<(String, bool)> {
+        let (kind, turned) = self.inverted(kind).map_or((kind, false), |known| (known, true));
+        let extends =
+            |other: &&String| *other != kind && self.connection_lineage(other).any(|one| one == kind);
+        let kinds = std::iter::once(kind)
+            .chain(self.connection_types.keys().filter(extends).map(String::as_str))
+            .collect::<Vec<_>>();
+        let inverses = self.connection_types.iter().filter_map(|(name, known)| {
+            let inverse = known.inverse.as_deref().filter(|inverse| self.inverted(inverse) == Some(name))?;
+            kinds.contains(&name.as_str()).then(|| (inverse.to_owned(), !turned))
+        });
+        kinds.iter().map(|kind| ((*kind).to_owned(), turned)).chain(inverses).collect()
+    }
+
+    /// How many connections of a type there may be at an end, and the type that says so: it, else the
+    /// nearest that it extends.
+    pub fn cardinality<'a>(&'a self, kind: &'a str) -> (&'a str, Cardinality) {
+        let said = |kind: &'a str| Some((kind, self.connection_types.get(kind)?.cardinality));
         let mut said = self.connection_lineage(kind).filter_map(said);
-        said.find(|cardinality| *cardinality != Cardinality::ManyToMany).unwrap_or_default()
+        said.find(|(_, cardinality)| *cardinality != Cardinality::ManyToMany)
+            .unwrap_or((kind, Cardinality::ManyToMany))
     }
 
     /// What is wrong with the ontology itself.
