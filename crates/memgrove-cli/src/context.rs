@@ -3,7 +3,7 @@
 mod shapes;
 mod text;
 
-pub(crate) use shapes::GRAPH;
+pub(crate) use shapes::{GRAPH, KNOWLEDGE};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -127,6 +127,14 @@ fn check_one_history(asked: &str, own: &str, because: &str) -> Result<()> {
         .hint(format!("leave that out, or carry the store over: memgrove copy --to {asked}:FOLDER")))
 }
 
+/// An address, whose scheme may be written large.
+fn with_plain_scheme(location: &str) -> String {
+    match location.split_once("://") {
+        Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
+        None => location.to_owned(),
+    }
+}
+
 /// A repository that somebody else wrote must not choose where memories are sent.
 fn check_named(place: &Place, location: &str) -> Result<()> {
     if place.how != How::Upward || place.is_url() {
@@ -154,6 +162,7 @@ impl Selected {
                 "name it with --store s3://bucket/prefix, with MEMGROVE_S3_BUCKET, or as `location` in [object] of memgrove.toml",
             ));
         };
+        let location = with_plain_scheme(&location);
         if told.bucket.is_none() || (recorded.endpoint.is_some() && told.endpoint.is_none()) {
             check_named(place, &location)?;
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use memgrove::backends::{anthropic, object};
 use memgrove::registry::DEFAULT_PROTOCOL;
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 
 /// The file's name, in the root of a store.
@@ -30,6 +30,15 @@ const GITIGNORE: &str = "\
 /notes/.metadata/graph.json
 /notes/.metadata/index.json
 ";
+/// Whether a place is this machine's alone, or derived: what no repository holds, no copy of a store needs.
+pub(crate) fn is_kept_out(at: &Locator) -> bool {
+    let mut lines = GITIGNORE.lines().filter(|line| !line.starts_with('#'));
+    lines.any(|line| match line.strip_prefix('/') {
+        Some(place) => Locator::new(place.trim_end_matches('/')).is_ok_and(|place| at.is_within(&place)),
+        None => at.parts().any(|part| part == line.trim_end_matches('/')),
+    })
+}
+
 const SETTINGS_BYTES_MAX: u64 = 64 * 1024;
 
 /// The settings of one store.

@@ -67,7 +67,7 @@ struct Item {
     hash: Version,
 }
 
-/// Copies every file of a store, except those at `skip`, into another.
+/// Copies every file of a store into another, except those that `skip` names.
 ///
 /// # Errors
 /// As the stores say; `Corrupt` if what was written does not read back as what was read. What was
@@ -77,11 +77,11 @@ pub fn copy(
     to: &Memory,
     note: &Note,
     differing: Differing,
-    skip: &[Locator],
+    skip: &dyn Fn(&Locator) -> bool,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Copied> {
     let listed: Vec<Info> = from.list_all(&Locator::root())?;
-    let wanted = listed.into_iter().filter(|info| !skip.contains(&info.locator));
+    let wanted = listed.into_iter().filter(|info| !skip(&info.locator));
     let there: HashMap<Locator, Info> =
         to.store().list_all(&Locator::root())?.into_iter().map(|info| (info.locator.clone(), info)).collect();
     let mut copying = Copying { from, to, note, done: Copied::default(), batch: Vec::new(), batch_bytes: 0 };

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::{agents, mounts, searching};
 
 /// The folder of a store that holds entities.
-const KNOWLEDGE: &str = "knowledge";
+pub(crate) const KNOWLEDGE: &str = "knowledge";
 /// The folder of a store that holds the graph.
 pub(crate) const GRAPH: &str = "graph";
 /// The folder of a store that holds notes.

@@ -14,7 +14,7 @@ use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 
-/// List conflict copies, git's conflict markers, and files not on this machine
+/// List conflict copies, files that may be such, git's conflict markers, and files not on this machine
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Conflicts {}
 
@@ -43,6 +43,12 @@ impl Verb for Conflicts {
                     page.ink(Ink::Strong, at)?;
                     let gone = if *base_exists { "" } else { ", which is gone" };
                     page.line(&format!(": a copy of {of}{gone}, made by {by}"))?;
+                }
+                Conflict::Perhaps { at, of, by } => {
+                    page.ink(Ink::Strong, at)?;
+                    page.line(&format!(
+                        ": perhaps a copy of {of}, made by {by}; if so, name it and --take one"
+                    ))?;
                 }
                 Conflict::Markers { at, lines } => {
                     page.ink(Ink::Strong, at)?;

@@ -5,10 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::backends::{Scoped, object, ram};
+use memgrove::backend::Note;
+use memgrove::backends::{Scoped, object, ram, vault};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
+use memgrove::locator::copies;
 use memgrove::registry::OpenRequest;
+use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::records::Records;
 use memgrove::shapes::records::folder_lock::LOCK;
@@ -18,9 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Effect, On, Verb};
-use crate::context::{Context, GRAPH, Guard, Input, random_id};
+use crate::context::{Context, GRAPH, Guard, Input, KNOWLEDGE, random_id};
 use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page};
+use crate::settings::Settings;
 use crate::{portion, settings};
 
 /// What every store has of its own.
@@ -75,14 +79,16 @@ impl Verb for Copy {
             return Err(Error::new(Kind::Invalid, why).hint("name a place beside it with --to"));
         }
         let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
+        let left = from.conflict_copies()?;
         let (from, to) = (from.open()?, to.make()?);
         let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
-        let mut skip: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
+        let mut own: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
         // A graph that is there already has a registry of its own, which takes in what comes.
         let clashes = clashes(from.store(), to.store(), &graph.derived_files()?)?;
         if clashes {
-            skip.extend(graph.derived_files()?);
+            own.extend(graph.derived_files()?);
         }
+        let skip = |at: &Locator| own.contains(at) || settings::is_kept_out(at);
         let differing = if self.replace { Differing::Replace } else { Differing::Keep };
         let note = cx.note(
             Self::NAME,
@@ -92,15 +98,22 @@ impl Verb for Copy {
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();
         let mut copied = copied?;
-        if clashes && copied.files > 0 {
-            graph.rebuild(note.clone())?;
+        if copied.files > 0 {
+            made_anew(&to, clashes.then_some(&graph), &note)?;
         }
+        let merge_first =
+            |at: &Locator| format!("`{at}` is a conflict copy: merge it first (`memgrove conflicts`)");
+        copied.refused.extend(left.iter().map(merge_first));
         if let Some(records) = theirs {
             let target = match shadowed {
                 Some(records) => records.memory().clone(),
                 None => inside(&to)?,
             };
-            let skip = [Locator::new(LOCK)?];
+            let lock = Locator::new(LOCK)?;
+            let folder = Locator::new(RECORDS)?;
+            let skip = |at: &Locator| {
+                *at == lock || folder.child(at.key()).is_ok_and(|at| settings::is_kept_out(&at))
+            };
             let more = copy(records.memory().store(), &target, &note, differing, &skip, &mut |_| {})?;
             add(&mut copied, more)?;
         } else if shadowed.is_some() {
@@ -137,6 +150,18 @@ impl Verb for Copy {
             (true, true) => None,
         }
     }
+}
+
+/// Makes anew what is derived of the memories that were copied; the rest comes when it is next needed.
+fn made_anew(to: &Memory, graph: Option<&Graph>, note: &Note) -> Result<()> {
+    if let Some(graph) = graph {
+        graph.rebuild(note.clone())?;
+    }
+    let knowledge = Locator::new(KNOWLEDGE)?;
+    if to.store().exists(&knowledge)? {
+        Knowledge::new(to.clone(), knowledge).rebuild()?;
+    }
+    Ok(())
 }
 
 /// The folder of a store's own records.
@@ -246,6 +271,17 @@ impl End {
             End::Placed { cx, .. } => mounts::mounted(cx),
             End::Passing(_) => Ok(None),
         }
+    }
+
+    /// The conflict copies of a vault: no memories, and so not copied.
+    fn conflict_copies(&self) -> Result<Vec<Locator>> {
+        let End::Placed { cx, .. } = self else { return Ok(Vec::new()) };
+        let Some(place) = cx.place() else { return Ok(Vec::new()) };
+        if cx.selected(place, &[])?.protocol != vault::PROTOCOL || Settings::read(&place.root)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let all = cx.with_copies()?.store().list_all(&Locator::root())?.into_iter();
+        Ok(all.map(|info| info.locator).filter(|at| copies::is_certain(at.name())).collect())
     }
 
     /// Opens a store that must be there.

@@ -267,7 +267,8 @@ impl Verb for Doctor {
         let folder = exists && !place.is_url();
         let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
         let (mut mended_records, mut mended_notes) = (Vec::new(), Vec::new());
-        if exists {
+        // Why nothing of it can be opened is said once.
+        if exists && selection.kind.is_none() {
             match super::record::examine(cx, self.fix) {
                 Ok((found, done)) => {
                     findings.extend(found);

@@ -117,6 +117,19 @@ fn one(call: &Call, Found { conflict, texts, is_memory }: &Found) -> Markup {
                     }
                 }
             }
+            Conflict::Perhaps { at, of, by } => {
+                li data-item="" data-level="info" {
+                    p { span.level { "perhaps" } " " (link(at)) }
+                    p.dim { "It is named like a copy of " (link(of)) " by " (by) ", or is a file of its own." }
+                    @if may_write(call) {
+                        form.actions method="post" action=(url(call, "/conflicts", &[])) {
+                            input type="hidden" name="at" value=(at);
+                            button name="take" value="ours" { "Keep the file" }
+                            button name="take" value="theirs" { "Take the copy" }
+                        }
+                    }
+                }
+            }
             Conflict::Markers { at, lines } => {
                 li data-item="" data-level="warning" {
                     p { span.level { "markers" } " " (link(at)) }

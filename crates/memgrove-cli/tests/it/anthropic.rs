@@ -176,6 +176,16 @@ fn what_a_memory_store_cannot_hold_is_refused_and_said() {
     let nowhere = ObjectStore::open(Arc::new(memories.expect("it is an address")), "", Arc::new(clock));
     let nowhere = nowhere.err().expect("there is no such store");
     assert!(nowhere.kind() == Kind::NotFound && nowhere.message().ends_with("does not exist"), "{nowhere}");
+    let archived = service.memory_store();
+    let there = Store::shared(service.open(&archived, "").expect("it opens"));
+    there.write(&at("a.md"), "a").expect("it is held");
+    let path = format!("/v1/memory_stores/{archived}/archive");
+    assert_eq!(service.server.post(&path, &json!({}), &[]).status, 200);
+    let closed = there.write(&at("a.md"), "b").expect_err("it is archived");
+    assert_eq!(
+        (closed.kind(), there.read(&at("a.md")).expect("it is there")),
+        (Kind::Denied, "a".to_owned())
+    );
     let unsafe_to_ask =
         Memories::new("memstore_1", "", Some("http://example.com"), "key").err().expect("it is refused");
     assert!(unsafe_to_ask.message().contains("not safe to send a key to"), "{unsafe_to_ask}");

@@ -107,7 +107,9 @@ impl Server {
             let count = Arc::clone(&count);
             std::thread::spawn(move || {
                 let lines = BufReader::new(told).lines().map_while(Result::ok);
-                lines.for_each(|_| drop(count.fetch_add(1, Ordering::SeqCst)));
+                for _ in lines {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
             });
         }
         (self, count)

@@ -98,3 +98,33 @@ fn a_store_is_opened_as_what_it_is() {
     elsewhere.run(&["--backend", "vault", "remember", "x"]).ok();
     assert!(elsewhere.run(&["backends"]).out.contains("uses vault (named by the store's memgrove.toml)"));
 }
+
+#[test]
+fn a_copy_takes_memories_along_and_nothing_that_is_made_of_them() {
+    let sandbox = Sandbox::new();
+    let remember = |store: &str, name: &str, kind: &str| {
+        on(&sandbox, store, &["record", "add", name, "--type", kind]).ok();
+        on(&sandbox, store, &["entity", "store", name, "--type", "thing", "-o", name]).ok();
+    };
+    sandbox.run(&["init", "far"]).ok();
+    remember(".memgrove", "tasks", "task");
+    remember("far", "decisions", "core");
+    sandbox.run(&["copy", "--to", "far"]).ok();
+    for name in ["tasks", "decisions"] {
+        assert!(on(&sandbox, "far", &["read", &format!("entity:thing/{name}")]).ok().contains(name));
+        assert!(on(&sandbox, "far", &["record", "list"]).ok().contains(name));
+    }
+    assert_eq!(on(&sandbox, "far", &["doctor"]).code, 0);
+    // A conflict copy is no memory, but it is somebody's: it is told.
+    sandbox.run(&["--backend", "vault", "init", "vault"]).ok();
+    on(&sandbox, "vault", &["file", "create", "a.md", "--text", "a"]).ok();
+    let name = "a (Ada's conflicted copy 2026-01-31).md";
+    std::fs::write(sandbox.project().join("vault/files").join(name), "b").expect("a file");
+    let ran = sandbox.run(&["copy", "--from", "vault", "--to", "out"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(
+        ran.out.contains(&format!("not copied: `files/{name}` is a conflict copy: merge it first")),
+        "{ran:?}"
+    );
+    assert!(sandbox.project().join("out/files/a.md").exists());
+}

@@ -38,6 +38,9 @@ pub enum Freshness {
 /// The usual time to live.
 pub const TTL: Duration = Duration::from_secs(300);
 
+/// Of how many places it is remembered what was seen there.
+const SEEN_MAX: usize = 100_000;
+
 /// What a cache is made with.
 pub struct CacheOptions {
     /// How long a place is believed to be at the version that was seen there.
@@ -63,13 +66,14 @@ pub struct Cached {
     freshness: Freshness,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    /// With a lock of its own: whoever hashes or waits for a disk keeps nobody from what is believed.
+    shelf: Mutex<Shelf>,
     rates: Counters,
 }
 
 struct State {
-    /// What was last seen at each place, and when.
+    /// What was last seen at each place, and when: only where it is believed for a while.
     seen: HashMap<Locator, (Info, Timestamp)>,
-    shelf: Shelf,
     /// Counts every beginning and end of a change: what was read across one is not kept.
     turn: u64,
 }
@@ -78,9 +82,9 @@ impl Cached {
     /// Puts a cache in front of a backend.
     pub fn new(inner: Arc<dyn Backend>, options: CacheOptions) -> Self {
         let rates = Counters::load(options.disk.as_ref().map(|(folder, _)| Arc::clone(folder)));
-        let shelf = Shelf::new(options.memory_bytes_max, options.disk);
-        let state = State { seen: HashMap::new(), shelf, turn: 0 };
-        Cached { inner, freshness: options.freshness, clock: options.clock, state: Mutex::new(state), rates }
+        let shelf = Mutex::new(Shelf::new(options.memory_bytes_max, options.disk));
+        let state = Mutex::new(State { seen: HashMap::new(), turn: 0 });
+        Cached { inner, freshness: options.freshness, clock: options.clock, state, shelf, rates }
     }
 
     /// How often the cache helped: since it was made, or with a folder since that was.
@@ -98,27 +102,38 @@ impl Cached {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What is believed to be at a place without asking.
     fn believed(&self, at: &Locator) -> Option<Info> {
         let Freshness::For(ttl) = self.freshness else { return None };
         let state = self.state();
         let (info, when) = state.seen.get(at)?;
-        let age = self.clock.now().duration_since(*when);
-        (age.as_millis() <= ttl.as_millis().try_into().unwrap_or(i128::MAX)).then(|| info.clone())
+        // A clock that was set back tells nothing of an age.
+        let age = u128::try_from(self.clock.now().duration_since(*when).as_millis()).ok()?;
+        (age <= ttl.as_millis()).then(|| info.clone())
     }
 
     fn kept(&self, version: &Version) -> Option<Vec<u8>> {
-        self.state().shelf.get(version)
+        self.shelf().get(version)
     }
 
     /// Keeps what was learned since `turn`, unless something changed meanwhile.
     fn keep(&self, turn: u64, info: Option<Info>, content: Option<&Content>) {
         let now = self.clock.now();
-        let mut state = self.state();
         if let Some(content) = content {
-            state.shelf.put(&content.version, &content.bytes);
+            self.shelf().put(&content.version, &content.bytes);
         }
+        if self.freshness == Freshness::Checked {
+            return;
+        }
+        let mut state = self.state();
         if let Some(info) = info.filter(|_| state.turn == turn) {
+            if state.seen.len() >= SEEN_MAX {
+                state.seen.clear();
+            }
             state.seen.insert(info.locator.clone(), (info, now));
         }
     }
@@ -173,7 +188,7 @@ impl Backend for Cached {
             self.rates.hit(bytes.len());
             return Ok(Content { bytes, version });
         }
-        if self.state().shelf.is_empty() {
+        if self.shelf().is_empty() {
             return self.read_inner(at, None);
         }
         let turn = self.state().turn;
@@ -211,10 +226,10 @@ impl Backend for Cached {
         if let Ok(applied) = &result
             && !applied.replayed
         {
-            let mut state = self.state();
+            let mut shelf = self.shelf();
             for (edit, version) in change.edits.iter().zip(&applied.versions) {
                 if let (Edit::Write { bytes, .. }, Some(version)) = (edit, version) {
-                    state.shelf.put(version, bytes);
+                    shelf.put(version, bytes);
                 }
             }
         }

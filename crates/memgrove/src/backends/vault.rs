@@ -240,7 +240,7 @@ impl Backend for Vault {
                 findings.push(finding(Level::Warning, what, hint));
             } else if let Some(copy) = copy_of(info.locator.name()).filter(|copy| is_beside(info, copy)) {
                 let what = format!("perhaps a conflict copy of `{}` by {}", copy.base, copy.family.name());
-                let hint = "`memgrove conflicts` lists it if it is one for certain; else look at both";
+                let hint = "look at both; `memgrove conflicts merge` takes one if you name it, with --take";
                 findings.push(finding(Level::Info, what, hint));
             } else if let Some(name) = copies::placeholder(info.locator.name()) {
                 let what = format!("`{name}` is not on this machine: iCloud keeps it elsewhere");

@@ -1,7 +1,7 @@
 //! Keeping the index true to the files: what is listed is compared with what was seen (see `look`),
 //! through the seam alone. Nothing is trusted that a listing does not show.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
@@ -11,13 +11,15 @@ use super::look::{Listed, Work};
 use super::watch::Look;
 use super::write::{FileRow, Writer, changes};
 use super::{Index, Progress, extract};
-use crate::backend::{Info, Version};
+use crate::backend::{Content, Info, Version};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
 
 /// How many new documents are committed together, so that others get their turn.
 const BATCH_DOCUMENTS: usize = 4_000;
+/// About how many bytes are read before they are written down.
+const AHEAD_BYTES: u64 = 16 << 20;
 /// A file that was modified so shortly before it was read may be modified again without a new
 /// stamp: clocks of file systems tick in a few milliseconds, some in seconds.
 const TICK_MS: i64 = 100;
@@ -94,7 +96,12 @@ impl Index {
         let total = work.stale.len();
         let mut left = work.stale.into_iter().peekable();
         let mut gone = work.gone;
-        while left.peek().is_some() || !gone.is_empty() {
+        let mut held = VecDeque::new();
+        while left.peek().is_some() || !held.is_empty() || !gone.is_empty() {
+            if held.is_empty() {
+                // Before the turn is taken: nobody waits for a storage that is far away.
+                held = read_ahead(&mut left, self.clock.now().as_millisecond());
+            }
             let transaction = database
                 .connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -107,9 +114,10 @@ impl Index {
                 learnt.push((key, None));
             }
             while writer.pending() < BATCH_DOCUMENTS
-                && let Some(file) = left.next()
+                && let Some(Held { file, content, read_ms }) = held.pop_front()
             {
-                match self.learn(&mut writer, seen_by(&transaction, &file.key)?, &file) {
+                let before = seen_by(&transaction, &file.key)?;
+                match self.learn(&mut writer, before, &file, content, read_ms) {
                     Ok((did, now)) => {
                         synced.read += usize::from(did == Did::Read);
                         synced.touched += usize::from(did == Did::Touched);
@@ -131,7 +139,7 @@ impl Index {
                     None => files.seen.remove(&key),
                 };
             }
-            progress(total - left.len(), total);
+            progress(total - left.len() - held.len(), total);
         }
         note_settled(database, &mut files.seen, &work.sound)?;
         if synced.unreadable.is_empty() {
@@ -140,20 +148,23 @@ impl Index {
         Ok(synced)
     }
 
-    /// Reads a file if need be, and says what is seen of it now.
-    fn learn(&self, writer: &mut Writer<'_>, before: Option<Seen>, file: &Listed<'_>) -> Result<(Did, Seen)> {
+    /// Takes in a file if need be, and says what is seen of it now.
+    fn learn(
+        &self,
+        writer: &mut Writer<'_>,
+        before: Option<Seen>,
+        file: &Listed<'_>,
+        content: Option<Result<Content>>,
+        read_ms: i64,
+    ) -> Result<(Did, Seen)> {
         if let Some(seen) = before.as_ref().filter(|seen| seen.stamp == file.info.stamp && seen.settled) {
             return Ok((Did::Nothing, seen.clone()));
         }
-        let now = self.clock.now().as_millisecond();
-        let (bytes, version) = match file.info.size > extract::BYTES_MAX {
-            true => (Vec::new(), Version::new(format!("large {}", file.info.stamp))),
-            false => {
-                let content = file.store.read_bytes(&file.info.locator)?;
-                (content.bytes, content.version)
-            }
+        let (bytes, version) = match content.transpose()? {
+            None => (Vec::new(), Version::new(format!("large {}", file.info.stamp))),
+            Some(content) => (content.bytes, content.version),
         };
-        let (mtime, settled) = (file.info.mtime.as_millisecond(), is_settled(&file.info, now));
+        let (mtime, settled) = (file.info.mtime.as_millisecond(), is_settled(&file.info, read_ms));
         let row =
             FileRow { key: &file.key, stamp: file.info.stamp, version: version.as_str(), mtime, settled };
         let now = Seen { stamp: row.stamp, version: row.version.to_owned(), settled };
@@ -164,6 +175,38 @@ impl Index {
         writer.put(&row, &extract::documents(&file.key, &bytes))?;
         Ok((Did::Read, now))
     }
+}
+
+/// A file, and what was read of it; nothing of one that is too large.
+struct Held<'a> {
+    file: Listed<'a>,
+    content: Option<Result<Content>>,
+    /// It was not read before this time.
+    read_ms: i64,
+}
+
+/// Reads the next files, many at a time where their storage is far away.
+fn read_ahead<'a>(left: &mut impl Iterator<Item = Listed<'a>>, read_ms: i64) -> VecDeque<Held<'a>> {
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    while files.len() < BATCH_DOCUMENTS
+        && bytes < AHEAD_BYTES
+        && let Some(file) = left.next()
+    {
+        bytes += file.info.size.min(extract::BYTES_MAX);
+        files.push(file);
+    }
+    let is_read = |file: &Listed<'_>| file.info.size <= extract::BYTES_MAX;
+    let mut contents = VecDeque::new();
+    for part in files.chunk_by(|one, other| std::ptr::eq(one.store, other.store)) {
+        let places: Vec<Locator> =
+            part.iter().filter(|file| is_read(file)).map(|file| file.info.locator.clone()).collect();
+        contents.extend(part[0].store.read_many(&places));
+    }
+    let with = |file: Listed<'a>| {
+        let content = if is_read(&file) { contents.pop_front() } else { None };
+        Held { file, content, read_ms }
+    };
+    files.into_iter().map(with).collect()
 }
 
 /// What was done with a file.

@@ -72,6 +72,11 @@ pub fn is_certain(name: &str) -> bool {
     copy_of(name).is_some_and(|copy| copy.family.is_certain())
 }
 
+/// Whether a name is like that of a copy of a file whose own name ends so.
+pub fn is_like_copy_of(name: &str, end: &str) -> bool {
+    copy_of(name).is_some_and(|copy| copy.base.ends_with(end))
+}
+
 /// What a name is a copy of, if it is one or may be one.
 pub fn copy_of(name: &str) -> Option<Copy> {
     let made =

@@ -15,6 +15,9 @@ pub(crate) trait Hook: Send + Sync {
     fn capabilities(&self) -> Capabilities {
         self.inner().capabilities()
     }
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner().conflict_strategy()
+    }
     fn read(&self, at: &Locator) -> Result<Content> {
         self.inner().read(at)
     }
@@ -35,7 +38,7 @@ impl<H: Hook> Backend for Hooked<H> {
         self.0.capabilities()
     }
     fn conflict_strategy(&self) -> ConflictStrategy {
-        self.0.inner().conflict_strategy()
+        self.0.conflict_strategy()
     }
     fn read(&self, at: &Locator) -> Result<Content> {
         self.0.read(at)

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)] // Tests may panic, speak, and play the outsider.
 
+mod cached;
 mod conformance;
 mod crash;
 mod entities;

@@ -294,8 +294,12 @@ fn what_cannot_be_merged_is_left_for_a_person() {
     let copies: Vec<String> = merging::find(memory.store())
         .unwrap()
         .into_iter()
-        .map(|conflict| match conflict {
-            Conflict::Copy { at, .. } => at,
+        .filter_map(|conflict| match conflict {
+            Conflict::Copy { at, .. } => Some(at),
+            Conflict::Perhaps { at, of, .. } => {
+                assert_eq!((&*at, &*of), ("c 2.md", "c.md"));
+                None
+            }
             other => panic!("{other:?}"),
         })
         .collect();
@@ -308,8 +312,31 @@ fn what_cannot_be_merged_is_left_for_a_person() {
     merging::merge_copy(&memory, Note::default(), &at(wanted[2]), None).unwrap();
     assert_eq!(memory.store().read(&at("a.md")).unwrap(), "theirs\n");
     assert_eq!(memory.store().read(&at("gone.md")).unwrap(), "only here\n");
+    // Nothing says that `c 2.md` is a copy; only who says which of the two to take may say that it is.
+    let doubtful = merging::merge_copy(&memory, Note::default(), &at("c 2.md"), None).unwrap_err();
+    assert_eq!(doubtful.kind(), Kind::Invalid);
+    merging::merge_copy(&memory, Note::default(), &at("c 2.md"), Some(Side::Theirs)).unwrap();
+    assert_eq!(memory.store().read(&at("c.md")).unwrap(), "a note of its own\n");
     let unnamed = merging::merge_copy(&memory, Note::default(), &at("c.md"), None).unwrap_err();
     assert_eq!(unnamed.message(), "`c.md` is not named like a conflict copy");
+}
+
+#[test]
+fn copies_of_nodes_are_known_by_their_id() {
+    let folders = Folders::new();
+    let node = "{\n  \"id\": \"mem_a_001\",\n  \"type\": \"project\"\n}\n";
+    folders.place("graph/_content/nodes/mem_a_001.meta.json", node);
+    let copies = ["mem_a_001.meta (1).json", "mem_a_001.meta 2.json", "mem_a_001.meta-LAPTOP.json"];
+    for name in copies.iter().chain(&["mem_a_001.meta.json.conflict1"]) {
+        folders.place(&format!("graph/_content/nodes/{name}"), &node.replace("project", "task"));
+    }
+    let found = merging::find(folders.bare().store()).unwrap();
+    assert_eq!(found.len(), 4, "{found:?}");
+    let of = "graph/_content/nodes/mem_a_001.meta.json";
+    assert!(
+        found.iter().all(|one| matches!(one, Conflict::Copy { of: base, .. } if base == of)),
+        "{found:?}"
+    );
 }
 
 const NOTE: &str = "# Garden

@@ -275,6 +275,8 @@ impl Service {
             409 => return Ok(Asked::Refused),
             401 | 403 => told(Kind::Denied, "refuses access").hint("check ANTHROPIC_API_KEY"),
             413 => told(Kind::Full, "has no room left").hint("delete memories that nobody needs"),
+            400 if said.contains("archived") => told(Kind::Denied, "can only be read")
+                .hint("an archived memory store stays as it is: `memgrove copy` carries it into another"),
             400 | 422 => told(Kind::Invalid, "cannot hold it")
                 .hint("memory stores hold text of at most 102,400 bytes, on paths of at most 20 segments"),
             _ => told(Kind::Busy, &format!("answered {status}")).hint("try again"),

@@ -10,6 +10,10 @@ use crate::vfs::{Open, Rename, Vfs};
 const PREFIX: &str = "v-";
 /// A kept file begins with the hash of its bytes, so that damage is a miss.
 const HASH_LEN: usize = 32;
+/// How a file is named until it is whole.
+const NEW: &str = "n-";
+/// After how long such a file is what a process that was killed has left.
+const NEW_AGE_MAX_NS: i128 = 3_600 * 1_000_000_000;
 
 pub(super) struct Shelf {
     memory: Lru<Version>,
@@ -65,9 +69,15 @@ impl Disk {
         let mut names = Lru::new(bytes_max);
         let mut there = folder.read_dir("").unwrap_or_default();
         there.sort_by_key(|(_, stat)| stat.mtime_ns);
+        // The newest file tells the time as the disk has it.
+        let now = there.last().map_or(0, |(_, stat)| stat.mtime_ns);
         for (name, stat) in there {
-            if let Some(name) = name.ok().filter(|name| name.starts_with(PREFIX)) {
-                names.used(&name, stat.size);
+            match name {
+                Ok(name) if name.starts_with(PREFIX) => names.used(&name, stat.size),
+                Ok(name) if name.starts_with(NEW) && now - stat.mtime_ns > NEW_AGE_MAX_NS => {
+                    let _ = folder.remove_file(&name);
+                }
+                _ => {}
             }
         }
         Disk { folder, names }
@@ -97,7 +107,7 @@ impl Disk {
             return;
         }
         let kept = [blake3::hash(bytes).as_bytes(), bytes].concat();
-        let new = format!("n-{name}");
+        let new = format!("{NEW}{name}");
         let written = self.folder.open(&new, Open::WriteOrCreate).and_then(|file| {
             file.set_len(0)?;
             file.write_at(0, &kept)

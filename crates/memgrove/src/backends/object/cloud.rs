@@ -29,7 +29,7 @@ const RETRY_MS: u64 = 8_000;
 
 /// A bucket of Amazon S3 or a service like it, of Google Cloud Storage, or of Azure.
 pub struct Cloud {
-    name: String,
+    pub(super) name: String,
     service: Arc<dyn Service>,
     /// The seam is synchronous: what waits for the network waits here.
     runtime: Option<Runtime>,
@@ -49,6 +49,14 @@ impl Cloud {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if bucket.is_empty() || !bucket.chars().all(fits) {
             return Err(not_a_bucket(location));
+        }
+        let prefix = prefix.trim_matches('/');
+        if !prefix.is_empty() && prefix.split('/').any(|folder| matches!(folder, "" | "." | "..")) {
+            let why =
+                format!("`{location}` names no place in a bucket: a folder in it is empty, `.` or `..`");
+            return Err(
+                Error::new(Kind::Invalid, why).hint("name every folder once, as in s3://bucket/team/space")
+            );
         }
         check_settings(settings)?;
         let number = |name: &str, usual: u64| match settings.get(name) {
@@ -329,58 +337,4 @@ fn version_of(tag: &str) -> UpdateVersion {
 fn not_a_bucket(location: &str) -> Error {
     Error::new(Kind::Invalid, format!("`{location}` names no bucket"))
         .hint("name one as s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
-}
-
-impl Cloud {
-    fn broken(&self) -> Error {
-        Error::new(Kind::Io, format!("the client of {} failed", self.name))
-            .hint("check the endpoint and the credentials in the environment")
-    }
-
-    fn failed(&self, fault: Fault) -> Error {
-        let (name, told) = (&self.name, whole_story(&fault));
-        let says = |words: &[&str]| words.iter().any(|word| told.contains(word));
-        match &fault {
-            _ if says(NO_BUCKET) => Error::new(Kind::NotFound, format!("{name} does not exist"))
-                .hint("make the bucket, or correct its name"),
-            _ if says(ASKED_THE_MACHINE) => {
-                Error::new(Kind::Denied, format!("there are no credentials for {name}"))
-                    .hint("set those of the provider in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-            }
-            Fault::PermissionDenied { .. } | Fault::Unauthenticated { .. } => {
-                Error::new(Kind::Denied, format!("{name} refuses access"))
-                    .hint("check the credentials in the environment and what they may do in the bucket")
-            }
-            Fault::NotFound { .. } => Error::new(Kind::NotFound, format!("{name} does not exist"))
-                .hint("make the bucket, or correct its name"),
-            Fault::InvalidPath { .. } => {
-                Error::new(Kind::Invalid, format!("{name} cannot hold that key: {fault}"))
-                    .hint("use another name")
-            }
-            _ => Error::new(Kind::Busy, format!("{name} cannot be reached: {}", cause(&fault)))
-                .hint("try again when the network is back; nothing that was answered is lost"),
-        }
-        .source(fault)
-    }
-}
-
-/// What providers call a bucket that is not there.
-const NO_BUCKET: &[&str] = &["NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist"];
-/// Where a machine in a cloud is asked who it is: by a client that was given no credentials.
-const ASKED_THE_MACHINE: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
-
-/// Every reason, from the outermost to the innermost.
-fn whole_story(fault: &Fault) -> String {
-    let first: &dyn std::error::Error = fault;
-    let reasons = std::iter::successors(Some(first), |error| error.source());
-    reasons.map(|error| error.to_string()).collect::<Vec<_>>().join(": ")
-}
-
-/// The innermost reason, which is the one that says something.
-fn cause(fault: &Fault) -> String {
-    let mut inner: &dyn std::error::Error = fault;
-    while let Some(next) = inner.source() {
-        inner = next;
-    }
-    inner.to_string()
 }

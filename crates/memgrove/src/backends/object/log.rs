@@ -12,11 +12,9 @@ use super::bucket::{Answer, Request, When};
 use super::leaf::{Leaf, Place};
 use super::record::{self, Header, Step, damaged};
 use super::{ObjectStore, State};
-use crate::backend::{
-    Applied, Change, ChangeId, Content, Edit, Expect, Note, Op, Origin, Version, not_found,
-};
+use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Origin, Version};
 use crate::backends::ledger::{Draft, Entry, Node};
-use crate::backends::replacing::{as_asked, by_replacement, rests_on_versions, touches};
+use crate::backends::replacing::{as_asked, rests_on_versions};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
@@ -143,19 +141,6 @@ impl ObjectStore {
             .hint("try again; give machines that do not share memories a prefix each"))
     }
 
-    /// The change with appends as whole files, where what is known of an object is the hash of its bytes: then
-    /// the log tells it, and no piece of the file is ever fetched for it.
-    fn whole_files(&self, change: &Change) -> Result<Option<Change>> {
-        if self.bucket.versioned().is_none() {
-            return Ok(None);
-        }
-        by_replacement(change, |at| {
-            let leaf = self.file_at(at)?.ok_or_else(|| not_found(at))?;
-            let bytes = self.assemble(at, &leaf)?;
-            Ok(Content { version: Version::of(&bytes), bytes })
-        })
-    }
-
     pub(super) fn commit_mkdir(&self, at: &Locator) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_conditions()?;
@@ -218,19 +203,6 @@ impl ObjectStore {
                 Some(base) => drop(fetched.insert(base.mark(), self.logged(&base)?)),
                 None => return tried.and_then(|()| self.check_fits(&changed)).map(|()| (header, body)),
             }
-        }
-    }
-
-    /// Notes the tags of what is written, where the bucket keeps no marks.
-    fn tag_steps(&self, header: &mut Header, edits: &[Edit], state: &State) {
-        let Some(bucket) = self.bucket.versioned() else { return };
-        for (index, (step, edit)) in header.edits.iter_mut().zip(edits).enumerate() {
-            let is_new = |at| state.ledger.tree.get(at).is_none() && !touches(&edits[..index], at);
-            step.tag = match edit {
-                Edit::Write { bytes, .. } => Some(bucket.tag_of(bytes)),
-                Edit::Append { at, bytes, .. } if is_new(at) => Some(bucket.tag_of(bytes)),
-                _ => None,
-            };
         }
     }
 

@@ -14,6 +14,8 @@
 mod bucket;
 #[cfg(feature = "object")]
 mod cloud;
+#[cfg(feature = "object")]
+mod faults;
 mod fold;
 mod leaf;
 mod log;

@@ -17,8 +17,10 @@ use super::bucket::{Answer, Object, Request, Versioned};
 use super::leaf::Leaf;
 use super::placing::{SAME_NAME, plain_names};
 use super::reading::{file_edit, mark_of, number_of, place_hash};
-use super::{OWN, ObjectStore, Seen};
-use crate::backend::{Change, Depth, Edit, Expect, Finding, Level, Origin};
+use super::record::Header;
+use super::{OWN, ObjectStore, Seen, State};
+use crate::backend::{Change, Content, Depth, Edit, Expect, Finding, Level, Origin, Version, not_found};
+use crate::backends::replacing::{by_replacement, touches};
 use crate::error::{Kind, Result};
 use crate::locator::Locator;
 
@@ -112,6 +114,32 @@ impl ObjectStore {
         }
         let tag = bucket.tag_of(&self.logged(leaf)?);
         Ok(leaf.tag.get_or_init(|| tag).clone())
+    }
+
+    /// The change with appends as whole files, where what is known of an object is the hash of its bytes: then
+    /// the log tells it, and no piece of the file is ever fetched for it.
+    pub(super) fn whole_files(&self, change: &Change) -> Result<Option<Change>> {
+        if self.bucket.versioned().is_none() {
+            return Ok(None);
+        }
+        by_replacement(change, |at| {
+            let leaf = self.file_at(at)?.ok_or_else(|| not_found(at))?;
+            let bytes = self.assemble(at, &leaf)?;
+            Ok(Content { version: Version::of(&bytes), bytes })
+        })
+    }
+
+    /// Notes the tags of what is written, where the bucket keeps no marks.
+    pub(super) fn tag_steps(&self, header: &mut Header, edits: &[Edit], state: &State) {
+        let Some(bucket) = self.bucket.versioned() else { return };
+        for (index, (step, edit)) in header.edits.iter_mut().zip(edits).enumerate() {
+            let is_new = |at| state.ledger.tree.get(at).is_none() && !touches(&edits[..index], at);
+            step.tag = match edit {
+                Edit::Write { bytes, .. } => Some(bucket.tag_of(bytes)),
+                Edit::Append { at, bytes, .. } if is_new(at) => Some(bucket.tag_of(bytes)),
+                _ => None,
+            };
+        }
     }
 
     /// Takes into the log that somebody has deleted a file: with the turn in hand.

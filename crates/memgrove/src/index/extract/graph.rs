@@ -8,6 +8,7 @@ use super::{Source, links, markdown};
 use crate::document::{Document, Shape};
 use crate::index::analysis::folded;
 use crate::index::dates;
+use crate::locator::copies::is_like_copy_of;
 
 const META: &str = ".meta.json";
 /// The folders of a graph that hold something, and how their things are addressed.
@@ -39,7 +40,9 @@ fn place(inside: &str) -> Option<(String, &str)> {
     let (kind, file) =
         FOLDERS.iter().find_map(|(folder, kind)| Some((kind, inside.strip_prefix(folder)?)))?;
     let id = file.split_once('.').map_or(file, |(id, _)| id);
-    (!id.is_empty() && !file.contains('/')).then(|| (format!("{kind}{id}"), id))
+    // A sync tool's copy of what is said is neither that, nor what the thing holds.
+    (!id.is_empty() && !file.contains('/') && !is_like_copy_of(file, META))
+        .then(|| (format!("{kind}{id}"), id))
 }
 
 /// The documents of one file.
@@ -127,6 +130,9 @@ mod tests {
         let found = of("_content/nodes/mem_a_001.md", "# One\nfirst\n# Two\nsecond\n");
         let told: Vec<&str> = found.iter().map(|document| document.address.as_str()).collect();
         assert_eq!(told, ["node:mem_a_001#one", "node:mem_a_001#two"]);
+        for copy in ["x.meta (1).json", "x.meta 2.json", "x.meta-LAPTOP.json", "x.meta.json.conflict1"] {
+            assert!(!wants(&format!("_content/nodes/{copy}")), "{copy}");
+        }
         assert!(!wants("_content/nodes/.hidden.md") && !wants("_system/registry.json"));
     }
 }

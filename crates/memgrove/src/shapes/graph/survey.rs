@@ -16,6 +16,7 @@ use crate::backend::{Edit, Expect, FileKind, Info, Version};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
+use crate::locator::copies::is_like_copy_of;
 use crate::memory::Plan;
 use crate::store::Store;
 use crate::text::blocks::BYTE_ORDER_MARK;
@@ -98,8 +99,8 @@ impl Survey {
                     continue;
                 }
                 let (id, rest) = split_name(info.locator.name());
-                // What begins with a dot is the machine's.
-                if id.is_empty() {
+                // What begins with a dot is the machine's, and a sync tool's copy is told by `memgrove conflicts`.
+                if id.is_empty() || is_like_copy_of(info.locator.name(), META) {
                     continue;
                 }
                 let files = found.entry(id.to_owned()).or_default();

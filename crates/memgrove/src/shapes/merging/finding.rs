@@ -31,6 +31,15 @@ pub enum Conflict {
         /// The tool.
         by: &'static str,
     },
+    /// A file beside another that is named as a sync tool names copies, and people name files.
+    Perhaps {
+        /// The file.
+        at: String,
+        /// The file that it may be a copy of.
+        of: String,
+        /// The tool.
+        by: &'static str,
+    },
     /// git's markers are in the file; they are shown, never resolved.
     Markers {
         /// The file.
@@ -72,14 +81,13 @@ pub fn find(store: &Store) -> Result<Vec<Conflict>> {
         if let Some(copy) = copy_of(name) {
             let of = beside(&info.locator, &copy.base)?;
             let base_exists = all.iter().any(|other| other.locator == of);
+            let (of_key, by) = (of.key().to_owned(), copy.family.name());
             if is_copy(store, &info.locator, &copy, &of)? {
-                found.push(Conflict::Copy {
-                    at,
-                    of: of.key().to_owned(),
-                    base_exists,
-                    by: copy.family.name(),
-                });
+                found.push(Conflict::Copy { at, of: of_key, base_exists, by });
                 continue;
+            }
+            if base_exists {
+                found.push(Conflict::Perhaps { at: at.clone(), of: of_key, by });
             }
         }
         if info.size <= MARKED_BYTES_MAX
@@ -103,8 +111,7 @@ fn is_copy(store: &Store, at: &Locator, named: &Copy, of: &Locator) -> Result<bo
     Ok(named.family.is_certain() || same_thing(store, at, of)?)
 }
 
-/// Whether two files say that they are the same thing: the same id in the front matter, the same
-/// entity, or a record in common.
+/// Whether two files say that they are the same thing: the same id, the same entity, or a record in common.
 fn same_thing(store: &Store, one: &Locator, other: &Locator) -> Result<bool> {
     let (Ok(one), Ok(other)) = (store.read(one), store.read(other)) else { return Ok(false) };
     let ids = [ids_of(&one), ids_of(&other)];
@@ -113,6 +120,10 @@ fn same_thing(store: &Store, one: &Locator, other: &Locator) -> Result<bool> {
 
 /// What a text says that it is.
 fn ids_of(text: &str) -> Vec<String> {
+    let id = |text: &str| Some(serde_json::from_str::<Value>(text).ok()?.get("id")?.as_str()?.to_owned());
+    if let Some(id) = id(text) {
+        return vec![id];
+    }
     let mut lines = text.trim_start_matches('\u{feff}').lines();
     match lines.next() {
         Some("---") => {
@@ -120,11 +131,7 @@ fn ids_of(text: &str) -> Vec<String> {
             front.filter_map(|line| line.strip_prefix("id:")).map(|id| id.trim().to_owned()).collect()
         }
         Some(first) if first.starts_with("# Entity: ") => vec![first.to_owned()],
-        _ => {
-            let id =
-                |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("id")?.as_str()?.to_owned());
-            text.lines().filter_map(id).collect()
-        }
+        _ => text.lines().filter_map(id).collect(),
     }
 }
 
@@ -132,7 +139,7 @@ fn ids_of(text: &str) -> Vec<String> {
 /// were.
 ///
 /// # Errors
-/// `NotFound` for a copy that is not there; `Invalid` for a file that is not certainly a copy; `Conflict` where
+/// `NotFound` for a copy that is not there; `Invalid` for a file that is not certainly a copy, unless a side is taken; `Conflict` where
 /// both sides changed the same lines and no side is taken, and for names that differ in case.
 pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side>) -> Result<Done<Merged>> {
     let Some(named) = copy_of(copy.name()) else {
@@ -142,7 +149,7 @@ pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side
     let at = beside(copy, &named.base)?;
     memory.apply(note, |store| {
         let theirs = store.read_bytes(copy)?;
-        check_copy(store, copy, &named, &at)?;
+        check_copy(store, copy, &named, &at, take)?;
         let Some(ours) = store.read_optional(&at)? else {
             // The file itself is gone: the copy takes its place.
             let edits =
@@ -171,21 +178,22 @@ pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side
 }
 
 /// Refuses what is not certainly a copy.
-fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator) -> Result<()> {
+fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: Option<Side>) -> Result<()> {
     if named.family == Family::CaseClash {
         let why = format!(
             "`{copy}` is no copy, but another file whose name differed from a neighbour's in case alone"
         );
         return Err(Error::new(Kind::Conflict, why).hint("give it a name of its own, or delete it"));
     }
-    if is_copy(store, copy, named, at)? {
+    // Whoever names it, and says which of the two to take, knows what it is; the history keeps both.
+    if is_copy(store, copy, named, at)? || take.is_some() && store.exists(at)? {
         return Ok(());
     }
     Err(Error::new(
         Kind::Invalid,
         format!("`{copy}` may be a file of its own: nothing says that it is `{at}`"),
     )
-    .hint("`memgrove conflicts` lists what is certainly a copy; merge this one by hand"))
+    .hint("if it is a copy of a file beside it, name it and say which to take: --take ours or --take theirs"))
 }
 
 /// One text of both.

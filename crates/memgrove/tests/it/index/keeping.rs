@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use memgrove::backend::{Content, Depth, Info};
-use memgrove::clock::{ManualClock, Timestamp};
-use memgrove::index::{Noticed, Watch};
+use memgrove::backend::{ConflictStrategy, Content, Depth, Info};
+use memgrove::backends::Ram;
+use memgrove::clock::{ManualClock, SystemClock, Timestamp};
+use memgrove::index::{Noticed, Place, Watch};
 use memgrove::tier::{DerivedMaintenance, Tier};
 use memgrove::{Backend, Error, Kind, Locator, Result, Store};
 
-use super::{at, check_true, first, found, kept, kept_by, on_disk};
+use super::{at, check_true, first, found, kept, kept_by, on_disk, over};
 use crate::hooked::{Hook, Hooked};
 
 const TEA: &str = "file:/memories/tea.md";
@@ -365,4 +366,53 @@ fn where_no_index_can_be_kept_it_is_made_in_memory() {
         let status = index.status().unwrap();
         assert_eq!((status.file.as_str(), status.bytes), ("", 0));
     }
+}
+
+/// A storage that is far away, and in which a read waits until another is beside it.
+#[derive(Default)]
+struct Far {
+    inner: Ram,
+    reading: Mutex<Reading>,
+    another: Condvar,
+}
+
+#[derive(Default)]
+struct Reading {
+    now: usize,
+    most: usize,
+    alone: bool,
+}
+
+impl Hook for Far {
+    fn inner(&self) -> &dyn Backend {
+        &self.inner
+    }
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        ConflictStrategy::Etag
+    }
+    fn read(&self, at: &Locator) -> Result<Content> {
+        let mut reading = self.reading.lock().unwrap();
+        reading.now += 1;
+        reading.most = reading.most.max(reading.now);
+        self.another.notify_all();
+        let waits = |reading: &mut Reading| reading.most < 2 && !reading.alone;
+        let (mut reading, waited) =
+            self.another.wait_timeout_while(reading, Duration::from_secs(30), waits).unwrap();
+        reading.alone |= waited.timed_out();
+        reading.now -= 1;
+        match reading.alone {
+            true => Err(Error::new(Kind::Busy, "files that are far away are read one by one")),
+            false => self.inner.read(at),
+        }
+    }
+}
+
+#[test]
+fn files_that_are_far_away_are_read_side_by_side() {
+    let store = Store::new(Hooked(Far::default()));
+    for i in 0..64 {
+        store.write(&at(&format!("files/{i}.md")), &format!("word{i}")).unwrap();
+    }
+    let index = over(&store, Place::Ram, Arc::new(SystemClock));
+    assert_eq!(first(&index, "word63"), "file:/memories/63.md");
 }
