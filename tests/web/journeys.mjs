@@ -60,6 +60,22 @@ export async function browse({ page, served, look }) {
   }
   await page.goto(`${served.base}/browse/records?type=task`);
   check(await page.locator("tbody tr").count() === 1, "the filter leaves the task");
+  // Esc leads up, one level at a time.
+  await page.goto(`${served.base}/read?${at("files/projects/silica.md")}`);
+  for (const path of ["/browse/files?under=files%2Fprojects", "/browse/files", "/browse", "/"]) {
+    await page.keyboard.press("Escape");
+    await page.waitForURL(`${served.base}${path}`);
+    if (path === "/") break;
+  }
+  // What is half typed stays, whatever happens meanwhile.
+  await page.goto(`${served.base}/browse/entities`);
+  await page.locator("main[data-listening=yes]").waitFor();
+  await page.locator("input[name=words]").fill("ali");
+  await page.locator("h1").click();
+  await served.call("entity_batch", { entities: [{ name: "Harbor", type: "project", observations: ["Has a new crane"] }] });
+  await page.locator("#news", { hasText: "entity batch" }).waitFor();
+  await page.waitForTimeout(600);
+  check(await page.locator("input[name=words]").inputValue() === "ali", "a half-typed filter stays");
 }
 
 // An edit is saved; a second one, begun before someone else's, is not lost and loses nothing.
@@ -156,6 +172,11 @@ export async function graph({ page, served, look }) {
   }
   check(await page.locator("#legend button").count() > 3, "kinds can be chosen");
   await look(page, "graph");
+  await page.locator("#graph-find").fill("bo lind");
+  await page.locator("#graph-find").press("Enter");
+  await page.locator("h1", { hasText: "Bo Lindqvist" }).waitFor();
+  await page.goto(`${served.base}/graph`);
+  await canvas.waitFor({ timeout: 60000 });
   await page.locator("#graph-find").fill("alice");
   // A click on a thing opens it: the place of the picture's middle thing is asked of the picture.
   const box = await page.locator("#graph").boundingBox();
@@ -250,14 +271,31 @@ export async function dark({ room, served, look, state }) {
 export async function phone({ room, served, look, state }) {
   const { context, page } = await room(state, { viewport: { width: 375, height: 740 }, isMobile: true, hasTouch: true });
   const paths = { welcome: "/", search: "/?q=tea", read: `/read?${at("files/projects/silica.md")}`, records: "/browse/records", entities: "/browse/entities",
-    timeline: "/timeline", graph: "/graph", edit: `/edit?${at("files/preferences.md")}`, statistics: "/statistics", history: `/history?${at("files/projects/harbor.md")}` };
+    timeline: "/timeline", graph: "/graph", edit: `/edit?${at("files/preferences.md")}`, statistics: "/statistics", history: `/history?${at("files/projects/harbor.md")}`, doctor: "/doctor", missing: `/read?${at("files/nothing.md")}` };
   for (const [name, path] of Object.entries(paths)) {
     await page.goto(`${served.base}${path}`);
     if (name === "graph") await page.locator("#graph[data-state]").waitFor();
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(over <= 0, `${name} is ${over} pixels too wide for a phone`);
+    const tab = await page.locator("header nav [aria-current=page]").boundingBox().catch(() => null);
+    check(name === "missing" || (tab.x >= 0 && tab.x + tab.width <= 375), `the tab of ${name} is in sight`);
     await look(page, `phone-${name}`);
+    page.expectsErrors = name === "doctor";
   }
+  page.expectsErrors = false;
+  await page.goto(`${served.base}/history?${at("files/projects/harbor.md")}`);
+  await page.locator(".changes a").first().click();
+  const row = page.locator(".compare tr:not(.same):has(.removed)").first();
+  const [cut, added] = [await row.locator(".removed").boundingBox(), await row.locator(".added").boundingBox()];
+  check(added.y > cut.y && added.width > 250, "the two sides of a change stand one below the other");
+  await look(page, "phone-diff");
+  // A table is moved within itself, and its words and numbers are whole.
+  await served.call("file_create", { path: "/memories/wide.md", text: `# Wide\n\n|${"measurement|".repeat(6)}\n|${"-:|".repeat(6)}\n|${"1234567.89|".repeat(6)}\n` });
+  await page.goto(`${served.base}/read?${at("files/wide.md")}`);
+  const cell = await page.locator("article td").first().evaluate((td) => ({ height: td.clientHeight, align: getComputedStyle(td).textAlign }));
+  check(cell.height < 50 && cell.align === "right", `a number is whole and to the right: ${JSON.stringify(cell)}`);
+  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is no wider than the phone");
+  await look(page, "phone-table");
   await context.close();
 }
 
