@@ -1,13 +1,12 @@
 //! MCP over streamable HTTP, at `/mcp`. `?tools=` chooses the tools, as `memgrove mcp --tools` does.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::http::Request;
 use axum::response::Response;
-use clap::ValueEnum;
-use memgrove::{Error, Kind, Result};
+use memgrove::Result;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -17,11 +16,14 @@ use crate::changes::Changes;
 use crate::context::Context;
 use crate::mcp::{Asked, KgServer, Profile, Server, Worker, listed};
 
-/// The MCP servers of one space: one for each choice of tools.
+/// The MCP servers of one space: one for each choice of tools, made when it is first asked for.
 pub(crate) struct McpServers {
-    verbs: Vec<(Profile, StreamableHttpService<Server, LocalSessionManager>)>,
+    verbs: Mutex<Vec<(Profile, Arc<VerbServer>)>>,
+    made: Box<dyn Fn(&Profile) -> VerbServer + Send + Sync>,
     kg: StreamableHttpService<KgServer, LocalSessionManager>,
 }
+
+type VerbServer = StreamableHttpService<Server, LocalSessionManager>;
 
 impl McpServers {
     /// The servers over a store, which end with the whole.
@@ -31,7 +33,8 @@ impl McpServers {
         body_bytes_max: usize,
         ending: &CancellationToken,
     ) -> Self {
-        let config = || {
+        let ending = ending.clone();
+        let config = move || {
             let mut config = StreamableHttpServerConfig::default()
                 // The gate has checked both.
                 .disable_allowed_hosts()
@@ -40,23 +43,34 @@ impl McpServers {
             config.cancellation_token = ending.child_token();
             config
         };
-        let profiles = Profile::value_variants().iter().filter(|profile| **profile != Profile::Kg);
-        let verbs = profiles.map(|profile| {
-            let (cx, changes, profile) = (cx.clone(), changes.clone(), *profile);
-            let server = move || Ok(Server::new(profile, cx.clone(), Worker::Pool, changes.clone()));
-            (profile, StreamableHttpService::new(server, Arc::default(), config()))
-        });
-        let verbs = verbs.collect();
-        let cx = cx.clone();
-        let kg = move || KgServer::new(&cx, Worker::Pool, None).map_err(io::Error::other);
-        McpServers { verbs, kg: StreamableHttpService::new(kg, Arc::default(), config()) }
+        let over = cx.clone();
+        let kg = move || KgServer::new(&over, Worker::Pool, None).map_err(io::Error::other);
+        let kg = StreamableHttpService::new(kg, Arc::default(), config());
+        let (cx, changes) = (cx.clone(), changes.clone());
+        let made = move |profile: &Profile| {
+            let (cx, changes, profile) = (cx.clone(), changes.clone(), profile.clone());
+            let server = move || Ok(Server::new(&profile, cx.clone(), Worker::Pool, changes.clone()));
+            StreamableHttpService::new(server, Arc::default(), config())
+        };
+        McpServers { verbs: Mutex::default(), made: Box::new(made), kg }
     }
 
-    async fn handle(&self, profile: Profile, request: Request<Body>) -> Response {
-        match self.verbs.iter().find(|(of, _)| *of == profile) {
-            Some((_, server)) => server.handle(request).await.map(Body::new),
-            None => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
+    async fn handle(&self, profile: &Profile, request: Request<Body>) -> Response {
+        match profile.is_kg() {
+            true => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
+            false => self.of(profile).handle(request).await.map(Body::new),
         }
+    }
+
+    /// The server with these tools: a session is known to no other.
+    fn of(&self, profile: &Profile) -> Arc<VerbServer> {
+        let mut all = self.verbs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, server)) = all.iter().find(|(of, _)| of == profile) {
+            return Arc::clone(server);
+        }
+        let server = Arc::new((self.made)(profile));
+        all.push((profile.clone(), Arc::clone(&server)));
+        server
     }
 }
 
@@ -68,20 +82,10 @@ struct Choice {
 /// Hands a request on to the server of its space and its choice of tools.
 pub(crate) async fn serve(call: Call) -> Result<Response> {
     let Choice { tools } = call.query()?;
-    let profile = match tools {
-        None => Profile::Core,
-        Some(name) => Profile::from_str(&name, true).map_err(|_| {
-            let names: Vec<String> = Profile::value_variants()
-                .iter()
-                .filter_map(|one| Some(one.to_possible_value()?.get_name().into()))
-                .collect();
-            let message = format!("there is no choice of tools `{}`", name.escape_default());
-            Error::new(Kind::Invalid, message).hint(format!("choose from: {}", names.join(", ")))
-        })?,
-    };
+    let profile = tools.map_or_else(|| Ok(Profile::default()), |names| names.parse())?;
     let space = Arc::clone(&call.space);
     let asked = Asked(call.cx());
     let mut request = call.into_request();
     request.extensions_mut().insert(asked);
-    Ok(space.mcp.handle(profile, request).await)
+    Ok(space.mcp.handle(&profile, request).await)
 }

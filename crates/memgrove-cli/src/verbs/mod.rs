@@ -168,27 +168,32 @@ pub(crate) enum Effect {
     Remove,
 }
 
-/// Where a verb is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a verb is offered: at the command line, over HTTP, or in sets of MCP tools, which `--tools`
+/// names and explains by these words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum On {
     /// The command line.
+    #[value(skip)]
     Cli,
-    /// The small default list of MCP tools.
-    Core,
-    /// The MCP tools for agents that know Anthropic's Memory Tool.
-    Files,
-    /// The MCP tools for agents that keep records.
-    Records,
-    /// The MCP tools for agents that keep entities and relations.
-    Entities,
-    /// The MCP tools for agents that keep a graph.
-    Graph,
-    /// The MCP tools for agents that keep notes.
-    Notes,
-    /// Every MCP tool.
-    All,
     /// The HTTP API, beside every verb that is an MCP tool.
+    #[value(skip)]
     Http,
+    /// What most agents need
+    Core,
+    /// For agents that know Anthropic's Memory Tool
+    Files,
+    /// For agents that keep records
+    Records,
+    /// For agents that keep entities and relations
+    Entities,
+    /// For agents that keep a graph of nodes and connections
+    Graph,
+    /// For agents that keep notes: one memory that grows
+    Notes,
+    /// The tools of the MCP memory server alone, on this store or on the file at MEMORY_FILE_PATH
+    Kg,
+    /// Every tool, but those of the MCP memory server
+    All,
 }
 
 /// A verb as the surfaces see it.
