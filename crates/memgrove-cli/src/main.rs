@@ -14,6 +14,7 @@ mod opening;
 mod page;
 mod portion;
 mod rehearsal;
+mod repository;
 mod searching;
 #[cfg(target_os = "linux")]
 mod watching;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 
 /// List conflict copies, git's conflict markers, and files not on this machine
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -84,6 +84,13 @@ pub(crate) struct ConflictsMerge {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MergeAnswer {
     copies: Vec<MergedCopy>,
+    /// How many files hold git's conflict markers, which are git's to resolve.
+    #[serde(skip_serializing_if = "is_none")]
+    marked: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -126,16 +133,16 @@ impl Verb for ConflictsMerge {
     fn run(self, cx: &Context) -> Result<MergeAnswer> {
         let memory = cx.with_copies()?;
         let take = self.take.as_deref().map(|side| if side == "ours" { Side::Ours } else { Side::Theirs });
-        let named = match self.copies.is_empty() {
-            false => self.copies.clone(),
-            true => {
-                let copy = |conflict| match conflict {
-                    Conflict::Copy { at, .. } => Some(at),
-                    _ => None,
-                };
-                merging::find(memory.store())?.into_iter().filter_map(copy).collect()
+        let (mut named, mut marked) = (self.copies.clone(), 0);
+        if named.is_empty() {
+            for conflict in merging::find(memory.store())? {
+                match conflict {
+                    Conflict::Copy { at, .. } => named.push(at),
+                    Conflict::Markers { .. } => marked += 1,
+                    Conflict::Placeholder { .. } => {}
+                }
             }
-        };
+        }
         // One copy that cannot be merged keeps no other from being merged.
         let merge = |at: &str| {
             let mut note = cx.note(Self::NAME, &self.guard);
@@ -149,23 +156,41 @@ impl Verb for ConflictsMerge {
         if of_entities && let Err(error) = cx.knowledge().and_then(|knowledge| knowledge.rebuild()) {
             crate::notice(&format!("the lists of entities are not up to date: {error}"));
         }
-        Ok(MergeAnswer { copies })
+        Ok(MergeAnswer { copies, marked })
     }
 
     fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for copy in &answer.copies {
             page.ink(Ink::Strong, &copy.at)?;
             match (&copy.by, &copy.problem) {
-                (Some(by), _) => page.line(&format!(": merged by {by}"))?,
+                (Some(by), _) => page.line(&format!(": {}", done(by)))?,
                 (None, problem) => page.line(&format!(": {}", problem.as_deref().unwrap_or("not merged")))?,
             }
             copy.hint.iter().try_for_each(|hint| page.line(&format!("  hint: {hint}")))?;
         }
-        if answer.copies.is_empty() { page.line("no conflict copies") } else { Ok(()) }
+        match answer.marked {
+            0 if answer.copies.is_empty() => page.line("no conflict copies"),
+            0 => Ok(()),
+            marked => {
+                let files = counted(marked, "file", "files");
+                page.line(&format!("{files} with git's conflict markers: resolve them in git"))
+            }
+        }
     }
 
     fn failed(answer: &MergeAnswer) -> Option<Kind> {
         answer.copies.iter().find_map(|copy| copy.kind)
+    }
+}
+
+/// What came of a copy, in words.
+fn done(by: &str) -> String {
+    match by {
+        "sameness" => "the same as its file, and removed".to_owned(),
+        "place" => "its file was gone; now it is that file".to_owned(),
+        "ours" => "removed; its file stays as it was".to_owned(),
+        "theirs" => "it is its file now".to_owned(),
+        by => format!("merged by {by}"),
     }
 }
 

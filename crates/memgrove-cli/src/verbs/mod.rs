@@ -5,6 +5,7 @@ pub(crate) mod conflict;
 pub(crate) mod connection;
 pub(crate) mod copy;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod entity;
 pub(crate) mod eval;
 pub(crate) mod file;
@@ -108,7 +109,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
     entry::<status::Status>(),
-    entry::<store::Doctor>(),
+    entry::<doctor::Doctor>(),
     entry::<index::Status>(),
     entry::<index::Rebuild>(),
     entry::<index::Verify>(),
