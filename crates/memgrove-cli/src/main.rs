@@ -7,6 +7,7 @@ mod status;
 mod address;
 mod agents;
 mod context;
+mod deeds;
 mod journals;
 mod modes;
 mod mounts;
