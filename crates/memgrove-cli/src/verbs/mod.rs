@@ -16,9 +16,11 @@ pub(crate) mod migrate;
 pub(crate) mod node;
 pub(crate) mod note;
 pub(crate) mod past;
+pub(crate) mod prune;
 pub(crate) mod read;
 pub(crate) mod recall;
 pub(crate) mod record;
+pub(crate) mod redact;
 pub(crate) mod remember;
 pub(crate) mod several;
 pub(crate) mod status;
@@ -105,9 +107,11 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<file::Batch>(),
     entry::<memory::MemoryCommand>(),
     entry::<past::History>(),
+    entry::<prune::HistoryPrune>(),
     entry::<diff::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
+    entry::<redact::Redact>(),
     entry::<status::Status>(),
     entry::<doctor::Doctor>(),
     entry::<index::Status>(),
