@@ -343,10 +343,11 @@ impl Cloud {
         match &fault {
             _ if says(NO_BUCKET) => Error::new(Kind::NotFound, format!("{name} does not exist"))
                 .hint("make the bucket, or correct its name"),
-            _ if says(ASKED_THE_MACHINE) => {
-                Error::new(Kind::Denied, format!("there are no credentials for {name}"))
-                    .hint("set those of the provider in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-            }
+            _ if says(ASKED_THE_MACHINE) => Error::new(
+                Kind::Denied,
+                format!("there are no credentials for {name}"),
+            )
+            .hint(format!("set those of the provider in the environment, such as {}", credentials(name))),
             Fault::PermissionDenied { .. } | Fault::Unauthenticated { .. } => {
                 Error::new(Kind::Denied, format!("{name} refuses access"))
                     .hint("check the credentials in the environment and what they may do in the bucket")
@@ -368,6 +369,15 @@ impl Cloud {
 const NO_BUCKET: &[&str] = &["NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist"];
 /// Where a machine in a cloud is asked who it is: by a client that was given no credentials.
 const ASKED_THE_MACHINE: &[&str] = &["169.254.169.254", "169.254.170.2", "metadata.google.internal"];
+
+/// The variables that hold the credentials of a bucket's provider.
+fn credentials(name: &str) -> &'static str {
+    match name.split_once("://") {
+        Some(("gs", _)) => "GOOGLE_SERVICE_ACCOUNT",
+        Some(("az", _)) => "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+        _ => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    }
+}
 
 /// Every reason, from the outermost to the innermost.
 fn whole_story(fault: &Fault) -> String {
