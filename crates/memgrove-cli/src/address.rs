@@ -189,8 +189,8 @@ pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
 pub(crate) struct Addresses {
     /// The file as a whole.
     whole: String,
-    /// Parts that are memories of their own.
-    parts: Vec<(Range<usize>, String)>,
+    /// Parts that are memories of their own, with what they say.
+    parts: Vec<(Range<usize>, String, String)>,
 }
 
 impl Addresses {
@@ -200,7 +200,7 @@ impl Addresses {
         let mut documents = index::documents(at.key(), bytes).into_iter();
         let (whole, parts) = match at.parts().next() {
             _ if whole != at.key() => (whole, Vec::new()),
-            Some("records") => (whole, documents.map(|one| (one.span, one.address)).collect()),
+            Some("records") => (whole, documents.map(|one| (one.span, one.address, one.text)).collect()),
             Some("graph") => {
                 let first = documents.next().map(|one| one.address);
                 let thing = first.and_then(|one| Some(one.split('#').next()?.to_owned()));
@@ -211,10 +211,11 @@ impl Addresses {
         Addresses { whole, parts }
     }
 
-    /// What stands on a line.
-    pub(crate) fn at(&self, line: Range<usize>) -> &str {
-        let found = self.parts.iter().find(|(part, _)| line.start <= part.start && part.start < line.end);
-        found.map_or(&self.whole, |(_, address)| address)
+    /// What stands on a line, and what it says if it is a memory of its own.
+    pub(crate) fn at(&self, line: Range<usize>) -> (&str, Option<&str>) {
+        let mut parts = self.parts.iter();
+        let found = parts.find(|(part, ..)| line.start <= part.start && part.start < line.end);
+        found.map_or((&self.whole, None), |(_, address, text)| (address, Some(text)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The command line: a rendering of the table of verbs, and the commands that are surfaces
 //! themselves.
 
+mod words;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ use crate::memory_tool;
 use crate::page::{Ink, Page, Paper};
 use crate::status::{self, Report};
 use crate::verbs::{self, Effect, Entry, On, Reply};
+use words::{also_called, group_of, spelled};
 
 const ABOUT: &str = "File-based memory for AI agents: plain files you own, safe under many agents at once";
 const AFTER_HELP: &str = "\
@@ -30,8 +33,13 @@ standard error. Exit codes:";
 
 /// Runs the program.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = match command().try_get_matches_from(&arguments) {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // What many programs understand.
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    let matches = match command().color(colour_of(&arguments)).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => return misspoken(&error, &arguments),
     };
@@ -42,6 +50,18 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
             report(&error, look);
             ExitCode::from(status::exit_code(error.kind()))
         }
+    }
+}
+
+/// The colour that is asked for in words that are yet to be understood.
+fn colour_of(arguments: &[OsString]) -> clap::ColorChoice {
+    let mut words =
+        arguments.iter().filter_map(|word| word.to_str()).skip_while(|word| !word.starts_with("--color"));
+    let told = words.next().and_then(|word| word.strip_prefix("--color=")).or_else(|| words.next());
+    match told {
+        Some("never") => clap::ColorChoice::Never,
+        Some("always") => clap::ColorChoice::Always,
+        _ => clap::ColorChoice::Auto,
     }
 }
 
@@ -57,7 +77,9 @@ fn misspoken(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
         let sentence: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
         let sentence = sentence.join(" ");
         let sentence = sentence.trim_start_matches("error: ");
-        let error = Error::new(Kind::Invalid, sentence).hint("`memgrove --help` explains every command");
+        let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+        let error = Error::new(Kind::Invalid, sentence);
+        let error = error.hint(tip.unwrap_or("`memgrove --help` explains every command"));
         report(&error, Look { json: true, color: ColorChoice::Never });
     } else {
         let _ = error.print();
@@ -128,7 +150,10 @@ pub(crate) fn command() -> Command {
         .args(global_arguments());
     for entry in entries() {
         root = match entry.name.split_once('_') {
-            None => root.subcommand((entry.augment)(Command::new(entry.name))),
+            None => {
+                let verb = (entry.augment)(Command::new(entry.name));
+                root.subcommand(verb.aliases(also_called(entry.name)))
+            }
             // One word of two, in no group.
             Some(("merge", "driver")) => root.subcommand((entry.augment)(Command::new("merge-driver"))),
             Some((group, verb)) => {
@@ -143,42 +168,13 @@ pub(crate) fn command() -> Command {
     Program::commands().into_iter().fold(root, Command::subcommand)
 }
 
-/// A verb's words as the command line spells them.
-fn spelled(verb: &'static str) -> &'static str {
-    match verb {
-        "add_many" => "add-many",
-        "mcp_memory" => "mcp-memory",
-        "restore_backup" => "restore-backup",
-        "silica_v1" => "silica-v1",
-        verb => verb,
-    }
-}
-
-fn group_of(group: &'static str) -> Command {
-    let about = match group {
-        "file" => "Work on files, which agents know as /memories",
-        "record" => "Keep records: core memories, learnings and tasks, one line each",
-        "entity" => "Work on entities: people, projects, lessons, and how they are related",
-        "node" => "Work on the nodes of the graph",
-        "connection" => "Work on the connections of the graph",
-        "graph" => "Go through the graph, hand it on, and keep it in order",
-        "note" => "Keep notes: one memory that grows into many, linked and searchable",
-        "import" => "Take over memories from elsewhere",
-        "export" => "Hand memories on to something else",
-        "eval" => "Measure how well memories are found",
-        "index" => "Look after the index that searches use",
-        _ => "",
-    };
-    Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)
-}
-
 fn global_arguments() -> [Arg; 4] {
     let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Everywhere");
     [
         global("store")
             .value_name("PATH")
             .value_parser(value_parser!(PathBuf))
-            .help("The store's folder [also: MEMGROVE_STORE]"),
+            .help("The store: a folder, or s3://…, gs://…, az://…, anthropic://… [also: MEMGROVE_STORE]"),
         global("backend").value_name("NAME").help("The backend, instead of the one that the store names"),
         global("json").action(ArgAction::SetTrue).help("Answer and report errors in JSON"),
         global("color")
@@ -322,7 +318,11 @@ impl Program {
             }
             Program::MemoryTool(program) => program.run(&cx()?)?,
             Program::Mcp(program) => program.run(&cx()?)?,
-            Program::Serve(program) => program.run(&cx()?, |link| printed(format!("{link}\n").as_bytes()))?,
+            Program::Serve(program) => program.run(&cx()?, |link| {
+                let told =
+                    if look.json { serde_json::json!({"link": link}).to_string() } else { link.to_owned() };
+                printed(format!("{told}\n").as_bytes())
+            })?,
             Program::Completions(shell) => {
                 let mut text = Vec::new();
                 clap_complete::generate(shell, &mut command(), "memgrove", &mut text);

@@ -110,11 +110,11 @@ impl Environment {
         base.map(|base| base.join("memgrove"))
     }
 
-    /// A path as the user gave it, made absolute.
+    /// A path as the user gave it, made absolute, and spelled in one way: `.` in it says nothing.
     pub(crate) fn absolute(&self, given: &Path) -> Result<PathBuf> {
         match &self.working {
-            _ if given.is_absolute() => Ok(given.to_owned()),
-            Some(working) => Ok(working.join(given)),
+            _ if given.is_absolute() => Ok(given.components().collect()),
+            Some(working) => Ok(working.join(given).components().collect()),
             None => Err(Error::new(Kind::Io, "the working folder is gone").hint("use an absolute path")),
         }
     }
@@ -211,6 +211,14 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The folder that the store belongs to: the one around a `.memgrove`, or the store's own.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        match self.root.ends_with(STORE_FOLDER) {
+            true => self.root.parent(),
+            false => Some(&self.root),
+        }
+    }
+
     /// Whether the store is no folder of this machine.
     pub(crate) fn is_url(&self) -> bool {
         is_url(&self.root)
@@ -250,19 +258,23 @@ impl How {
 /// The nearest store at or above a folder. In a linked git worktree the main checkout's store
 /// counts too, so that memory does not depend on which worktree an agent was started in.
 fn upward(from: &Path) -> Option<PathBuf> {
-    from.ancestors().find_map(|folder| {
-        let here = folder.join(STORE_FOLDER);
-        if here.is_dir() {
-            return Some(here);
-        }
-        let main = main_checkout(folder)?.join(STORE_FOLDER);
-        main.is_dir().then_some(main)
-    })
+    from.ancestors().find_map(|folder| store_of(folder).or_else(|| store_of(&main_checkout(folder)?)))
+}
+
+/// The store in a folder, or the folder itself if it is one: its settings need not be without fault,
+/// or memories would go elsewhere because of one.
+fn store_of(folder: &Path) -> Option<PathBuf> {
+    let inside = folder.join(STORE_FOLDER);
+    if inside.is_dir() {
+        return Some(inside);
+    }
+    let text = settings::read_small(&folder.join(settings::FILE)).ok()?;
+    text.lines().any(|line| line.starts_with("format")).then(|| folder.to_owned())
 }
 
 /// The folder of the main checkout, if this is a linked git worktree: its `.git` is a file that
 /// says `gitdir: <main>/.git/worktrees/<name>`.
-fn main_checkout(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn main_checkout(folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     if !link.is_file() {
         return None;
@@ -306,9 +318,23 @@ mod tests {
         assert_eq!(found(&env, None), (project, How::Upward));
         let near = made(deep.join(".memgrove"));
         assert_eq!(found(&env, None), (near, How::Upward));
+        let itself = made(top.path().join("project/a/b/c/store/files"));
+        env.working = Some(itself.clone());
+        let itself = itself.parent().expect("it was made").to_owned();
+        let settings = itself.join(settings::FILE);
+        #[allow(clippy::disallowed_methods)] // The settings of some other program of that name.
+        std::fs::write(&settings, "[server]\n").expect("a writable folder");
+        assert_eq!(found(&env, None), (deep.join(".memgrove"), How::Upward));
+        #[allow(clippy::disallowed_methods)] // A store that was made where it was named.
+        std::fs::write(&settings, "format = 1\n").expect("a writable folder");
+        assert_eq!(found(&env, None), (itself.clone(), How::Upward));
         env.working = Some(home.clone());
         made(home.join(".memgrove"));
         assert_eq!(found(&env, None), (home.join(".memgrove"), How::Home));
+        env.working = Some(home.join(".memgrove"));
+        assert_eq!(found(&env, None), (home.join(".memgrove"), How::Home));
+        env.working = Some(itself.clone());
+        assert_eq!(found(&env, Some("./a/.")), (itself.join("a"), How::Flag));
         env.working = Some(deep.clone());
         env.store = Some("elsewhere".into());
         assert_eq!(found(&env, None), (deep.join("elsewhere"), How::Variable));

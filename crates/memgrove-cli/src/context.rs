@@ -207,14 +207,20 @@ impl Context {
         if let Some(memory) = self.shared.opened.get() {
             return Ok(memory.clone());
         }
-        if let Some(Place { root, how: How::Home }) = self.place()
-            && Settings::read(root)?.is_none()
-            && self.shared.backend.is_none()
-            && !self.names_a_bucket()
-        {
-            return Ok(Memory::new(Store::new(Ram::default()), Arc::new(SystemClock)));
+        match self.is_made()? {
+            true => self.open(),
+            false => Ok(Memory::new(Store::new(Ram::default()), Arc::new(SystemClock))),
         }
-        self.open()
+    }
+
+    /// Whether there is a store, or one was named that should be there: only that at home comes by itself.
+    pub(crate) fn is_made(&self) -> Result<bool> {
+        Ok(match self.place() {
+            Some(Place { root, how: How::Home }) => {
+                self.shared.backend.is_some() || self.names_a_bucket() || Settings::read(root)?.is_some()
+            }
+            _ => true,
+        })
     }
 
     /// The memory, to change. The store at home is made when it is first needed.

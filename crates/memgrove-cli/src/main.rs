@@ -8,6 +8,7 @@ mod status;
 mod address;
 mod agents;
 mod context;
+mod deeds;
 mod journals;
 mod modes;
 mod mounts;
@@ -15,6 +16,7 @@ mod opening;
 mod page;
 mod portion;
 mod rehearsal;
+mod repository;
 mod searching;
 #[cfg(target_os = "linux")]
 mod watching;

@@ -22,7 +22,7 @@ use tokio::io::{Stdin, Stdout};
 use crate::changes::Changes;
 use crate::context::Context;
 use crate::page::{Page, Paper};
-use crate::verbs::Reply;
+use crate::verbs::{On, Reply};
 use bounded::{Bounded, TOO_LONG_METHOD};
 pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
@@ -40,14 +40,15 @@ const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Ends when its input does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Which tools to offer
-    #[arg(long, value_enum, default_value_t = Profile::Core)]
-    tools: Profile,
+    /// Which sets of tools to offer, with commas between them
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SETS", default_value = "core")]
+    tools: Vec<On>,
 }
 
 impl Serve {
     /// Serves until standard input ends.
     pub(crate) fn run(self, cx: &Context) -> Result<()> {
+        let profile = Profile::new(self.tools)?;
         let wrong = |error: String| Error::new(Kind::Io, format!("the MCP connection failed: {error}"));
         // Everything happens on two threads: this one speaks the protocol, the other one works.
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -56,13 +57,13 @@ impl Serve {
             .build()
             .map_err(|error| wrong(error.to_string()))?;
         let (worker, ended) = Worker::start(cx.clone());
-        let served = match self.tools {
-            Profile::Kg => {
+        let served = match profile.is_kg() {
+            true => {
                 let server = kg::Server::new(cx, worker, cx.environment().memory_file.clone())?;
                 runtime.block_on(async { serve(server, Listing(connection())).await })
             }
-            tools => {
-                let server = Server::new(tools, cx.clone(), worker, Changes::of(cx.clone()));
+            false => {
+                let server = Server::new(&profile, cx.clone(), worker, Changes::of(cx.clone()));
                 runtime.block_on(async { serve(server, connection()).await })
             }
         };

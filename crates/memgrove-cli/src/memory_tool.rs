@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use memgrove::{Error, Kind, Result};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -17,7 +18,8 @@ pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Answer commands of Anthropic's Memory Tool, one JSON object per line
 ///
 /// Reads commands such as {"command":"view","path":"/memories"} from standard input and answers each
-/// with {"content":…,"is_error":…} on standard output, until the input ends.
+/// with {"content":…,"is_error":…} on standard output, until the input ends. A whole tool_use block of
+/// the API is answered with its tool_result block.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryTool {
     /// Use this folder itself as /memories; nothing else is written into it
@@ -48,10 +50,10 @@ fn answer_all(cx: &Context, input: &mut impl BufRead, out: &mut impl Write) -> i
         let answer = match read {
             LineRead::Whole if line.trim_ascii().is_empty() => continue,
             LineRead::Whole => answer(cx, &line),
-            LineRead::TooLong => refusal(&Error::new(
+            LineRead::TooLong => Answer::from(refusal(&Error::new(
                 Kind::Invalid,
                 format!("a command has at most {LINE_BYTES_MAX} bytes; it was not carried out"),
-            )),
+            ))),
         };
         serde_json::to_writer(&mut *out, &answer)?;
         out.write_all(b"\n")?;
@@ -60,12 +62,39 @@ fn answer_all(cx: &Context, input: &mut impl BufRead, out: &mut impl Write) -> i
     Ok(())
 }
 
-fn answer(cx: &Context, line: &[u8]) -> MemoryAnswer {
-    let command: Value = match serde_json::from_slice(line) {
+/// What is answered to one line: a block of the API to a block, else only what it says.
+#[derive(Debug, Serialize)]
+struct Answer {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<Value>,
+    #[serde(flatten)]
+    said: MemoryAnswer,
+}
+
+impl From<MemoryAnswer> for Answer {
+    fn from(said: MemoryAnswer) -> Self {
+        Answer { kind: None, tool_use_id: None, said }
+    }
+}
+
+fn answer(cx: &Context, line: &[u8]) -> Answer {
+    let mut command: Value = match serde_json::from_slice(line) {
         Ok(command) => command,
-        Err(error) => return refusal(&Error::new(Kind::Invalid, format!("the line is not JSON: {error}"))),
+        Err(error) => {
+            return refusal(&Error::new(Kind::Invalid, format!("the line is not JSON: {error}"))).into();
+        }
     };
-    MemoryCommand(command).run(cx).unwrap_or_else(|error| refusal(&error))
+    let run = |command| MemoryCommand(command).run(cx).unwrap_or_else(|error| refusal(&error));
+    match command.get("type").and_then(Value::as_str) {
+        Some("tool_use") => Answer {
+            kind: Some("tool_result"),
+            tool_use_id: command.get("id").cloned(),
+            said: run(command["input"].take()),
+        },
+        _ => run(command).into(),
+    }
 }
 
 /// What was read of one line.

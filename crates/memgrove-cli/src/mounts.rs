@@ -103,7 +103,7 @@ fn resolved(cx: &Context, path: &str) -> Result<PathBuf> {
     let folder = given.canonicalize().map_err(|error| {
         Error::from_io(error, given.display()).hint("make the folder, or correct [mounts] in memgrove.toml")
     })?;
-    let project = place.root.parent().and_then(|project| project.canonicalize().ok());
+    let project = place.project().and_then(|project| project.canonicalize().ok());
     if place.how == How::Upward && !project.is_some_and(|project| folder.starts_with(project)) {
         let message = format!("the store mounts `{}`, which lies outside its project", folder.display());
         return Err(Error::new(Kind::Denied, message)

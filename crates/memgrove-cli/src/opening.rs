@@ -260,8 +260,14 @@ impl Selected {
         if self.protocol == vault::PROTOCOL { vault::open_with_copies(&self.request()?) } else { self.open() }
     }
 
+    /// How much the history takes, where the backend keeps it on this machine.
+    pub(crate) fn history_bytes(&self) -> Option<u64> {
+        let entries = std::fs::read_dir(self.journal()?).ok()?;
+        entries.map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
+    }
+
     /// The folder of the history, where the backend keeps one on this machine.
-    pub(crate) fn journal(&self) -> Option<PathBuf> {
+    fn journal(&self) -> Option<PathBuf> {
         let beside = match self.protocol.as_str() {
             DEFAULT_PROTOCOL => Some(PathBuf::from(&self.location)),
             vault::PROTOCOL => self.state.as_ref().map(State::folder),

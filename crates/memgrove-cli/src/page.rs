@@ -31,6 +31,11 @@ impl Ink {
     }
 }
 
+/// So many of something, which has another name when there are several.
+pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
 /// Whether a page may carry colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paper {

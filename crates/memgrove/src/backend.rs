@@ -12,7 +12,7 @@ use std::fmt;
 
 pub use bytes::Bytes;
 pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
-pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
+pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{
     exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found, not_in_history,
 };
@@ -205,8 +205,8 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// One storage. Small on purpose: no method but [`Backend::redact`] has a default body, so none can
-/// be forgotten.
+/// One storage. Small on purpose: no method but those that forget ([`Backend::redact`],
+/// [`Backend::redact_holding`], [`Backend::prune`]) has a default body, so none can be left out.
 ///
 /// All methods may be called from several threads at once.
 pub trait Backend: Send + Sync {
@@ -267,16 +267,37 @@ pub trait Backend: Send + Sync {
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
     /// Takes what `at` (its name at that moment) held then out of the history for good. That
-    /// there was a change stays; what it held can be read no more. The one method that has a body:
-    /// most storages cannot forget.
+    /// there was a change stays; what it held can be read no more. It has a body, because most
+    /// storages cannot forget.
     ///
     /// # Errors
     /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where
     /// nothing was there; `Conflict` while the file still holds it.
     fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
         let _ = moment;
-        Err(Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
-            .hint("keep what may have to be forgotten in a `device-local` store"))
+        Err(cannot_forget(at))
+    }
+
+    /// Takes all content of a place, or of what is beneath it, that holds something out of the history for
+    /// good, content that was only ever appended included; gives back how many changes kept it. What
+    /// the files hold now is left alone. It has a body for the same reason.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend cannot forget.
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        let _ = holds;
+        Err(cannot_forget(under))
+    }
+
+    /// Takes the oldest changes out of the history, with what they held and their idempotency keys: about
+    /// as many as are asked for, never more. The files are not touched. It has a body for the same reason.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend cannot forget.
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        let _ = (keep, how);
+        Err(Error::new(Kind::Unsupported, "this backend cannot forget what happened")
+            .hint("only a store in a folder of this machine can"))
     }
 
     /// What is wrong with the storage itself, for `memgrove doctor`.
@@ -284,6 +305,11 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// Only where the check itself cannot run.
     fn check(&self) -> Result<Vec<Finding>>;
+}
+
+fn cannot_forget(at: &Locator) -> Error {
+    Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
+        .hint("keep what may have to be forgotten in a `device-local` store")
 }
 
 /// Something that a check found and that a person should know.

@@ -4,6 +4,51 @@
 //! Start at [`backend`], which holds the contract; [`Store`] is what callers use, and [`Memory`]
 //! is a store with meaning. This crate has no terminal, no environment, no ambient clock and no
 //! async.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use memgrove::backend::{Backend, Note};
+//! use memgrove::backends::{Local, LocalOptions};
+//! use memgrove::clock::SystemClock;
+//! use memgrove::index::{Options, Place, Source};
+//! use memgrove::shapes::records::{Ids, NewRecord, RecordType, Records};
+//! use memgrove::vfs::RealFs;
+//! use memgrove::{Index, Locator, Memory, Store};
+//!
+//! // Whoever uses the library brings the randomness.
+//! struct Counted(std::sync::atomic::AtomicU64);
+//! impl Ids for Counted {
+//!     fn random(&self) -> [u8; 16] {
+//!         let next = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+//!         u128::from(next).to_be_bytes()
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! // A store is a folder.
+//! let clock = Arc::new(SystemClock);
+//! let tree = Arc::new(RealFs::create_root(&folder.path().join("memory"))?);
+//! let backend = Local::open(LocalOptions::new(tree, clock.clone()))?;
+//! let memory = Memory::new(Store::new(backend), clock.clone());
+//!
+//! // What is remembered is one line of a plain file, and a change in the history.
+//! let ids = Arc::new(Counted(1.into()));
+//! let records = Records::new(memory.clone(), Locator::new("records")?, ids)?;
+//! let note = Note { verb: "example".into(), ..Note::default() };
+//! let fact = NewRecord::new(RecordType::Learning, "Deploys run on Tuesdays since May");
+//! let done = records.add(note, &[fact])?;
+//! assert_eq!(done.change.map(|change| change.to_string()).as_deref(), Some("1"));
+//!
+//! // What is looked for is found in the files.
+//! let sources = vec![Source { under: String::new(), store: memory.store().clone() }];
+//! let index = Index::new(Place::Ram, sources, clock, Options::default())?;
+//! let found = index.search("when do we deploy?", 5)?;
+//! assert_eq!(found.hits[0].text, "Deploys run on Tuesdays since May");
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod error;
 

@@ -5,19 +5,21 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use memgrove::backend::Version;
+use memgrove::error::code;
 use memgrove::{Error, Kind, Result};
 
 use super::{Context, Input};
 
-/// What names standard input where a file is asked for.
+/// What names standard input where a text or a file is asked for.
 const STANDARD_INPUT: &str = "-";
 /// The largest text that is taken from standard input or a file.
 const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 impl Context {
-    /// Text from an argument, a file, or standard input, in this order.
+    /// Text from an argument, a file, or standard input, in this order. At a command line `-` alone is
+    /// standard input, whether it stands for the text or for the file.
     pub(crate) fn text(&self, given: Option<String>, from: Option<&Path>) -> Result<Vec<u8>> {
-        match (given, from, self.input) {
+        match (given.filter(|text| !self.is_piped(text)), from, self.input) {
             (Some(text), ..) => Ok(text.into_bytes()),
             (None, from, Input::Terminal) => {
                 let bytes = read_from(from.filter(|path| *path != Path::new(STANDARD_INPUT)))?;
@@ -29,6 +31,23 @@ impl Context {
             }
             (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
         }
+    }
+
+    /// One fact, from an argument or standard input.
+    pub(crate) fn fact(&self, given: Option<String>) -> Result<String> {
+        let piped = given.as_deref().is_none_or(|text| self.is_piped(text));
+        let mut fact = String::from_utf8(self.text(given, None)?).map_err(|_| {
+            Error::new(Kind::Invalid, "what is to be remembered is not UTF-8 text").code(code::NOT_TEXT)
+        })?;
+        if piped {
+            // The newline ends what a program prints; it is not what is to be remembered.
+            fact.truncate(fact.trim_end_matches(['\r', '\n']).len());
+        }
+        Ok(fact)
+    }
+
+    fn is_piped(&self, text: &str) -> bool {
+        self.input == Input::Terminal && text == STANDARD_INPUT
     }
 }
 
@@ -56,7 +75,7 @@ fn bounded(source: impl Read, size: u64, what: &str) -> Result<Vec<u8>> {
     source.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| Error::from_io(error, what))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Error::new(Kind::Invalid, format!("`{what}` is larger than 256 MiB"))
-            .code(memgrove::error::code::TOO_LARGE)
+            .code(code::TOO_LARGE)
             .hint("split it into several files"));
     }
     Ok(bytes)

@@ -8,8 +8,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::http::Request;
 use axum::response::Response;
-use clap::ValueEnum;
-use memgrove::{Error, Kind, Result};
+use memgrove::Result;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -25,44 +24,47 @@ use crate::mcp::{Asked, KgServer, Profile, Server, Worker, listed};
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// The MCP servers of one space: one for each choice of tools.
+/// The MCP servers of one space: one for each choice of tools, made when it is first asked for.
 pub(crate) struct McpServers {
-    verbs: Vec<(Profile, StreamableHttpService<Server, LocalSessionManager>)>,
+    verbs: Mutex<Vec<(Profile, Arc<VerbServer>)>>,
+    made: Box<dyn Fn(&Profile) -> VerbServer + Send + Sync>,
     kg: StreamableHttpService<KgServer, LocalSessionManager>,
     sessions: Sessions,
 }
 
+type VerbServer = StreamableHttpService<Server, LocalSessionManager>;
+
 impl McpServers {
     /// The servers over a store, which end with the whole.
     pub(crate) fn new(cx: &Context, changes: &Changes, limits: &Limits, ending: &CancellationToken) -> Self {
-        let config = || {
+        let (ending, body_bytes_max) = (ending.clone(), limits.body_bytes_max);
+        let config = move || {
             let mut config = StreamableHttpServerConfig::default()
                 // The gate has checked both.
                 .disable_allowed_hosts()
                 .disable_allowed_origins();
-            config.max_request_body_bytes = limits.body_bytes_max;
+            config.max_request_body_bytes = body_bytes_max;
             config.cancellation_token = ending.child_token();
             config
         };
         let sessions = Sessions::new(limits.sessions_max);
-        let profiles = Profile::value_variants().iter().filter(|profile| **profile != Profile::Kg);
-        let verbs = profiles.map(|profile| {
-            let (cx, changes, profile) = (cx.clone(), changes.clone(), *profile);
-            let server = move || Ok(Server::new(profile, cx.clone(), Worker::Pool, changes.clone()));
-            (profile, StreamableHttpService::new(server, Arc::clone(&sessions.open), config()))
-        });
-        let verbs = verbs.collect();
-        let cx = cx.clone();
-        let kg = move || KgServer::new(&cx, Worker::Pool, None).map_err(io::Error::other);
+        let over = cx.clone();
+        let kg = move || KgServer::new(&over, Worker::Pool, None).map_err(io::Error::other);
         let kg = StreamableHttpService::new(kg, Arc::clone(&sessions.open), config());
-        McpServers { verbs, kg, sessions }
+        let (cx, changes, open) = (cx.clone(), changes.clone(), Arc::clone(&sessions.open));
+        let made = move |profile: &Profile| {
+            let (cx, changes, profile) = (cx.clone(), changes.clone(), profile.clone());
+            let server = move || Ok(Server::new(&profile, cx.clone(), Worker::Pool, changes.clone()));
+            StreamableHttpService::new(server, Arc::clone(&open), config())
+        };
+        McpServers { verbs: Mutex::default(), made: Box::new(made), kg, sessions }
     }
 
-    async fn handle(&self, profile: Profile, request: Request<Body>) -> Response {
+    async fn handle(&self, profile: &Profile, request: Request<Body>) -> Response {
         let asked = text(request.headers(), SESSION).map(str::to_owned);
-        let answer = match self.verbs.iter().find(|(of, _)| *of == profile) {
-            Some((_, server)) => server.handle(request).await.map(Body::new),
-            None => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
+        let answer = match profile.is_kg() {
+            true => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
+            false => self.of(profile).handle(request).await.map(Body::new),
         };
         match (text(answer.headers(), SESSION), asked) {
             (Some(begun), None) => self.sessions.begun(begun.into()).await,
@@ -70,6 +72,17 @@ impl McpServers {
             (None, None) => {}
         }
         answer
+    }
+
+    /// The server with these tools.
+    fn of(&self, profile: &Profile) -> Arc<VerbServer> {
+        let mut all = self.verbs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, server)) = all.iter().find(|(of, _)| of == profile) {
+            return Arc::clone(server);
+        }
+        let server = Arc::new((self.made)(profile));
+        all.push((profile.clone(), Arc::clone(&server)));
+        server
     }
 }
 
@@ -122,21 +135,11 @@ struct Choice {
 /// Hands a request on to the server of its space and its choice of tools.
 pub(crate) async fn serve(call: Call) -> Result<Response> {
     let Choice { tools } = call.query()?;
-    let profile = match tools {
-        None => Profile::Core,
-        Some(name) => Profile::from_str(&name, true).map_err(|_| {
-            let names: Vec<String> = Profile::value_variants()
-                .iter()
-                .filter_map(|one| Some(one.to_possible_value()?.get_name().into()))
-                .collect();
-            let message = format!("there is no choice of tools `{}`", name.escape_default());
-            Error::new(Kind::Invalid, message).hint(format!("choose from: {}", names.join(", ")))
-        })?,
-    };
+    let profile = tools.map_or_else(|| Ok(Profile::default()), |names| names.parse())?;
     let space = Arc::clone(&call.space);
     let token = call.asker.as_ref().map(|asker| asker.name.clone()).unwrap_or_default();
     let asked = Asked { cx: call.cx(), token };
     let mut request = call.into_request();
     request.extensions_mut().insert(asked);
-    Ok(space.mcp.handle(profile, request).await)
+    Ok(space.mcp.handle(&profile, request).await)
 }

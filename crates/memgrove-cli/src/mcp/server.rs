@@ -53,7 +53,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// A connection to a store.
-    pub(crate) fn new(profile: Profile, cx: Context, worker: Worker, changes: Changes) -> Self {
+    pub(crate) fn new(profile: &Profile, cx: Context, worker: Worker, changes: Changes) -> Self {
         let cx = cx.taking(Input::None);
         let (toolbox, session) = (Arc::new(Toolbox::new(profile)), random_id());
         Server { toolbox, cx, session, worker, subscriptions: Subscriptions::new(changes) }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use memgrove::{Error, Kind, Result};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
@@ -10,43 +11,57 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::verbs::{Effect, Entry, On, Reply, TABLE, not_taken};
 
-/// Which tools a server offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Profile {
-    /// What most agents need
-    Core,
-    /// For agents that know Anthropic's Memory Tool
-    Files,
-    /// For agents that keep records
-    Records,
-    /// For agents that keep entities and relations
-    Entities,
-    /// For agents that keep a graph of nodes and connections
-    Graph,
-    /// For agents that keep notes: one memory that grows
-    Notes,
-    /// The tools of the MCP memory server, on this store or on the file at MEMORY_FILE_PATH
-    Kg,
-    /// Every tool
-    All,
-}
+/// Which tools a server offers: one set of them, or several united.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Profile(Vec<On>);
 
 impl Profile {
-    fn offers(self, entry: &Entry) -> bool {
-        match self {
-            Profile::Core => entry.is_on(On::Core),
-            Profile::Files => entry.is_on(On::Files),
-            Profile::Records => entry.is_on(On::Records),
-            Profile::Entities => entry.is_on(On::Entities),
-            Profile::Graph => entry.is_on(On::Graph),
-            Profile::Notes => entry.is_on(On::Notes),
-            // These have words of their own.
-            Profile::Kg => false,
-            Profile::All => {
-                let offered = [On::Core, On::Files, On::Records, On::Entities, On::Graph, On::Notes, On::All];
-                offered.iter().any(|on| entry.is_on(*on))
-            }
+    /// The sets of these names, in any order.
+    ///
+    /// # Errors
+    /// `Invalid` for the tools of the MCP memory server beside others: they have words of their own.
+    pub(crate) fn new(mut sets: Vec<On>) -> Result<Self> {
+        sets.sort_unstable();
+        sets.dedup();
+        match sets.contains(&On::Kg) && sets.len() > 1 {
+            true => Err(Error::new(Kind::Invalid, "`kg` cannot be offered beside other tools")
+                .hint("serve it on its own, beside a second server with the others")),
+            false => Ok(Profile(sets)),
         }
+    }
+
+    /// Whether it is that of the MCP memory server, whose tools are no verbs.
+    pub(crate) fn is_kg(&self) -> bool {
+        self.0 == [On::Kg]
+    }
+
+    fn offers(&self, entry: &Entry) -> bool {
+        let all = self.0.contains(&On::All);
+        entry.on.iter().any(|on| self.0.contains(on) || (all && !matches!(on, On::Cli | On::Http)))
+    }
+}
+
+/// What is offered to whoever does not choose.
+impl Default for Profile {
+    fn default() -> Self {
+        Profile(vec![On::Core])
+    }
+}
+
+/// The names of sets with commas between them, as `/mcp?tools=` has them.
+impl std::str::FromStr for Profile {
+    type Err = Error;
+
+    fn from_str(names: &str) -> Result<Self> {
+        let set = |name: &str| {
+            On::from_str(name, true).map_err(|_| {
+                let sets = On::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+                let known: Vec<String> = sets.map(|set| set.get_name().to_owned()).collect();
+                let message = format!("there is no set of tools `{}`", name.escape_default());
+                Error::new(Kind::Invalid, message).hint(format!("choose from: {}", known.join(", ")))
+            })
+        };
+        Profile::new(names.split(',').map(set).collect::<Result<Vec<On>>>()?)
     }
 }
 
@@ -57,7 +72,7 @@ pub(crate) struct Toolbox {
 
 impl Toolbox {
     /// The tools of a profile.
-    pub(crate) fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: &Profile) -> Self {
         let offered = TABLE.iter().filter(|entry| profile.offers(entry)).map(|entry| (entry, tool(entry)));
         Toolbox { offered: offered.collect() }
     }
@@ -218,29 +233,48 @@ mod tests {
     /// A ratchet: raise it only for a tool that is worth what every conversation pays for it.
     #[test]
     fn the_tool_lists_are_short() {
-        for (profile, listed_max, read_max) in [
-            (Profile::Core, 2_300, 1_000),
-            (Profile::Files, 950, 450),
-            (Profile::Records, 2_600, 1_300),
-            (Profile::Entities, 1_400, 700),
-            (Profile::Graph, 2_400, 1_750),
-            (Profile::Notes, 1_700, 800),
-            (Profile::All, 12_000, 7_100),
+        for (set, listed_max, read_max) in [
+            (On::Core, 2_300, 1_000),
+            (On::Files, 950, 450),
+            (On::Records, 2_600, 1_300),
+            (On::Entities, 1_400, 700),
+            (On::Graph, 2_400, 1_750),
+            (On::Notes, 1_700, 800),
+            (On::All, 12_000, 7_100),
         ] {
-            let tools = Toolbox::new(profile).tools();
+            let tools = Toolbox::new(&Profile(vec![set])).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));
             let read: usize = tools.iter().map(|tool| portion::tokens(&read_by_models(tool))).sum();
-            println!("{profile:?}: {} tools, {read} tokens for the model, {listed} on the wire", tools.len());
-            assert!(listed <= listed_max, "{profile:?} lists {listed} tokens, more than {listed_max}");
-            assert!(read <= read_max, "{profile:?} costs the model {read} tokens, more than {read_max}");
+            println!("{set:?}: {} tools, {read} tokens for the model, {listed} on the wire", tools.len());
+            assert!(listed <= listed_max, "{set:?} lists {listed} tokens, more than {listed_max}");
+            assert!(read <= read_max, "{set:?} costs the model {read} tokens, more than {read_max}");
         }
+    }
+
+    #[test]
+    fn sets_of_tools_can_be_united() {
+        let named = |names: &str| -> Result<Vec<String>> {
+            let tools = Toolbox::new(&names.parse()?).tools();
+            Ok(tools.iter().map(|tool| tool.name.to_string()).collect())
+        };
+        let (core, notes) = (named("core").expect("a set"), named("notes").expect("a set"));
+        let both = named("notes,core").expect("two sets");
+        assert!(core.iter().chain(&notes).all(|tool| both.contains(tool)) && both.len() > core.len());
+        assert_eq!(both, named("core,notes,core").expect("the same two"));
+        assert_eq!(named("core,all").expect("all").len(), named("all").expect("all").len());
+        assert_eq!(
+            named("core,kg").expect_err("kg is apart").message(),
+            "`kg` cannot be offered beside other tools"
+        );
+        let error = named("core,").expect_err("an empty name");
+        assert!(error.hint_text().is_some_and(|hint| hint.contains("core, files") && !hint.contains("cli")));
     }
 
     /// Every conversation pays for the default tools: counted as a model of today counts them.
     #[test]
     fn the_default_tools_cost_at_most_1200_tokens() {
         let tokenizer = tiktoken_rs::o200k_base().expect("the tokenizer is built in");
-        let tools = Toolbox::new(Profile::Core).tools();
+        let tools = Toolbox::new(&Profile::default()).tools();
         let listed = serde_json::to_string(&tools).expect("tools are plain data");
         let count = tokenizer.encode_ordinary(&listed).len();
         println!("core: {} tools, {count} tokens of o200k, all that is sent", tools.len());
@@ -263,7 +297,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_described_whole() {
-        for tool in Toolbox::new(Profile::All).tools() {
+        for tool in Toolbox::new(&Profile(vec![On::All])).tools() {
             let name = &tool.name;
             assert!(tool.title.is_some_and(|title| !title.is_empty()), "{name} has no title");
             assert!(tool.description.is_some_and(|text| !text.is_empty()), "{name} has no description");

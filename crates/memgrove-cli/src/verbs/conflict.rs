@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 
 /// List conflict copies, files that may be such, git's conflict markers, and files not on this machine
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -69,22 +69,6 @@ impl Verb for Conflicts {
     }
 }
 
-/// The copies that wait to be merged, beside those that the backend has told of already.
-pub(super) fn examine(cx: &Context, told: &[Finding]) -> Result<Vec<Finding>> {
-    let is_told = |at: &str| told.iter().any(|known| known.at == at && known.what.contains("conflict copy"));
-    let told = |conflict| match conflict {
-        Conflict::Copy { at, .. } if is_told(&at) => None,
-        Conflict::Copy { at, of, by, .. } => Some(Finding {
-            level: Level::Warning,
-            at,
-            what: format!("a conflict copy of `{of}` by {by}"),
-            hint: "`memgrove conflicts` shows and merges it".to_owned(),
-        }),
-        Conflict::Markers { .. } | Conflict::Placeholder { .. } => None,
-    };
-    Ok(merging::find(cx.with_copies()?.store())?.into_iter().filter_map(told).collect())
-}
-
 /// Merge conflict copies into their files
 ///
 /// Records are merged by id, entities by observation, notes by block, other files line by line from
@@ -107,6 +91,13 @@ pub(crate) struct ConflictsMerge {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MergeAnswer {
     copies: Vec<MergedCopy>,
+    /// How many files hold git's conflict markers, which are git's to resolve.
+    #[serde(skip_serializing_if = "is_none")]
+    marked: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -149,16 +140,16 @@ impl Verb for ConflictsMerge {
     fn run(self, cx: &Context) -> Result<MergeAnswer> {
         let memory = cx.with_copies()?;
         let take = self.take.as_deref().map(|side| if side == "ours" { Side::Ours } else { Side::Theirs });
-        let named = match self.copies.is_empty() {
-            false => self.copies.clone(),
-            true => {
-                let copy = |conflict| match conflict {
-                    Conflict::Copy { at, .. } => Some(at),
-                    _ => None,
-                };
-                merging::find(memory.store())?.into_iter().filter_map(copy).collect()
+        let (mut named, mut marked) = (self.copies.clone(), 0);
+        if named.is_empty() {
+            for conflict in merging::find(memory.store())? {
+                match conflict {
+                    Conflict::Copy { at, .. } => named.push(at),
+                    Conflict::Markers { .. } => marked += 1,
+                    Conflict::Placeholder { .. } => {}
+                }
             }
-        };
+        }
         // One copy that cannot be merged keeps no other from being merged.
         let merge = |at: &str| {
             let mut note = cx.note(Self::NAME, &self.guard);
@@ -172,23 +163,41 @@ impl Verb for ConflictsMerge {
         if of_entities && let Err(error) = cx.knowledge().and_then(|knowledge| knowledge.rebuild()) {
             crate::notice(&format!("the lists of entities are not up to date: {error}"));
         }
-        Ok(MergeAnswer { copies })
+        Ok(MergeAnswer { copies, marked })
     }
 
     fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for copy in &answer.copies {
             page.ink(Ink::Strong, &copy.at)?;
             match (&copy.by, &copy.problem) {
-                (Some(by), _) => page.line(&format!(": merged by {by}"))?,
+                (Some(by), _) => page.line(&format!(": {}", done(by)))?,
                 (None, problem) => page.line(&format!(": {}", problem.as_deref().unwrap_or("not merged")))?,
             }
             copy.hint.iter().try_for_each(|hint| page.line(&format!("  hint: {hint}")))?;
         }
-        if answer.copies.is_empty() { page.line("no conflict copies") } else { Ok(()) }
+        match answer.marked {
+            0 if answer.copies.is_empty() => page.line("no conflict copies"),
+            0 => Ok(()),
+            marked => {
+                let files = counted(marked, "file", "files");
+                page.line(&format!("{files} with git's conflict markers: resolve them in git"))
+            }
+        }
     }
 
     fn failed(answer: &MergeAnswer) -> Option<Kind> {
         answer.copies.iter().find_map(|copy| copy.kind)
+    }
+}
+
+/// What came of a copy, in words.
+fn done(by: &str) -> String {
+    match by {
+        "sameness" => "the same as its file, and removed".to_owned(),
+        "place" => "its file was gone; now it is that file".to_owned(),
+        "ours" => "removed; its file stays as it was".to_owned(),
+        "theirs" => "it is its file now".to_owned(),
+        by => format!("merged by {by}"),
     }
 }
 

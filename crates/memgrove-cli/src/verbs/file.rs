@@ -133,6 +133,12 @@ impl Verb for Create {
             Some(version) => files::write(store, &at, bytes.clone(), Some(&version), &limits),
             None => files::create(store, &at, bytes.clone(), &limits),
         })
+        .map_err(|error| match error.kind() {
+            Kind::Exists => {
+                error.hint("choose another name, or replace it: `expect` its version (--expect VERSION)")
+            }
+            _ => error,
+        })
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {

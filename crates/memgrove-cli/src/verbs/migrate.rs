@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::rehearsal::rehearsed;
 
 /// Take over the file of an MCP memory server
@@ -66,10 +66,10 @@ impl Verb for ImportMcpMemory {
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let done = if answer.dry_run { "would import" } else { "imported" };
         page.line(&format!(
-            "{done} {} entities and {} relations, {} errors",
-            answer.entities,
-            answer.relations,
-            answer.errors.len()
+            "{done} {} and {}, {}",
+            counted(answer.entities, "entity", "entities"),
+            counted(answer.relations, "relation", "relations"),
+            counted(answer.errors.len(), "error", "errors")
         ))?;
         if answer.merged > 0 {
             page.ink(Ink::Dim, &format!("{} entities were there: merged\n", answer.merged))?;
@@ -156,10 +156,11 @@ impl Verb for ImportSilicaV1 {
             page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
         }
         let done = if answer.dry_run { "would import" } else { "imported" };
-        let (files, notes) = (imported.moved.len(), imported.new_files.len());
         page.line(&format!(
-            "{done} {files} files: all {} blocks are in the result, {notes} new notes",
-            imported.blocks
+            "{done} {}: all {} in the result, {}",
+            counted(imported.moved.len(), "file", "files"),
+            counted(imported.blocks, "block is", "blocks are"),
+            counted(imported.new_files.len(), "new note", "new notes")
         ))
     }
 }
@@ -241,8 +242,9 @@ impl Verb for ExportMcpMemory {
             None => page.bytes(&answer.bytes),
             Some(path) => {
                 page.line(&format!(
-                    "wrote {} entities and {} relations to {path}",
-                    answer.entities, answer.relations
+                    "wrote {} and {} to {path}",
+                    counted(answer.entities, "entity", "entities"),
+                    counted(answer.relations, "relation", "relations")
                 ))?;
                 match answer.left_out {
                     0 => Ok(()),

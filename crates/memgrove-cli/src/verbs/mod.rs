@@ -5,6 +5,7 @@ pub(crate) mod conflict;
 pub(crate) mod connection;
 pub(crate) mod copy;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod entity;
 pub(crate) mod eval;
 pub(crate) mod file;
@@ -15,9 +16,11 @@ pub(crate) mod migrate;
 pub(crate) mod node;
 pub(crate) mod note;
 pub(crate) mod past;
+pub(crate) mod prune;
 pub(crate) mod read;
 pub(crate) mod recall;
 pub(crate) mod record;
+pub(crate) mod redact;
 pub(crate) mod remember;
 pub(crate) mod several;
 pub(crate) mod status;
@@ -105,11 +108,13 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<file::Batch>(),
     entry::<memory::MemoryCommand>(),
     entry::<past::History>(),
+    entry::<prune::HistoryPrune>(),
     entry::<diff::Diff>(),
     entry::<undo::Restore>(),
     entry::<undo::Undo>(),
+    entry::<redact::Redact>(),
     entry::<status::Status>(),
-    entry::<store::Doctor>(),
+    entry::<doctor::Doctor>(),
     entry::<index::Status>(),
     entry::<index::Rebuild>(),
     entry::<index::Verify>(),
@@ -178,27 +183,32 @@ pub(crate) enum Effect {
     Remove,
 }
 
-/// Where a verb is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a verb is offered: at the command line, over HTTP, or in sets of MCP tools, which `--tools`
+/// names and explains by these words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum On {
     /// The command line.
+    #[value(skip)]
     Cli,
-    /// The small default list of MCP tools.
-    Core,
-    /// The MCP tools for agents that know Anthropic's Memory Tool.
-    Files,
-    /// The MCP tools for agents that keep records.
-    Records,
-    /// The MCP tools for agents that keep entities and relations.
-    Entities,
-    /// The MCP tools for agents that keep a graph.
-    Graph,
-    /// The MCP tools for agents that keep notes.
-    Notes,
-    /// Every MCP tool.
-    All,
     /// The HTTP API, beside every verb that is an MCP tool.
+    #[value(skip)]
     Http,
+    /// What most agents need
+    Core,
+    /// For agents that know Anthropic's Memory Tool
+    Files,
+    /// For agents that keep records
+    Records,
+    /// For agents that keep entities and relations
+    Entities,
+    /// For agents that keep a graph of nodes and connections
+    Graph,
+    /// For agents that keep notes: one memory that grows
+    Notes,
+    /// The tools of the MCP memory server alone, on this store or on the file at MEMORY_FILE_PATH
+    Kg,
+    /// Every tool, but those of the MCP memory server
+    All,
 }
 
 /// A verb as the surfaces see it.

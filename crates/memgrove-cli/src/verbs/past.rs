@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{RECORD, address_of, changes_at, in_memories};
+use crate::address::{RECORD, address_of, changes_at, in_memories, is_memory};
 use crate::context::Context;
+use crate::deeds::Teller;
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
@@ -20,7 +21,7 @@ use crate::page::{Ink, Page};
 pub(crate) struct History {
     /// Only to this memory or folder
     address: Option<String>,
-    /// At most so many changes
+    /// At most so many changes; 0 is all
     #[arg(long, default_value_t = LIMIT)]
     #[serde(default = "limit")]
     limit: usize,
@@ -45,6 +46,9 @@ pub(crate) struct HistoryAnswer {
     changes: Vec<PastChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
+    /// The memory that was asked about.
+    #[serde(skip)]
+    of: Option<String>,
 }
 
 /// One past change.
@@ -68,8 +72,14 @@ struct PastEdit {
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    /// What it says, in its first words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+    /// Whether it only follows from what else was done.
+    #[serde(skip)]
+    aside: bool,
 }
 
 /// The most edits of one change that are told.
@@ -94,7 +104,9 @@ impl Verb for History {
             Some(last) => Some(format!("older changes: history before {last}")),
             None => cut.then(|| "older changes of its file were not looked into".to_owned()),
         };
-        Ok(HistoryAnswer { changes: past.into_iter().map(|change| told(cx, change)).collect(), left_out })
+        let mut teller = Teller::new(cx, &journals);
+        let changes = past.into_iter().map(|change| told(cx, &mut teller, change)).collect();
+        Ok(HistoryAnswer { changes, left_out, of: self.address })
     }
 
     fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -102,7 +114,11 @@ impl Verb for History {
             change.show(page)?;
         }
         if answer.changes.is_empty() {
-            page.ink(Ink::Dim, "nothing has happened yet\n")?;
+            let nothing = match &answer.of {
+                Some(address) => format!("nothing is known to have happened to {}", one_line(address)),
+                None => "nothing has happened yet".to_owned(),
+            };
+            page.ink(Ink::Dim, &format!("{nothing}\n"))?;
         }
         match &answer.left_out {
             Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
@@ -135,13 +151,20 @@ impl History {
     }
 }
 
-fn told(cx: &Context, past: Past) -> PastChange {
-    let edits = past.edits.into_iter().map(|edit| PastEdit {
-        op: op_name(edit.op),
-        at: address_of(cx, &edit.at),
-        to: edit.to.map(|to| address_of(cx, &to)),
-        version: edit.new.map(|version| version.as_str().to_owned()),
-    });
+fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
+    let mut edits: Vec<PastEdit> = Vec::new();
+    for edit in &past.edits {
+        for deed in teller.deeds(&past, edit) {
+            edits.push(PastEdit {
+                op: op_name(deed.op),
+                at: deed.address,
+                to: edit.to.as_ref().map(|to| address_of(cx, to)),
+                text: deed.words,
+                version: edit.new.as_ref().map(|version| version.as_str().to_owned()),
+                aside: !is_memory(&edit.at),
+            });
+        }
+    }
     let actor = past.note.actor;
     let by = match (actor.origin, actor.client) {
         (origin, Some(client)) => format!("{} {client}", origin_name(origin)),
@@ -154,7 +177,7 @@ fn told(cx: &Context, past: Past) -> PastChange {
         by,
         session: actor.session,
         reason: past.note.reason,
-        edits: edits.collect(),
+        edits,
     }
 }
 
@@ -170,11 +193,16 @@ impl PastChange {
             page.put(&format!(": {}", one_line(reason)))?;
         }
         page.put("\n")?;
-        for edit in self.edits.iter().take(EDITS_MAX) {
+        let all_aside = self.edits.iter().all(|edit| edit.aside);
+        let mut shown: Vec<&PastEdit> = self.edits.iter().filter(|edit| all_aside || !edit.aside).collect();
+        shown.dedup_by(|next, edit| (next.op, &next.at) == (edit.op, &edit.at));
+        for edit in shown.iter().take(EDITS_MAX) {
             let to = edit.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-            page.line(&format!("    {} {}{to}", edit.op, edit.at))?;
+            page.put(&format!("    {} {}{to}", edit.op, edit.at))?;
+            let words = edit.text.as_ref().map_or(String::new(), |text| format!("  {}", one_line(text)));
+            page.ink(Ink::Dim, &format!("{words}\n"))?;
         }
-        match self.edits.len().checked_sub(EDITS_MAX) {
+        match shown.len().checked_sub(EDITS_MAX) {
             Some(more) if more > 0 => page.ink(Ink::Dim, &format!("    and {more} more\n")),
             _ => Ok(()),
         }

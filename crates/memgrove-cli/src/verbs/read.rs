@@ -114,6 +114,10 @@ impl Verb for Read {
                 Err(error) if error.kind() == Kind::NotFound && !at.is_within(&cx.files()) => {
                     Err(gone(&address))
                 }
+                Err(error) if error.kind() == Kind::NotFound => Err(match meant(cx, &self.address) {
+                    Some(meant) => told(error).hint(format!("did you mean `{meant}`?")),
+                    None => told(error),
+                }),
                 Err(error) => Err(told(error)),
             };
         };
@@ -179,6 +183,15 @@ fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Resul
     let version = Some(got.version.as_str().to_owned());
     let text = format!("{}\n", got.text).into_bytes();
     Ok(ReadAnswer { version, ..read(format!("{RECORD}{}", got.record.id), text, budget) })
+}
+
+/// The record or entity whose bare id or name was given.
+fn meant(cx: &Context, given: &str) -> Option<String> {
+    if let Ok(got) = cx.records().and_then(|records| records.view(given)) {
+        return Some(format!("{RECORD}{}", got.record.id));
+    }
+    let loaded = cx.reading_knowledge().ok()?.load(given, None).ok()??;
+    Some(format!("entity:{}/{}", loaded.path.parent()?.name(), loaded.entity.name))
 }
 
 fn not_there(address: &str, change: &str) -> Error {
@@ -332,8 +345,10 @@ impl Search {
                 continue;
             }
             self.total += 1;
-            let address = addresses.at(at..start).to_owned();
-            let hit = Hit { address, line: number, text: clipped(line.trim(), &self.wanted) };
+            let (address, said) = addresses.at(at..start);
+            let said = said.filter(|said| said.to_lowercase().contains(&self.wanted));
+            let text = clipped(said.unwrap_or(line).trim(), &self.wanted);
+            let hit = Hit { address: address.to_owned(), line: number, text };
             let cost = portion::tokens(&hit.text) + portion::tokens(&hit.address) + 4;
             if self.spent + cost <= self.budget {
                 self.spent += cost;

@@ -80,6 +80,14 @@ impl RecordChanged {
     }
 }
 
+/// One of a few names at a command line; another is told which there are.
+pub(super) fn chosen<T: std::str::FromStr<Err = Error>>(given: &str) -> std::result::Result<T, String> {
+    given.parse().map_err(|error: Error| match error.hint_text() {
+        Some(hint) => format!("{}; {hint}", error.message()),
+        None => error.message().to_owned(),
+    })
+}
+
 /// Shows a record as people read it.
 fn show_record(record: &Record, page: &mut Page<'_>) -> io::Result<()> {
     page.ink(Ink::Strong, &format!("record:{}", record.id))?;

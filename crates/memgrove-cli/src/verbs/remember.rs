@@ -4,7 +4,7 @@ use std::io;
 
 use memgrove::backend::{ChangeId, Edit, Expect, Note, Version};
 use memgrove::index::analysis::folded;
-use memgrove::memory::Plan;
+use memgrove::memory::{Done, Plan};
 use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
 use memgrove::shapes::files;
 use memgrove::shapes::graph::{ContentEdit, META, Removal};
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::read::names_part;
-use super::record::{ImportanceName, settle};
+use super::record::{ImportanceName, chosen, settle};
 use super::{Effect, On, Verb, show_facts};
 use crate::address::{entity_named, in_memories, memory_at};
 use crate::context::{Context, Guard};
@@ -30,11 +30,13 @@ const HITS_MAX: usize = 5;
 /// Remember a fact: one sentence that will make sense on its own later
 ///
 /// A fact about someone or something (`about`) becomes an observation of that entity; any other
-/// becomes a record. Both are dated, can be found by the next search, and are gone with `forget`.
+/// becomes a record. Both are dated and can be found by the next search. `forget` takes them away;
+/// the history keeps them, so that `undo` can bring them back, until `redact`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Remember {
-    /// The fact
-    text: String,
+    /// The fact [default: standard input]
+    #[schemars(required)]
+    text: Option<String>,
     /// Whom or what it is about, by name
     #[arg(long, value_name = "NAME")]
     about: Option<String>,
@@ -43,7 +45,7 @@ pub(crate) struct Remember {
     #[serde(default)]
     tags: Vec<String>,
     /// high, medium or low
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Importance>)]
     #[serde(default)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
@@ -52,12 +54,26 @@ pub(crate) struct Remember {
     #[schemars(skip)]
     #[serde(default)]
     key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    #[schemars(skip)]
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// What is to be remembered, wherever it belongs.
+struct Fact {
+    text: String,
+    tags: Vec<String>,
+    importance: Option<Importance>,
 }
 
 /// Where a fact is now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RememberAnswer {
     address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
     /// It was known already, and is not kept twice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     known: bool,
@@ -69,6 +85,12 @@ pub(crate) struct RememberAnswer {
     note: Option<&'static str>,
 }
 
+impl RememberAnswer {
+    fn at(address: String) -> Self {
+        RememberAnswer { address, change: None, known: false, replayed: false, note: None }
+    }
+}
+
 impl Verb for Remember {
     const NAME: &'static str = "remember";
     const TITLE: &'static str = "Remember a fact";
@@ -78,11 +100,17 @@ impl Verb for Remember {
     type Answer = RememberAnswer;
 
     fn run(self, cx: &Context) -> Result<RememberAnswer> {
+        let Remember { text, about, tags, importance, key, reason } = self;
+        let fact = Fact { text: cx.fact(text)?, tags, importance };
+        if fact.text.trim().is_empty() {
+            return Err(Error::new(Kind::Invalid, "there is nothing to remember")
+                .hint("give a fact as an argument, or on standard input"));
+        }
         cx.writing()?;
-        let note = cx.note(Self::NAME, &Guard { key: self.key.clone(), ..Guard::default() });
-        match &self.about {
-            Some(name) => self.observe(cx, name, note),
-            None => self.record(cx, note),
+        let note = cx.note(Self::NAME, &Guard { key, reason, ..Guard::default() });
+        match &about {
+            Some(name) => fact.observe(cx, name, note),
+            None => fact.record(cx, note),
         }
     }
 
@@ -94,7 +122,7 @@ impl Verb for Remember {
     }
 }
 
-impl Remember {
+impl Fact {
     fn record(self, cx: &Context, note: Note) -> Result<RememberAnswer> {
         let known = if note.key.is_none() { self.known(cx) } else { Ok(None) };
         // Where that cannot be looked up, the fact is kept all the same.
@@ -106,7 +134,7 @@ impl Remember {
             match address.strip_prefix("record:") {
                 Some(id) => return self.add_to(cx, id, note),
                 None if self.tags.is_empty() && self.importance.is_none() => {
-                    return Ok(RememberAnswer { address, known: true, replayed: false, note: None });
+                    return Ok(RememberAnswer { known: true, ..RememberAnswer::at(address) });
                 }
                 None => {}
             }
@@ -120,8 +148,9 @@ impl Remember {
         let done = records.add(note, &[new])?;
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
-        let replayed = done.replayed;
-        Ok(RememberAnswer { address: format!("record:{id}"), known: false, replayed, note: None })
+        let change = done.change.map(|change| name_of(&records, &change));
+        let address = format!("record:{id}");
+        Ok(RememberAnswer { change, replayed: done.replayed, ..RememberAnswer::at(address) })
     }
 
     /// The address of a memory that says exactly this, of nobody in particular: of a record, if
@@ -159,11 +188,13 @@ impl Remember {
         };
         let told = (patch.tags.is_some() || patch.importance.is_some())
             .then_some("tags and importance are as said now");
+        let mut change = None;
         if told.is_some() {
-            records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
+            let done = records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
+            change = done.change.map(|change| name_of(&records, &change));
             settle(&records);
         }
-        Ok(RememberAnswer { address: format!("record:{id}"), known: true, replayed: false, note: told })
+        Ok(RememberAnswer { change, known: true, note: told, ..RememberAnswer::at(format!("record:{id}")) })
     }
 
     fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
@@ -175,8 +206,8 @@ impl Remember {
             && note.key.is_none()
             && self.tags.iter().all(|tag| loaded.entity.tags.contains(tag))
         {
-            let address = address_in(loaded, number);
-            return Ok(RememberAnswer { address, known: true, replayed: false, note: told });
+            let at = RememberAnswer::at(address_in(loaded, number));
+            return Ok(RememberAnswer { known: true, note: told, ..at });
         }
         let (name, kind) = match &there {
             Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
@@ -192,12 +223,13 @@ impl Remember {
             observations: vec![Observation::from(said)],
             ..Entity::default()
         };
-        let replayed = knowledge.store(note, &[entity], How::Merge)?.replayed;
+        let Done { change, replayed, .. } = knowledge.store(note, &[entity], How::Merge)?;
         let stored = knowledge.load(&name, Some(&kind))?;
         let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
         let folder = memgrove::shapes::entities::folder_name(&kind);
         let address = address.unwrap_or(format!("entity:{folder}/{name}"));
-        Ok(RememberAnswer { address, known: same.is_some(), replayed, note: told })
+        let change = change.map(|change| change.to_string());
+        Ok(RememberAnswer { address, change, known: same.is_some(), replayed, note: told })
     }
 }
 
@@ -253,6 +285,9 @@ impl Verb for Forget {
     fn run(self, cx: &Context) -> Result<ForgetAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
         let address = self.address;
+        if !cx.is_made()? {
+            return Err(Error::new(Kind::NotFound, "there is no store yet, so there is nothing to forget"));
+        }
         // What was forgotten is not there to be looked up again.
         if let Some(before) = cx.changing()?.repeated(&note)? {
             return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });

@@ -1,7 +1,6 @@
 //! Where the store is, what carries it, and how often the cache helps.
 
 use std::io;
-use std::path::Path;
 
 use memgrove::backends::Cached;
 use memgrove::backends::cached::Rates;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::mounts;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::settings;
 
 /// Say where the store is, what it holds, and how often the cache helps
@@ -84,7 +83,7 @@ impl Verb for Status {
             store: place.root.display().to_string(),
             found: place.how.because(),
             cache: selected.cache_folder()?.map(Cached::rates_in),
-            history_bytes: selected.journal().and_then(|folder| bytes_in(&folder).ok()),
+            history_bytes: selected.history_bytes(),
             backend: selected.protocol,
             because: selected.because,
             location: selected.location,
@@ -102,7 +101,7 @@ impl Verb for Status {
         if answer.location != answer.store {
             page.line(&format!("kept at {}", answer.location))?;
         }
-        page.line(&format!("{} files, {} bytes", answer.files, answer.bytes))?;
+        page.line(&format!("{}, {} bytes", counted(answer.files, "file", "files"), answer.bytes))?;
         if let Some(bytes) = answer.history_bytes {
             page.line(&format!("history of {bytes} bytes"))?;
         }
@@ -118,9 +117,4 @@ impl Verb for Status {
             rates.hits, rates.checked, rates.misses, rates.bytes_saved
         ))
     }
-}
-
-/// How much the files of a folder take.
-fn bytes_in(folder: &Path) -> io::Result<u64> {
-    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }

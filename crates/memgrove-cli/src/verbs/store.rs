@@ -1,10 +1,10 @@
-//! The store itself: making one, checking one, and the backends there are.
+//! The store itself: making one, and the backends there are.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memgrove::backend::{Capabilities, Finding, Level};
-use memgrove::backends::ram;
+use memgrove::backend::Capabilities;
+use memgrove::backends::{anthropic, object, ram};
 use memgrove::{Error, Kind, Registry, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::config::{How, Place, STORE_FOLDER};
 use crate::context::{Context, random_id};
-use crate::modes;
 use crate::page::{Ink, Page};
 use crate::settings::{self, Made, Settings};
 
@@ -29,6 +28,9 @@ pub(crate) struct InitAnswer {
     store: String,
     /// Whether it was made now.
     made: bool,
+    /// The store at home, which was used here until now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_now: Option<String>,
 }
 
 impl Verb for Init {
@@ -59,22 +61,43 @@ impl Verb for Init {
                 .hint(format!("use it with --store {}", root.display())));
         }
         check_apart(&root)?;
-        // A backend that nobody knows is refused before anything is made.
         let backend = cx.backend_flag().or(cx.environment().backend.as_deref());
-        if backend == Some(ram::PROTOCOL) {
-            let message = "a store of the backend `ram` would forget all that is put into it";
-            return Err(Error::new(Kind::Invalid, message).hint("leave the backend out: files keep memories"));
-        }
-        Registry::standard().select(backend, None, &[])?;
-        let made = settings::make_store(&root, &random_id(), backend)?;
-        Ok(InitAnswer { store: root.display().to_string(), made: made == Made::Now })
+        check_makeable(backend)?;
+        let until_now = match cx.place() {
+            Some(Place { root: home, how: How::Home })
+                if *home != root && Settings::read(home)?.is_some() =>
+            {
+                Some(home.display().to_string())
+            }
+            _ => None,
+        };
+        let made = settings::make_store(&root, &random_id(), backend)? == Made::Now;
+        let until_now = until_now.filter(|_| made);
+        Ok(InitAnswer { store: root.display().to_string(), made, until_now })
     }
 
     fn show(answer: &InitAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(if answer.made { "made a store at " } else { "there is a store already at " })?;
         page.ink(Ink::Strong, &answer.store)?;
-        page.put("\n")
+        page.put("\n")?;
+        answer.until_now.iter().try_for_each(|home| {
+            page.ink(Ink::Dim, &format!("[{home}, which was used here until now, stays as it is]\n"))
+        })
     }
+}
+
+/// Refuses a backend whose store is not made in a folder, or that nobody knows, before anything is made.
+fn check_makeable(backend: Option<&str>) -> Result<()> {
+    let (why, hint) = match backend {
+        Some(ram::PROTOCOL) => {
+            ("would forget all that is put into it", "leave the backend out: files keep memories")
+        }
+        Some(object::PROTOCOL) => ("is named, not made", "use it with --store s3://bucket/prefix"),
+        Some(anthropic::PROTOCOL) => ("is named, not made", "use it with --store anthropic://memstore_…"),
+        _ => return Registry::standard().select(backend, None, &[]).map(drop),
+    };
+    let message = format!("a store of the backend `{}` {why}", backend.unwrap_or_default());
+    Err(Error::new(Kind::Invalid, message).hint(hint))
 }
 
 /// Refuses a store within another, where its files would be taken for memories.
@@ -113,7 +136,7 @@ struct BackendRow {
 
 /// Which backend is used, or why none is.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Selection {
+pub(super) struct Selection {
     #[serde(skip_serializing_if = "Option::is_none")]
     backend: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,12 +146,12 @@ struct Selection {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     #[serde(skip)]
-    kind: Option<Kind>,
+    pub(super) kind: Option<Kind>,
 }
 
 impl Selection {
     /// Selects as opening the store would, but tells instead of failing.
-    fn of(cx: &Context, requires: &[String]) -> Self {
+    pub(super) fn of(cx: &Context, requires: &[String]) -> Self {
         let chosen = || -> Result<(String, &'static str)> {
             let requires: Vec<&str> = requires.iter().map(String::as_str).collect();
             let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "there is no store"))?;
@@ -147,7 +170,7 @@ impl Selection {
         }
     }
 
-    fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         match (&self.backend, self.because, &self.problem) {
             (Some(name), Some(because), _) => {
                 page.put("uses ")?;
@@ -202,185 +225,5 @@ impl Verb for Backends {
 
     fn failed(answer: &BackendsAnswer) -> Option<Kind> {
         answer.selection.kind
-    }
-}
-
-/// Check the store, and say what to do about what is wrong
-#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct Doctor {
-    /// Mend what is safe to mend: who may read the files, damaged records, the metadata of notes
-    #[arg(long)]
-    #[serde(default)]
-    fix: bool,
-}
-
-/// The state of a store.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DoctorAnswer {
-    store: String,
-    found: &'static str,
-    exists: bool,
-    selection: Selection,
-    #[schemars(with = "Vec<std::collections::BTreeMap<String, String>>")]
-    findings: Vec<Finding>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mended: Option<usize>,
-    /// What was mended of the records.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    mended_records: Vec<String>,
-    /// What was mended of the notes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    mended_notes: Vec<String>,
-}
-
-impl Verb for Doctor {
-    const NAME: &'static str = "doctor";
-    const TITLE: &'static str = "Check the store";
-    const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Http];
-    const REPORTS: bool = true;
-    type Answer = DoctorAnswer;
-
-    fn run(self, cx: &Context) -> Result<DoctorAnswer> {
-        if self.fix {
-            cx.may_write()?;
-        }
-        let Some(place) = cx.place() else {
-            return Err(Error::new(Kind::Invalid, "there is no store to check"));
-        };
-        let selection = Selection::of(cx, &[]);
-        let mut findings = Vec::new();
-        let exists = match Settings::read(&place.root) {
-            Ok(Some(settings)) => {
-                findings.extend(settings.unknown.keys().map(|key| unknown_key(key)));
-                true
-            }
-            Ok(None) => {
-                findings.extend(absent(place));
-                false
-            }
-            Err(error) => {
-                findings.push(failing(settings::FILE, &error));
-                false
-            }
-        };
-        let folder = exists && !place.is_url();
-        let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
-        let (mut mended_records, mut mended_notes) = (Vec::new(), Vec::new());
-        // Why nothing of it can be opened is said once.
-        if exists && selection.kind.is_none() {
-            match super::record::examine(cx, self.fix) {
-                Ok((found, done)) => {
-                    findings.extend(found);
-                    mended_records = done;
-                }
-                Err(error) => findings.push(failing("records", &error)),
-            }
-            if folder {
-                findings.extend(modes::check(&place.root)?);
-            }
-            findings.extend(cx.selected(place, &[]).ok().and_then(|selected| selected.twin()));
-            match cx.reading().and_then(|memory| memory.store().backend().check()) {
-                Ok(found) => findings.extend(found),
-                Err(error) => findings.push(failing("store", &error)),
-            }
-            let entities = || -> Result<Vec<Finding>> {
-                // Who may only read sees the lists as they are.
-                if cx.may_write().is_ok() {
-                    cx.knowledge()?.rebuild()?;
-                }
-                cx.reading_knowledge()?.check()
-            };
-            match entities() {
-                Ok(found) => findings.extend(found),
-                Err(error) => findings.push(failing("knowledge", &error)),
-            }
-            match cx.reading_graph().and_then(|graph| graph.check()) {
-                Ok(found) => findings.extend(found),
-                Err(error) => findings.push(failing("graph", &error)),
-            }
-            if folder {
-                match super::conflict::examine(cx, &findings) {
-                    Ok(found) => findings.extend(found),
-                    Err(error) => findings.push(failing("conflicts", &error)),
-                }
-            }
-            match super::note::examine(cx, self.fix) {
-                Ok((found, done)) => {
-                    findings.extend(found);
-                    mended_notes = done;
-                }
-                Err(error) => findings.push(failing("notes", &error)),
-            }
-        }
-        let store = place.root.display().to_string();
-        let found = place.how.because();
-        Ok(DoctorAnswer { store, found, exists, selection, findings, mended, mended_records, mended_notes })
-    }
-
-    fn show(answer: &DoctorAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.put("store ")?;
-        page.ink(Ink::Strong, &answer.store)?;
-        page.line(&format!(" ({})", answer.found))?;
-        page.put("backend ")?;
-        answer.selection.show(page)?;
-        if let Some(mended) = answer.mended {
-            page.line(&format!("mended the modes of {mended} files and folders"))?;
-        }
-        for mended in answer.mended_records.iter().chain(&answer.mended_notes) {
-            page.line(&format!("mended {mended}"))?;
-        }
-        for finding in &answer.findings {
-            let (ink, name) = match finding.level {
-                Level::Error => (Ink::Removed, "error"),
-                Level::Warning => (Ink::Warning, "warning"),
-                Level::Info => (Ink::Dim, "note"),
-            };
-            page.ink(ink, name)?;
-            page.line(&format!(": {}: {}", finding.at, finding.what))?;
-            page.line(&format!("  hint: {}", finding.hint))?;
-        }
-        if answer.findings.is_empty() { page.ink(Ink::Added, "all is well\n") } else { Ok(()) }
-    }
-
-    fn failed(answer: &DoctorAnswer) -> Option<Kind> {
-        let bad = answer.findings.iter().any(|finding| finding.level == Level::Error);
-        answer.selection.kind.or(bad.then_some(Kind::Corrupt))
-    }
-}
-
-fn unknown_key(key: &str) -> Finding {
-    Finding {
-        level: Level::Warning,
-        at: settings::FILE.to_owned(),
-        what: format!("the setting `{key}` is not known, and is ignored"),
-        hint: "correct its name, or use the memgrove that knows it".to_owned(),
-    }
-}
-
-fn absent(place: &Place) -> Option<Finding> {
-    let at = place.root.display().to_string();
-    Some(match place.how {
-        How::Home => Finding {
-            level: Level::Info,
-            at,
-            what: "there is no store yet".to_owned(),
-            hint: "it is made when something is first written".to_owned(),
-        },
-        _ => Finding {
-            level: Level::Error,
-            hint: format!("make one with `memgrove init {at}`"),
-            what: "there is no store here".to_owned(),
-            at,
-        },
-    })
-}
-
-fn failing(at: &str, error: &Error) -> Finding {
-    Finding {
-        level: Level::Error,
-        at: at.to_owned(),
-        what: error.message().to_owned(),
-        hint: error.hint_text().unwrap_or("mend it, then run `memgrove doctor` again").to_owned(),
     }
 }

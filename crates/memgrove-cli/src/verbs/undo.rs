@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb, show_facts};
 use crate::address::{RECORD, address_of, called, changes_at, in_memories, past_at};
 use crate::context::{Context, Guard, VERSION_PREFIX_MIN};
+use crate::deeds::Teller;
 use crate::journals::{Journal, Journals};
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
@@ -215,14 +216,20 @@ impl Verb for Undo {
         }
         let (mut answer, mut made) =
             (UndoAnswer { planned: self.dry_run, ..UndoAnswer::default() }, Vec::new());
+        let mut teller = Teller::new(cx, &journals);
         for (journal, scope) in meant {
+            let past = journal.memory.undoable(&scope).unwrap_or_default();
             let done = journal.undo(note.clone(), &scope).map_err(told)?;
             let Done { outcome: UndoOutcome { changes, places }, change, replayed, .. } = done;
             if !self.dry_run {
                 cx.touched(&places)?;
             }
             answer.undone.extend(changes.iter().map(|change| journal.name(change)));
-            answer.touched.extend(places.iter().map(|at| address_of(cx, &journal.place(at))));
+            match past.iter().map(|past| &past.change).eq(&changes) {
+                true => answer.touched.extend(teller.touched(journal, &past)),
+                // They were undone before, and are no more to be chosen.
+                false => answer.touched.extend(places.iter().map(|at| address_of(cx, &journal.place(at)))),
+            }
             made.extend(change.filter(|_| !self.dry_run).map(|change| journal.name(&change)));
             answer.replayed |= replayed;
         }

@@ -193,7 +193,7 @@ fn one_copy_that_cannot_be_merged_keeps_no_other_from_it() {
         )
     );
     assert!(ran.out.contains("differed from a neighbour's in case alone"), "{}", ran.out);
-    assert!(ran.out.contains("ABCDEFG.md: merged by sameness"), "{}", ran.out);
+    assert!(ran.out.contains("ABCDEFG.md: the same as its file, and removed"), "{}", ran.out);
     let read = |name: &str| std::fs::read(store.join(name)).expect("a file");
     assert_eq!((read("files/zoo.md"), read(clash)), (b"one\ntwo\n".to_vec(), b"large\n".to_vec()));
     assert_eq!(read("files/pic.png"), ours);
@@ -242,7 +242,7 @@ fn a_vault_keeps_its_journal_outside_and_merges_copies() {
     let doctor = sandbox.run(&["doctor"]);
     assert!(doctor.out.contains("a conflict copy of `a.md` by Syncthing"), "{}", doctor.out);
     let merged = sandbox.run(&["conflicts", "merge", "--take", "theirs"]).ok();
-    assert_eq!(merged, "files/a.sync-conflict-20260131-120000-ABCDEFG.md: merged by theirs\n");
+    assert_eq!(merged, "files/a.sync-conflict-20260131-120000-ABCDEFG.md: it is its file now\n");
     assert_eq!(std::fs::read_to_string(store.join("files/a.md")).expect("a file"), "one\ntwo\n");
     assert_eq!(sandbox.run(&["conflicts"]).ok(), "no conflicts\n");
 }
@@ -273,4 +273,35 @@ fn a_bucket_is_chosen_by_name_and_never_by_chance() {
     put(&sandbox.store(), "memgrove.toml", settings);
     let refused = sandbox.run(&["file", "view"]).fails(10);
     assert!(refused.contains("was merely found, and may not send memories to `s3://theirs/x`"), "{refused}");
+}
+
+/// A clone has the attributes of a repository, and not its configuration.
+#[test]
+fn git_that_was_not_told_how_to_merge_is_found_out() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["remember", "the lamp is green"]).ok();
+    git(&sandbox, &["init", "."]);
+    let doctor = || sandbox.run(&["doctor"]);
+    assert!(doctor().ok().ends_with("all is well\n"));
+    put(&sandbox.store(), ".gitattributes", "*.jsonl merge=memgrove\n");
+    let told = doctor().ok();
+    assert!(told.contains("warning: .gitattributes: git shall merge memories by memgrove here"), "{told}");
+    let hint = told.lines().find_map(|line| line.strip_prefix("  hint: git ")).expect("a hint");
+    let hint = format!("git {hint}");
+    let done = sandbox.command("/bin/sh").args(["-c", &hint]).status().expect("there is a shell");
+    assert!(done.success(), "{hint}");
+    let told = doctor().ok();
+    assert!(!told.contains(".gitattributes: git shall"), "{told}");
+    // What git left behind where it did not know.
+    let file = sandbox.store().join("records/learnings.jsonl");
+    let line = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, format!("<<<<<<< ours\n{line}=======\n{line}>>>>>>> theirs\n")).expect("a file");
+    put(&sandbox.store(), "notes/memory.md", "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n");
+    let ran = doctor();
+    assert!(!ran.out.contains("not JSON"), "{}", ran.out);
+    for file in ["records/learnings.jsonl", "notes/memory.md"] {
+        assert!(ran.out.contains(&format!("{file}: git's conflict markers from line 1\n")), "{}", ran.out);
+    }
+    let told = sandbox.run(&["conflicts", "merge"]).ok();
+    assert_eq!(told, "2 files with git's conflict markers: resolve them in git\n");
 }

@@ -226,7 +226,7 @@ fn modes_are_private_and_the_doctor_mends_them() {
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("our own file");
     let told = sandbox.run(&["doctor"]).ok();
     assert!(told.contains("warning: files/a.md: other users"), "{told}");
-    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("mended the modes of 1 files"));
+    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("mended the modes of 1 file"));
     assert_eq!(mode("files/a.md"), 0o600);
     assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
 }

@@ -70,6 +70,34 @@ fn version_and_no_command() {
     assert_eq!(sandbox.run(&["--version"]).ok(), format!("memgrove {}\n", env!("CARGO_PKG_VERSION")));
     assert!(sandbox.run(&[]).fails(2).contains("Usage: memgrove"));
     assert!(sandbox.run(&["nonsense"]).fails(2).contains("unrecognized"));
+    assert_eq!(sandbox.run(&["help"]).ok(), sandbox.run(&["--help"]).ok());
+    assert_eq!(sandbox.run(&["help", "file", "view"]).ok(), sandbox.run(&["file", "view", "--help"]).ok());
+    let told = sandbox.run(&["--json", "recal", "x"]).fails(2);
+    assert!(told.contains("similar subcommands exist: ") && told.contains("'recall'"), "{told}");
+}
+
+/// What people type who do not know the words yet.
+#[test]
+fn other_names_of_verbs_are_understood() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.run(&["--json", "remember", "the lamp is green"]).json();
+    assert_eq!(made["change"], "1");
+    assert!(sandbox.run(&["search", "lamp"]).ok().contains("the lamp is green"));
+    assert!(sandbox.run(&["find", "lamp"]).ok().ends_with(": the lamp is green\n"));
+    let id = made["address"].as_str().and_then(|address| address.strip_prefix("record:")).expect("a record");
+    assert!(sandbox.run(&["read", id]).fails(3).contains(&format!("did you mean `record:{id}`?")));
+    sandbox.run(&["rm", &format!("record:{id}")]).ok();
+    sandbox.run(&["remember", "sings", "--about", "Alice"]).ok();
+    assert!(sandbox.run(&["read", "Alice"]).fails(3).contains("did you mean `entity:general/Alice`?"));
+    for (verb, choices) in [("--type", "core, learning, task"), ("--importance", "high, medium, low")] {
+        let told = sandbox.run(&["record", "add", "x", verb, "nonsense"]).fails(2);
+        assert!(told.contains(choices), "{told}");
+    }
+    sandbox.run(&["file", "create", "a.md", "--text", "x"]).ok();
+    assert!(sandbox.run(&["file", "create", "a.md", "--text", "x"]).fails(4).contains("--expect VERSION"));
+    let empty = Sandbox::empty();
+    empty.run(&["forget", "record:x"]).fails(3);
+    assert!(!empty.home().join(".memgrove").exists(), "a store was made to forget something");
 }
 
 #[test]
@@ -80,4 +108,6 @@ fn colour_is_asked_for_and_never_surprises() {
     assert!(sandbox.run(&["--color", "always", "file", "view"]).ok().contains('\u{1b}'));
     assert!(!sandbox.run(&["--color", "never", "file", "view"]).ok().contains('\u{1b}'));
     assert!(!sandbox.run(&["--color", "always", "read", "a.md"]).ok().contains('\u{1b}'));
+    assert!(sandbox.run(&["--color", "always", "nonsense"]).fails(2).contains('\u{1b}'));
+    assert!(!sandbox.run(&["--color=never", "nonsense"]).fails(2).contains('\u{1b}'));
 }

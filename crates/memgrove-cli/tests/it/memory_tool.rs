@@ -33,6 +33,19 @@ fn bad_lines_are_answered_and_do_not_stop_it() {
 }
 
 #[test]
+fn a_block_of_the_api_is_answered_with_a_block() {
+    let sandbox = Sandbox::new();
+    let call = r#"{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories/x"}}"#;
+    let told: Value = serde_json::from_str(&sandbox.feed(&["memory-tool"], call).ok()).expect("JSON");
+    assert_eq!((&told["type"], &told["tool_use_id"]), (&"tool_result".into(), &"toolu_1".into()), "{told}");
+    assert!(
+        told["is_error"] == true && told["content"].as_str().is_some_and(|text| text.contains("/memories/x"))
+    );
+    let without = r#"{"type":"tool_use","id":"toolu_2","name":"memory"}"#;
+    assert!(answers(&sandbox.feed(&["memory-tool"], without).ok())[0].1);
+}
+
+#[test]
 fn a_folder_used_in_place_holds_memories_and_nothing_else() {
     let sandbox = Sandbox::empty();
     let folder = sandbox.path().join("memories");

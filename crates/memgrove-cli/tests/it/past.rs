@@ -41,6 +41,106 @@ fn what_cannot_be_taken_back_is_told() {
     assert_eq!(sandbox.run(&["read", "a.md"]).ok(), "one\n");
 }
 
+/// Whether a text stands in any file of a home: in the store, its journal, or the index.
+fn stands_anywhere(sandbox: &Sandbox, text: &str) -> String {
+    let home = sandbox.home().display().to_string();
+    let found = sandbox.command("grep").args(["-rla", text, &home]).output().expect("there is grep");
+    String::from_utf8_lossy(&found.stdout).into_owned()
+}
+
+#[test]
+fn what_is_redacted_is_nowhere() {
+    let sandbox = Sandbox::new();
+    let kept = sandbox.run(&["--json", "remember", "the kettle whistles"]).json();
+    let told = sandbox.run(&["--json", "record", "add", "the code is hunter2", "--key", "k"]).json();
+    let id = told["records"][0]["id"].as_str().expect("an id");
+    let secret = format!("record:{id}");
+    sandbox.run(&["remember", "the lamp is green"]).ok();
+    sandbox.run(&["record", "update", id, "--content", "the code was hunter2"]).ok();
+    sandbox.run(&["recall", "code"]).ok();
+    assert!(sandbox.run(&["redact", &secret]).fails(2).contains("--dry-run"));
+    assert!(sandbox.run(&["redact", &secret, "--yes"]).fails(5).contains("forget"));
+    sandbox.run(&["forget", &secret]).ok();
+    assert_eq!(
+        sandbox.run(&["redact", &secret, "--dry-run"]).ok(),
+        format!("would redact {secret} in changes 5, 4, 2\n")
+    );
+    assert_ne!(stands_anywhere(&sandbox, "hunter2"), "", "the test can fail");
+    let done = sandbox.run(&["--json", "redact", &secret, "--yes", "--reason", "a password"]).json();
+    assert_eq!(done["changes"], json!(["5", "4", "2"]), "{done}");
+    assert_eq!(stands_anywhere(&sandbox, "hunter2"), "");
+    // The others are what they were, and go on.
+    let address = kept["address"].as_str().expect("an address");
+    assert!(sandbox.run(&["read", address]).ok().contains("the kettle whistles"));
+    assert!(sandbox.run(&["recall", "lamp"]).ok().contains("the lamp is green"));
+    assert!(sandbox.run(&["history"]).ok().contains("redact by user cli: a password"));
+    sandbox.run(&["history", address]).ok();
+    sandbox.run(&["remember", "the door is red"]).ok();
+    assert!(sandbox.run(&["undo"]).ok().contains("record:"));
+    assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+}
+
+#[test]
+fn past_versions_of_files_and_entities_are_redacted() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "hunter2\n"]).ok();
+    sandbox.run(&["file", "rename", "a.md", "b.md"]).ok();
+    sandbox.run(&["file", "replace", "b.md", "--old", "hunter2", "--new", "safe"]).ok();
+    sandbox.run(&["remember", "sings hunter2", "--about", "Ada"]).ok();
+    sandbox.run(&["remember", "plays chess", "--about", "Ada"]).ok();
+    sandbox.run(&["forget", "entity:general/Ada#1"]).ok();
+    sandbox.run(&["recall", "hunter2"]).ok();
+    sandbox.run(&["redact", "entity:general/Ada#1", "--yes"]).fails(2);
+    sandbox.run(&["redact", "node:mem_person_001", "--yes"]).fails(6);
+    let told = sandbox.run(&["redact", "b.md", "--yes"]).ok();
+    assert!(
+        told.starts_with("redacted file:/memories/b.md in change") && told.contains("now stays"),
+        "{told}"
+    );
+    sandbox.run(&["redact", "entity:general/Ada", "--yes"]).ok();
+    assert_eq!(stands_anywhere(&sandbox, "hunter2"), "");
+    assert_eq!(sandbox.run(&["read", "b.md"]).ok(), "safe\n");
+    assert!(sandbox.run(&["read", "entity:general/Ada"]).ok().contains("plays chess"));
+    assert!(sandbox.run(&["redact", "b.md", "--yes"]).ok().starts_with("nothing is left to redact"));
+}
+
+#[test]
+fn a_long_history_is_pruned_from_its_beginning() {
+    let sandbox = Sandbox::new();
+    let half = "x".repeat(600_000);
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        sandbox.feed(&["file", "create", name], &half).ok();
+    }
+    sandbox.run(&["file", "replace", "a", "--old", &half[..100_000], "--new", "y"]).fails(2);
+    sandbox.run(&["file", "delete", "a"]).ok();
+    sandbox.run(&["history", "prune"]).fails(2);
+    sandbox.run(&["history", "prune", "--keep", "1"]).fails(2);
+    assert!(
+        sandbox.run(&["history", "prune", "--before", "soon", "--dry-run"]).fails(2).contains("2026-01-31")
+    );
+    let all = sandbox.run(&["--json", "history"]).json()["changes"].as_array().map_or(0, Vec::len);
+    let planned = sandbox.run(&["--json", "history", "prune", "--keep", "2", "--dry-run"]).json();
+    assert_eq!(sandbox.run(&["--json", "history"]).json()["changes"].as_array().map_or(0, Vec::len), all);
+    let done = sandbox.run(&["--json", "history", "prune", "--keep", "2", "--yes"]).json();
+    assert_eq!((&planned["planned"], &done["planned"]), (&json!(true), &json!(false)));
+    let left = sandbox.run(&["--json", "history"]).json();
+    let left = left["changes"].as_array().expect("changes");
+    // At least two are kept, and it is told that the others were not.
+    let went = usize::try_from(done["changes"].as_u64().expect("a count")).expect("a small one");
+    assert!(went > 0 && all - went >= 2 && left.len() == all - went + 1, "{done} {left:?}");
+    assert_eq!(left[0]["verb"], "history_prune");
+    // What is there is as it was, and the newest change can be taken back.
+    assert_eq!(sandbox.run(&["read", "f"]).ok(), half);
+    sandbox.run(&["undo", "7"]).ok();
+    assert_eq!(sandbox.run(&["read", "a"]).ok(), half);
+    let none = sandbox.run(&["--json", "history", "prune", "--before", "2001-01-01", "--yes"]).json();
+    assert_eq!(none["changes"], 0);
+    sandbox.run(&["history", "prune", "--keep", "0", "--yes"]).ok();
+    sandbox.run(&["file", "create", "g", "--text", "after all"]).ok();
+    assert_eq!(sandbox.run(&["--json", "history"]).json()["changes"].as_array().map_or(0, Vec::len), 2);
+    assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+}
+
 /// With several agents on one store, the latest change of all may be somebody else's.
 #[test]
 fn an_agent_undoes_its_own_changes() {

@@ -239,7 +239,7 @@ fn changes_of_a_mounted_folder_have_names_of_their_own() {
         (names(&last, "undone", ""), &last["change"]),
         (vec!["records:2".into()], &json!("records:3"))
     );
-    assert_eq!(names(&last, "touched", ""), ["records/learnings.jsonl"]);
+    assert!(last["touched"][0].as_str().is_some_and(|one| one.starts_with("record:")), "{last}");
     assert_eq!(run(&["history"])["changes"][0]["reason"], "undo of records:2");
     assert_eq!(undone(&[]), ["2"]);
     assert_eq!(undone(&["records:1"]), ["records:1"]);

@@ -67,3 +67,30 @@ pub enum Moment {
     /// Just after it.
     After(ChangeId),
 }
+
+/// How much of the history is to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// What happened since then.
+    Since(Timestamp),
+    /// At least so many changes, the newest.
+    Changes(usize),
+}
+
+/// Whether something is done, or only planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pruning {
+    /// It is told what would be done.
+    Planned,
+    /// It is done.
+    Done,
+}
+
+/// What was taken off the beginning of the history, or would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Pruned {
+    /// How many changes.
+    pub changes: usize,
+    /// How many bytes they took.
+    pub bytes: u64,
+}

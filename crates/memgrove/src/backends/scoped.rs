@@ -201,6 +201,10 @@ impl Backend for Scoped {
         self.inner.redact(&self.inside(at)?, moment).map_err(|error| self.outer_error(error))
     }
 
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.inner.redact_holding(&self.inside(under)?, holds).map_err(|error| self.outer_error(error))
+    }
+
     fn check(&self) -> Result<Vec<Finding>> {
         let mut findings = self.inner.check()?;
         for finding in &mut findings {

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
 use super::{Done, Memory, Plan};
-use crate::backend::{Edit, Expect, HistoryQuery, Moment, Note, Op, Past, Version, not_in_history};
+use crate::backend::{
+    Edit, Expect, HistoryQuery, Keep, Moment, Note, Op, Past, Pruned, Pruning, Version, not_in_history,
+};
 use crate::error::{Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
@@ -126,6 +128,22 @@ impl Memory {
         let (Moment::Before(change) | Moment::After(change)) = moment;
         let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
+    }
+
+    /// Takes the oldest changes out of the history, and keeps in it that this was done.
+    ///
+    /// # Errors
+    /// As [`Backend::prune`](crate::Backend::prune).
+    pub fn prune(&self, note: Note, keep: Keep, how: Pruning) -> Result<Pruned> {
+        let pruned = self.store().backend().prune(keep, how)?;
+        if how == Pruning::Done && pruned.changes > 0 {
+            let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
+            let newest = self.history(&newest)?.into_iter().next().map(|past| past.change.to_string());
+            let key = format!("pruning after {}", newest.unwrap_or_else(|| "all".to_owned()));
+            let note = Note { key: Some(key), ..note };
+            self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () }))?;
+        }
+        Ok(pruned)
     }
 
     fn redacted(&self, at: &Locator, moment: &Moment) -> Result<()> {

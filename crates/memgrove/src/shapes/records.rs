@@ -28,6 +28,7 @@ pub mod past;
 mod patchwork;
 pub mod query;
 pub mod reading;
+mod redact;
 pub mod repair;
 mod rescue;
 mod rewrite;

@@ -298,7 +298,7 @@ fn an_absent_file_is_answered_with_the_nearest_one() {
     check("files/project", "did you mean `files/projects`?");
     check("files/ada.md", "did you mean `files/people/ada.md`?");
     check("files/nowhere/silica", "did you mean `files/projects/silica.md`?");
-    check("files/projects/rust.md", "view its folder to see what is there");
+    check("files/projects/rust.md", "`memgrove file view` shows what is there");
 }
 
 #[test]

@@ -63,12 +63,12 @@ impl Verb for EntityStore {
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
         let knowledge = cx.knowledge()?;
-        let note = cx.note(Self::NAME, &self.guard);
         let dated = self.source.is_some() || self.valid_from.is_some();
         let date = dated.then(|| format!("{:.0}", knowledge.memory().clock().now()));
         let facts = Facts { source: self.source, date, valid_from: self.valid_from, ..Facts::default() };
-        let said = self.observations.into_iter().map(|text| Observation { text, facts: facts.clone() });
-        let observations: Vec<Observation> = said.collect();
+        let said = |text| Ok(Observation { text: cx.fact(Some(text))?, facts: facts.clone() });
+        let observations = self.observations.into_iter().map(said).collect::<Result<Vec<Observation>>>()?;
+        let note = cx.note(Self::NAME, &self.guard);
         let entity = Entity {
             name: self.name,
             kind: self.kind.unwrap_or_default(),
@@ -97,7 +97,7 @@ impl Verb for EntityStore {
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityBatch {
     /// As JSON: [{name, type, observations, tags, relations}] [default: standard input]
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, visible_alias = "text", value_name = "JSON", value_parser = in_json)]
     #[schemars(with = "Vec<Value>", required)]
     entities: Option<Value>,
     /// A file with the JSON
@@ -112,6 +112,11 @@ pub(crate) struct EntityBatch {
     reason: Option<String>,
 }
 
+/// JSON at a command line is read where all other text is, which may be standard input.
+fn in_json(given: &str) -> std::result::Result<Value, std::convert::Infallible> {
+    Ok(Value::String(given.to_owned()))
+}
+
 impl Verb for EntityBatch {
     const NAME: &'static str = "entity_batch";
     const TITLE: &'static str = "Store many entities";
@@ -124,7 +129,9 @@ impl Verb for EntityBatch {
         let wrong =
             |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
         let given = match self.entities {
-            Some(Value::String(text)) => serde_json::from_str(&text).map_err(wrong)?,
+            Some(Value::String(text)) => {
+                serde_json::from_slice(&cx.text(Some(text), None)?).map_err(wrong)?
+            }
             Some(value) => value,
             None => serde_json::from_slice(&cx.text(None, self.from.as_deref())?).map_err(wrong)?,
         };

@@ -67,7 +67,7 @@ impl Verb for NodeCreate {
         let by_name = self.from.as_ref().and_then(|path| format_of(&path.file_name()?.to_string_lossy()));
         let content = match (self.content, self.content_base64, &self.from) {
             (Some(_), Some(_), _) => return Err(twice()),
-            (Some(text), ..) => Some(text.into_bytes()),
+            (Some(text), ..) => Some(cx.text(Some(text), None)?),
             (None, Some(text), _) => Some(decoded(&text)?),
             (None, None, Some(path)) => Some(cx.text(None, Some(path))?),
             (None, None, None) => None,

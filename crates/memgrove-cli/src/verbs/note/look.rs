@@ -76,7 +76,7 @@ pub(crate) struct NoteSearch {
     /// The question
     query: String,
     /// At most so many results
-    #[arg(long, default_value_t = RESULTS)]
+    #[arg(long, alias = "limit", default_value_t = RESULTS)]
     #[serde(default = "results")]
     max_results: usize,
 }

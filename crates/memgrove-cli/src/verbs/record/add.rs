@@ -2,14 +2,14 @@
 
 use std::io;
 
+use memgrove::Result;
 use memgrove::memory::Done;
 use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Records, Status};
-use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ImportanceName, RecordSchema, StatusName, TypeName, settle};
+use super::{ImportanceName, RecordSchema, StatusName, TypeName, chosen, settle};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page};
@@ -24,7 +24,7 @@ pub(crate) struct Add {
     #[schemars(required)]
     content: Option<String>,
     /// core, learning or task
-    #[arg(long = "type", value_name = "TYPE", default_value = "learning")]
+    #[arg(long = "type", value_name = "TYPE", default_value = "learning", value_parser = chosen::<RecordType>)]
     #[serde(rename = "type", default = "learning")]
     #[schemars(with = "TypeName")]
     kind: RecordType,
@@ -36,12 +36,12 @@ pub(crate) struct Add {
     #[serde(default)]
     tags: Vec<String>,
     /// high, medium or low
-    #[arg(long, default_value = "medium")]
+    #[arg(long, default_value = "medium", value_parser = chosen::<Importance>)]
     #[serde(default)]
     #[schemars(with = "ImportanceName")]
     importance: Importance,
     /// How far the task is: completed, in-progress or blocked
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Status>)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
     /// What the blocked task waits for
@@ -121,16 +121,9 @@ impl Verb for Add {
     type Answer = AddAnswer;
 
     fn run(self, cx: &Context) -> Result<AddAnswer> {
-        let piped = self.content.is_none();
-        let mut content = String::from_utf8(cx.text(self.content, None)?)
-            .map_err(|_| Error::new(Kind::Invalid, "`content` is not UTF-8 text"))?;
-        if piped {
-            // The newline ends what a program prints; it is not what is to be remembered.
-            content.truncate(content.trim_end_matches(['\r', '\n']).len());
-        }
         let new = NewRecord {
             kind: self.kind,
-            content,
+            content: cx.fact(self.content)?,
             category: self.category,
             tags: self.tags,
             importance: self.importance,

@@ -8,7 +8,7 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ImportanceName, RecordChanged, StatusName, guarded, id_of, refuse_version, settle};
+use super::{ImportanceName, RecordChanged, StatusName, chosen, guarded, id_of, refuse_version, settle};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page};
@@ -19,7 +19,7 @@ use crate::verbs::{Effect, On, Verb};
 pub(crate) struct Update {
     /// Its id
     id: String,
-    /// The memory
+    /// The memory; - is standard input
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
     /// What it is about; empty takes it away
@@ -29,11 +29,11 @@ pub(crate) struct Update {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Option<Vec<String>>,
     /// high, medium or low
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Importance>)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
     /// How far the task is
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Status>)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
     /// What the blocked task waits for
@@ -79,7 +79,7 @@ impl Verb for Update {
     fn run(self, cx: &Context) -> Result<RecordChanged> {
         let which = guarded(&self.id, &self.guard);
         let patch = Patch {
-            content: self.content,
+            content: self.content.map(|content| cx.fact(Some(content))).transpose()?,
             category: self.category,
             tags: cleared(self.tags),
             importance: self.importance,

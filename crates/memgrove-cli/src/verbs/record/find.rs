@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ImportanceName, RecordSchema, StatusName, TypeName, got, id_of, show_record, tell};
+use super::{ImportanceName, RecordSchema, StatusName, TypeName, chosen, got, id_of, show_record, tell};
 use crate::context::{Context, Input};
 use crate::page::{Ink, Page};
 use crate::portion;
@@ -71,7 +71,7 @@ pub(crate) struct List {
     /// Words in the content, the category or the tags
     text: Option<String>,
     /// core, learning or task
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = chosen::<RecordType>)]
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
     kind: Option<RecordType>,
@@ -83,11 +83,11 @@ pub(crate) struct List {
     #[arg(long)]
     category: Option<String>,
     /// high, medium or low
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Importance>)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
     /// Tasks that are this far
-    #[arg(long)]
+    #[arg(long, value_parser = chosen::<Status>)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
     /// Changed since, such as 2026-01-31 or a full time

@@ -97,7 +97,12 @@ impl Core {
         let mut aborted = Vec::new();
         let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
         for segment in all.into_iter().rev() {
-            for item in read(segment)?.iter().rev() {
+            let items = match read(segment) {
+                // It was pruned just now, and so was all before it.
+                Err(error) if error.kind() == Kind::NotFound => return Ok(()),
+                items => items?,
+            };
+            for item in items.iter().rev() {
                 let header = header(item);
                 if let What::Abort(seq) = header.what {
                     aborted.push(seq);

@@ -23,6 +23,7 @@ mod journal;
 mod mark;
 mod place;
 mod plan;
+mod prune;
 mod record;
 mod recover;
 mod redact;
@@ -46,7 +47,7 @@ use tree::{absent_or, info_of, meant, not_regular};
 
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, FileKind, Finding,
-    HistoryQuery, Info, Moment, Past, Version,
+    HistoryQuery, Info, Keep, Moment, Past, Pruned, Pruning, Version,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Kind, Result};
@@ -285,6 +286,14 @@ impl Backend for Local {
 
     fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
         self.core.redact(at, moment)
+    }
+
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.core.redact_holding(under, holds)
+    }
+
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        self.core.prune(keep, how)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

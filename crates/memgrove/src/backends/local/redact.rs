@@ -32,7 +32,6 @@ pub(super) fn is_redacted(version: &Version) -> bool {
 impl Core {
     /// Takes what `at` (its name then) held at a moment out of the journal.
     pub(super) fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
-        let in_journal = |error| Error::from_io(error, "the journal");
         let (locked, current) = self.lock_fresh_segment()?;
         let content = self.read_past(at, moment)?.ok_or_else(|| not_found(at))?;
         let version = Version::of(&content);
@@ -47,24 +46,26 @@ impl Core {
                 .hint("change or delete it first"));
             }
         }
-        let held = segments(&*self.state).map_err(in_journal)?;
-        let mut found = false;
-        for segment in held.into_iter().filter(|segment| *segment < current) {
-            found |= self.rewrite(segment, &names, &version).map_err(in_journal)?;
-        }
+        let found = self.rewrite_before(current, |record| without(record, &names, &version))?;
         drop(locked);
         match found {
-            true => Ok(()),
-            false => {
-                Err(Error::new(Kind::Unsupported, format!("what `{at}` held then was appended in parts"))
-                    .hint("redact the versions before it"))
-            }
+            1.. => Ok(()),
+            0 => Err(Error::new(Kind::Unsupported, format!("what `{at}` held then was appended in parts"))
+                .hint("redact the versions before it")),
         }
+    }
+
+    /// Takes all content beneath a place that holds something out of the journal.
+    pub(super) fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        let (locked, current) = self.lock_fresh_segment()?;
+        let found = self.rewrite_before(current, |record| without_holding(record, under, holds))?;
+        drop(locked);
+        Ok(found)
     }
 
     /// The lock, and the number of a segment in which nothing has happened yet: whatever is in those
     /// before is durable in its place, so recovery does not look at them.
-    fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
+    pub(super) fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
         for _ in 0..ATTEMPTS {
             self.checkpoint()?;
             let mut locked = self.lock_recovered()?;
@@ -103,18 +104,25 @@ impl Core {
         }
     }
 
-    /// Rewrites one segment; whether there was anything to take out.
-    fn rewrite(&self, segment: u64, names: &BTreeSet<Locator>, version: &Version) -> io::Result<bool> {
+    /// Rewrites the segments before one; how many records had something to take out.
+    fn rewrite_before(&self, current: u64, without: impl Fn(&Record) -> Option<Record>) -> Result<usize> {
+        let in_journal = |error| Error::from_io(error, "the journal");
+        let held = segments(&*self.state).map_err(in_journal)?;
+        let old = held.into_iter().filter(|segment| *segment < current);
+        old.map(|segment| self.rewrite(segment, &without).map_err(in_journal)).sum()
+    }
+
+    fn rewrite(&self, segment: u64, without: impl Fn(&Record) -> Option<Record>) -> io::Result<usize> {
         let name = segment_name(segment);
         let bytes = Bytes::from(self.state.open(&name, Open::Read)?.read_all()?);
-        let (mut kept, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, false);
+        let (mut kept, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, 0);
         loop {
             let len = match decode(&bytes.slice(at..)) {
                 Decoded::End => break,
                 Decoded::Record(record, len) => {
-                    match without(&record, names, version) {
+                    match without(&record) {
                         Some(redacted) => {
-                            found = true;
+                            found += 1;
                             encode(&redacted).iter().for_each(|piece| kept.extend_from_slice(piece));
                         }
                         None => kept.extend_from_slice(&bytes[at..at + len]),
@@ -128,7 +136,7 @@ impl Core {
             kept.extend_from_slice(&bytes[at..at + len]);
             at += len;
         }
-        if found {
+        if found > 0 {
             replace(&*self.state, &name, &kept)?;
         }
         Ok(found)
@@ -170,6 +178,40 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Opt
             Entry::Rename { old: Some(old), .. } if ours && old == version => (*old, found) = (gone(), true),
             _ => {}
         }
+    }
+    found.then(|| Record::new(header, bodies))
+}
+
+/// The record without content beneath a place that holds something, if it keeps any, also in what was
+/// answered to its key. An append becomes a write whose content is gone: what came before it stays
+/// known, and what grew out of it does not.
+fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Option<Record> {
+    let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
+    let gone = || Version::new(REDACTED);
+    for (entry, [after, earlier]) in header.edits.iter_mut().zip(&mut bodies) {
+        if !entry.at().is_within(under) {
+            continue;
+        }
+        if holds(after) {
+            (*after, found) = (Bytes::new(), true);
+            match entry {
+                Entry::Write { new, len, .. } => (*new, *len) = (gone(), 0),
+                Entry::Append { at, created, .. } => {
+                    let old = (!*created).then(gone);
+                    *entry = Entry::Write { at: at.clone(), old, new: gone(), len: 0, before: None };
+                }
+                Entry::Delete { .. } | Entry::Rename { .. } => {}
+            }
+        }
+        match entry {
+            Entry::Write { old, before, .. } | Entry::Delete { old, before, .. } if holds(earlier) => {
+                (*old, *before, *earlier, found) = (Some(gone()), None, Bytes::new(), true);
+            }
+            _ => {}
+        }
+    }
+    if found && header.note.answer.as_ref().is_some_and(|answer| holds(answer.as_bytes())) {
+        header.note.answer = None;
     }
     found.then(|| Record::new(header, bodies))
 }

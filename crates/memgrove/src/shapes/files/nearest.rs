@@ -10,7 +10,7 @@ pub(super) fn absent(store: &Store, at: &Locator) -> Error {
     let error = backend::not_found(at);
     match nearest(store, at) {
         Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-        None => error.hint("view its folder to see what is there"),
+        None => error.hint("`memgrove file view` shows what is there"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::rewrite::{Rewrite, kind_of_file};
 use super::table::Table;
 use super::{Guarded, RecordType, Records, archive, unknown};
 use crate::backend::{HistoryQuery, Moment, Note, Op, Past, Version};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Plan, Point, Restored};
 use crate::text::jsonl;
@@ -42,12 +42,21 @@ impl Records {
         Ok(self.then(id, point)?.map(|then| then.line))
     }
 
-    /// The changes that touched a record, at most so many; 0 is no limit.
+    /// The changes that touched a record, at most so many; 0 is no limit. It goes back to where something of
+    /// its file was redacted.
     ///
     /// # Errors
     /// `NotFound` for a record that there never was; else as
     /// [`Backend::history`](crate::Backend::history).
     pub fn history_of(&self, id: &str, limit: usize) -> Result<RecordPast> {
+        let mut changes = Vec::new();
+        match self.look_back(id, limit, &mut changes) {
+            Err(error) if error.code_name() == Some(code::REDACTED) => Ok(RecordPast { changes, cut: true }),
+            cut => Ok(RecordPast { cut: cut?, changes }),
+        }
+    }
+
+    fn look_back(&self, id: &str, limit: usize, changes: &mut Vec<Past>) -> Result<bool> {
         let query = HistoryQuery { at: Some(self.root.clone()), ..HistoryQuery::default() };
         let mut all = self.memory.history(&query)?;
         all.retain(|past| past.edits.iter().any(|edit| self.holds_records(&edit.at)));
@@ -58,7 +67,7 @@ impl Records {
             Err(error) if error.kind() == Kind::NotFound => None,
             got => Some(got?.text),
         };
-        let (mut changes, mut after, mut rest, mut looked) = (Vec::new(), now.clone(), all.as_slice(), 0);
+        let (mut after, mut rest, mut looked) = (now.clone(), all.as_slice(), 0);
         while let Some(newest) = rest.first() {
             if (limit > 0 && changes.len() >= limit) || looked >= LOOKED_AT_MAX {
                 break;
@@ -80,7 +89,7 @@ impl Records {
         }
         match changes.is_empty() && now.is_none() && rest.is_empty() {
             true => Err(unknown(id)),
-            false => Ok(RecordPast { changes, cut: !rest.is_empty() && looked >= LOOKED_AT_MAX }),
+            false => Ok(!rest.is_empty() && looked >= LOOKED_AT_MAX),
         }
     }
 

@@ -1,0 +1,75 @@
+//! The words of the command line: how verbs are spelled there, what else they are called, and what
+//! the groups of them are about.
+
+use clap::Command;
+
+/// Other names by which people look for a verb.
+const ALSO_CALLED: [(&str, &str); 4] =
+    [("search", "recall"), ("delete", "forget"), ("rm", "forget"), ("log", "history")];
+
+/// What each group of verbs is about.
+const GROUPS: [(&str, &str); 11] = [
+    ("file", "Work on files, which agents know as /memories"),
+    ("record", "Keep records: core memories, learnings and tasks, one line each"),
+    ("entity", "Work on entities: people, projects, lessons, and how they are related"),
+    ("node", "Work on the nodes of the graph"),
+    ("connection", "Work on the connections of the graph"),
+    ("graph", "Go through the graph, hand it on, and keep it in order"),
+    ("note", "Keep notes: one memory that grows into many, linked and searchable"),
+    ("import", "Take over memories from elsewhere"),
+    ("export", "Hand memories on to something else"),
+    ("eval", "Measure how well memories are found"),
+    ("index", "Look after the index that searches use"),
+];
+
+/// What a verb is also called, though help does not say so.
+pub(super) fn also_called(verb: &str) -> impl Iterator<Item = &'static str> {
+    ALSO_CALLED.iter().filter(move |(_, known)| *known == verb).map(|(name, _)| *name)
+}
+
+/// A verb's words as the command line spells them.
+pub(super) fn spelled(verb: &'static str) -> &'static str {
+    match verb {
+        "add_many" => "add-many",
+        "mcp_memory" => "mcp-memory",
+        "restore_backup" => "restore-backup",
+        "silica_v1" => "silica-v1",
+        verb => verb,
+    }
+}
+
+/// A group of verbs.
+pub(super) fn group_of(group: &'static str) -> Command {
+    let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
+    Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::command;
+
+    fn check(command: &Command) {
+        for below in command.get_subcommands() {
+            let name = below.get_name();
+            assert!(!name.contains('_'), "`{name}` is not spelled as a command is");
+            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty(), "`{name}` says nothing of what it is about");
+            check(below);
+        }
+    }
+
+    #[test]
+    fn every_command_is_spelled_and_described() {
+        check(&command());
+    }
+
+    #[test]
+    fn other_names_lead_to_verbs_and_hide_none() {
+        let command = command();
+        for (name, verb) in ALSO_CALLED {
+            let found = command.find_subcommand(name).map(Command::get_name);
+            assert_eq!(found, Some(verb), "{name}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The git repository around a store, as far as it merges memories.
+
+use std::path::{Path, PathBuf};
+
+use memgrove::backend::{Finding, Level};
+
+use crate::config::main_checkout;
+use crate::settings::read_small;
+
+/// How git is told to merge by this program.
+const ATTRIBUTE: &str = "merge=memgrove";
+/// Where git is told what that means.
+const DRIVER: &str = "[merge \"memgrove\"]";
+
+/// What is wrong with how git merges a store: a clone has the attributes, but not the configuration
+/// that they speak of, and git then merges line by line without a word.
+pub(crate) fn check(root: &Path, home: Option<&Path>) -> Option<Finding> {
+    let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
+    let says = |file: PathBuf, words: &str| read_small(&file).is_ok_and(|text| text.contains(words));
+    let within = root.ancestors().take_while(|folder| folder.starts_with(top));
+    let asked = within.map(|folder| folder.join(".gitattributes")).any(|file| says(file, ATTRIBUTE));
+    let main = main_checkout(top).unwrap_or_else(|| top.to_owned());
+    let own = home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+    let told = own.chain([main.join(".git/config")]).any(|file| says(file, DRIVER));
+    (asked && !told).then(|| Finding {
+        level: Level::Warning,
+        at: ".gitattributes".to_owned(),
+        what: "git shall merge memories by memgrove here, but was not told how".to_owned(),
+        hint: "git config merge.memgrove.driver \"memgrove merge-driver %O %A %B %P\"".to_owned(),
+    })
+}

@@ -1,0 +1,243 @@
+//! What is wrong with a store, and mending it.
+
+use std::io;
+
+use memgrove::backend::{Finding, Level};
+use memgrove::shapes::merging::{self, Conflict};
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::store::Selection;
+use super::{Effect, On, Verb};
+use crate::config::{How, Place};
+use crate::context::Context;
+use crate::page::{Ink, Page, counted};
+use crate::settings::{self, Settings};
+use crate::{modes, repository};
+
+/// Check the store, and say what to do about what is wrong
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Doctor {
+    /// Mend what is safe to mend: who may read the files, damaged records, the metadata of notes
+    #[arg(long)]
+    #[serde(default)]
+    fix: bool,
+}
+
+/// The state of a store.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DoctorAnswer {
+    store: String,
+    found: &'static str,
+    exists: bool,
+    #[serde(skip)]
+    absent: bool,
+    selection: Selection,
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, String>>")]
+    findings: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mended: Option<usize>,
+    /// What was mended of the records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended_records: Vec<String>,
+    /// What was mended of the notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended_notes: Vec<String>,
+}
+
+impl Verb for Doctor {
+    const NAME: &'static str = "doctor";
+    const TITLE: &'static str = "Check the store";
+    const EFFECT: Effect = Effect::Read;
+    const ON: &'static [On] = &[On::Cli, On::Http];
+    const REPORTS: bool = true;
+    type Answer = DoctorAnswer;
+
+    fn run(self, cx: &Context) -> Result<DoctorAnswer> {
+        if self.fix {
+            cx.may_write()?;
+        }
+        let Some(place) = cx.place() else {
+            return Err(Error::new(Kind::Invalid, "there is no store to check"));
+        };
+        let selection = Selection::of(cx, &[]);
+        let (mut findings, mut absent) = (Vec::new(), false);
+        let exists = match Settings::read(&place.root) {
+            Ok(Some(settings)) => {
+                findings.extend(settings.unknown.keys().map(|key| unknown_key(key)));
+                true
+            }
+            Ok(None) => {
+                findings.push(not_there(place));
+                absent = true;
+                false
+            }
+            Err(error) => {
+                findings.push(failing(settings::FILE, &error));
+                false
+            }
+        };
+        let folder = exists && !place.is_url();
+        let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
+        let (mut mended_records, mut mended_notes) = (Vec::new(), Vec::new());
+        // Why nothing of it can be opened is said once.
+        if exists && selection.kind.is_none() {
+            let records = super::record::examine(cx, self.fix);
+            findings.extend(told(
+                "records",
+                records.map(|(found, done)| {
+                    mended_records = done;
+                    found
+                }),
+            ));
+            if folder {
+                findings.extend(modes::check(&place.root)?);
+                findings.extend(repository::check(&place.root, cx.environment().home.as_deref()));
+            }
+            findings.extend(cx.selected(place, &[]).ok().and_then(|selected| selected.twin()));
+            let stored = cx.reading().and_then(|memory| memory.store().backend().check());
+            findings.extend(told("store", stored));
+            findings.extend(told("knowledge", entities(cx)));
+            findings.extend(told("graph", cx.reading_graph().and_then(|graph| graph.check())));
+            let notes = super::note::examine(cx, self.fix);
+            findings.extend(told(
+                "notes",
+                notes.map(|(found, done)| {
+                    mended_notes = done;
+                    found
+                }),
+            ));
+            findings.extend(told(settings::FILE, cx.index().map(|_| Vec::new())));
+            if folder {
+                match cx.with_copies().and_then(|memory| merging::find(memory.store())) {
+                    Ok(found) => found.into_iter().for_each(|conflict| tell(&mut findings, conflict)),
+                    Err(error) => findings.push(failing("conflicts", &error)),
+                }
+            }
+        }
+        let store = place.root.display().to_string();
+        let found = place.how.because();
+        Ok(DoctorAnswer {
+            store,
+            found,
+            exists,
+            absent,
+            selection,
+            findings,
+            mended,
+            mended_records,
+            mended_notes,
+        })
+    }
+
+    fn show(answer: &DoctorAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.put("store ")?;
+        page.ink(Ink::Strong, &answer.store)?;
+        page.line(&format!(" ({})", answer.found))?;
+        page.put("backend ")?;
+        answer.selection.show(page)?;
+        if let Some(mended) = answer.mended {
+            page.line(&format!(
+                "mended the modes of {}",
+                counted(mended, "file or folder", "files and folders")
+            ))?;
+        }
+        for mended in answer.mended_records.iter().chain(&answer.mended_notes) {
+            page.line(&format!("mended {mended}"))?;
+        }
+        for finding in &answer.findings {
+            let (ink, name) = match finding.level {
+                Level::Error => (Ink::Removed, "error"),
+                Level::Warning => (Ink::Warning, "warning"),
+                Level::Info => (Ink::Dim, "note"),
+            };
+            page.ink(ink, name)?;
+            page.line(&format!(": {}: {}", finding.at, finding.what))?;
+            page.line(&format!("  hint: {}", finding.hint))?;
+        }
+        if answer.findings.is_empty() { page.ink(Ink::Added, "all is well\n") } else { Ok(()) }
+    }
+
+    fn failed(answer: &DoctorAnswer) -> Option<Kind> {
+        let bad = answer.findings.iter().any(|finding| finding.level == Level::Error);
+        let kind = if answer.absent { Kind::NotFound } else { Kind::Corrupt };
+        answer.selection.kind.or(bad.then_some(kind))
+    }
+}
+
+fn unknown_key(key: &str) -> Finding {
+    Finding {
+        level: Level::Warning,
+        at: settings::FILE.to_owned(),
+        what: format!("the setting `{key}` is not known, and is ignored"),
+        hint: "correct its name, or use the memgrove that knows it".to_owned(),
+    }
+}
+
+fn not_there(place: &Place) -> Finding {
+    let at = place.root.display().to_string();
+    match place.how {
+        How::Home => Finding {
+            level: Level::Info,
+            at,
+            what: "there is no store yet".to_owned(),
+            hint: "it is made when something is first written".to_owned(),
+        },
+        _ => Finding {
+            level: Level::Error,
+            hint: format!("make one with `memgrove init {at}`"),
+            what: "there is no store here".to_owned(),
+            at,
+        },
+    }
+}
+
+/// What was found, or why nothing could be.
+fn told(at: &str, found: Result<Vec<Finding>>) -> Vec<Finding> {
+    found.unwrap_or_else(|error| vec![failing(at, &error)])
+}
+
+fn entities(cx: &Context) -> Result<Vec<Finding>> {
+    // Who may only read sees the lists as they are.
+    if cx.may_write().is_ok() {
+        cx.knowledge()?.rebuild()?;
+    }
+    cx.reading_knowledge()?.check()
+}
+
+/// Tells of a conflict, unless the backend has; of a file with markers, instead of what else follows from those.
+fn tell(findings: &mut Vec<Finding>, conflict: Conflict) {
+    match conflict {
+        Conflict::Copy { at, of, by, .. } => {
+            let known = |finding: &Finding| finding.at == at && finding.what.contains("conflict copy");
+            if !findings.iter().any(known) {
+                let what = format!("a conflict copy of `{of}` by {by}");
+                let hint = "`memgrove conflicts` shows and merges it".to_owned();
+                findings.push(Finding { level: Level::Warning, at, what, hint });
+            }
+        }
+        Conflict::Markers { at, lines } => {
+            let follows = |finding: &Finding| finding.at.starts_with(&format!("{at}:"));
+            let level = findings.iter().filter(|finding| follows(finding)).map(|finding| finding.level).max();
+            findings.retain(|finding| !follows(finding));
+            let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+            findings.push(Finding {
+                level: level.unwrap_or(Level::Warning),
+                at,
+                what: format!("git's conflict markers from line {}", lines.join(", ")),
+                hint: "resolve the conflict in git, or by hand".to_owned(),
+            });
+        }
+        Conflict::Placeholder { .. } => {}
+    }
+}
+
+fn failing(at: &str, error: &Error) -> Finding {
+    Finding {
+        level: Level::Error,
+        at: at.to_owned(),
+        what: error.message().to_owned(),
+        hint: error.hint_text().unwrap_or("mend it, then run `memgrove doctor` again").to_owned(),
+    }
+}

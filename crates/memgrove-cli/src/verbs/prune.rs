@@ -1,0 +1,94 @@
+//! Making the history shorter.
+
+use std::io;
+
+use memgrove::backend::{Keep, Pruned, Pruning};
+use memgrove::clock::Timestamp;
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, On, Verb};
+use crate::context::{Context, Guard};
+use crate::journals::Journals;
+use crate::page::{Ink, Page, counted};
+
+/// Take the oldest changes out of the history for good, to make room
+///
+/// The memories stay as they are; what they were then can be neither read nor brought back, and
+/// idempotency keys of then are forgotten. Changes go by the megabyte, so that somewhat more is kept than asked for.
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct HistoryPrune {
+    /// Keep what happened since this date, such as 2026-01-31
+    #[arg(long, value_name = "DATE", required_unless_present = "keep", conflicts_with = "keep")]
+    before: Option<String>,
+    /// Keep so many changes, the newest
+    #[arg(long, value_name = "COUNT")]
+    keep: Option<usize>,
+    /// Only tell what would go
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    /// Do it
+    #[arg(long, conflicts_with = "dry_run")]
+    #[serde(default)]
+    yes: bool,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+/// What went, or would go.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PruneAnswer {
+    /// Whether it was only planned.
+    planned: bool,
+    changes: usize,
+    bytes: u64,
+}
+
+impl Verb for HistoryPrune {
+    const NAME: &'static str = "history_prune";
+    const TITLE: &'static str = "Shorten the history";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli];
+    type Answer = PruneAnswer;
+
+    fn run(self, cx: &Context) -> Result<PruneAnswer> {
+        let how = match (self.dry_run, self.yes) {
+            (true, _) => Pruning::Planned,
+            (false, true) => Pruning::Done,
+            (false, false) => {
+                return Err(Error::new(Kind::Invalid, "what is pruned cannot be brought back")
+                    .hint("look at it with --dry-run, then do it with --yes"));
+            }
+        };
+        let keep = match (self.keep, &self.before) {
+            (Some(count), _) => Keep::Changes(count),
+            (None, before) => Keep::Since(since(before.as_deref().unwrap_or_default())?),
+        };
+        let guard = Guard { reason: self.reason, ..Guard::default() };
+        let mut answer = PruneAnswer { planned: self.dry_run, changes: 0, bytes: 0 };
+        for journal in Journals::writing(cx)?.iter() {
+            let Pruned { changes, bytes } = journal.memory.prune(cx.note(Self::NAME, &guard), keep, how)?;
+            answer.changes += changes;
+            answer.bytes += bytes;
+        }
+        Ok(answer)
+    }
+
+    fn show(answer: &PruneAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.put(if answer.planned { "would prune " } else { "pruned " })?;
+        page.ink(Ink::Strong, &counted(answer.changes, "change", "changes"))?;
+        page.line(&format!(", {} bytes", answer.bytes))
+    }
+}
+
+/// The beginning of a day, or a moment.
+fn since(given: &str) -> Result<Timestamp> {
+    let day = || format!("{given}T00:00:00Z").parse::<Timestamp>();
+    given.parse::<Timestamp>().or_else(|_| day()).map_err(|_| {
+        Error::new(Kind::Invalid, format!("`{}` is no date", given.escape_debug()))
+            .hint("dates look like 2026-01-31")
+    })
+}

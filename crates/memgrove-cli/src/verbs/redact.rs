@@ -1,0 +1,212 @@
+//! Taking what a memory was out of the history for good.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, PastEdit, Version};
+use memgrove::{Error, Kind, Locator, Memory, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::read::names_part;
+use super::{Effect, On, Verb};
+use crate::address::{RECORD, called, in_memories, past_at};
+use crate::context::{Context, Guard};
+use crate::journals::Journals;
+use crate::mounts::RECORDS;
+use crate::page::{Ink, Page};
+
+/// Take what a memory was out of the history for good
+///
+/// Every version but the one that is there now goes, out of the journal, the backups beside it and the
+/// index; `forget` it first to be rid of all of it. That there were changes, by whom and when, stays.
+/// A record goes with all that its file was while it was in there: other records keep what they
+/// are, and lose what they were then. This cannot be undone.
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(crate) struct Redact {
+    /// Such as file:/memories/notes.md, or a record that was forgotten
+    address: String,
+    /// Only what it was after this change
+    #[arg(long)]
+    change: Option<String>,
+    /// Only tell what would be taken out
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    /// Do it
+    #[arg(long, conflicts_with = "dry_run")]
+    #[serde(default)]
+    yes: bool,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+/// What was taken out, or would be.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct RedactAnswer {
+    address: String,
+    /// Whether it was only planned.
+    planned: bool,
+    /// The changes whose content is gone.
+    changes: Vec<String>,
+    /// What could not be taken out, or was not to be, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left: Vec<String>,
+    #[serde(skip)]
+    failed: Option<Kind>,
+}
+
+impl Verb for Redact {
+    const NAME: &'static str = "redact";
+    const TITLE: &'static str = "Redact a memory";
+    const EFFECT: Effect = Effect::Remove;
+    const ON: &'static [On] = &[On::Cli];
+    type Answer = RedactAnswer;
+
+    fn run(self, cx: &Context) -> Result<RedactAnswer> {
+        if !self.dry_run && !self.yes {
+            return Err(Error::new(Kind::Invalid, "what is redacted cannot be brought back")
+                .hint("look at it with --dry-run, then do it with --yes"));
+        }
+        let mut answer = match self.address.split_once(':') {
+            Some(("record", id)) => self.record(cx, id)?,
+            Some(("node" | "connection", _)) => {
+                let message = "what is in the graph cannot be redacted: its registry keeps it too";
+                return Err(Error::new(Kind::Unsupported, message)
+                    .hint("delete `.journal/` and run `memgrove graph check --rebuild` to be rid of it"));
+            }
+            _ if names_part(cx, &self.address) || self.address.contains('#') => {
+                let whole = self.address.split('#').next().unwrap_or_default();
+                let message = format!("`{}` is a part of a memory", self.address.escape_debug());
+                return Err(Error::new(Kind::Invalid, message)
+                    .hint(format!("forget it, then redact what the whole was: `memgrove redact {whole}`")));
+            }
+            _ => self.place(cx).map_err(|error| in_memories(cx, error))?,
+        };
+        if !self.dry_run
+            && !answer.changes.is_empty()
+            && let Err(error) = cx.index().and_then(|index| index.scrub())
+        {
+            answer.left.push(format!("the index may still hold it: {error}"));
+            answer.failed = Some(error.kind());
+        }
+        Ok(answer)
+    }
+
+    fn show(answer: &RedactAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        match (answer.changes.as_slice(), answer.planned) {
+            ([], _) => page.put("nothing is left to redact of ")?,
+            (_, true) => page.put("would redact ")?,
+            (_, false) => page.put("redacted ")?,
+        }
+        page.ink(Ink::Strong, &answer.address)?;
+        match answer.changes.as_slice() {
+            [] => page.put("\n")?,
+            [one] => page.ink(Ink::Dim, &format!(" in change {one}\n"))?,
+            several => page.ink(Ink::Dim, &format!(" in changes {}\n", several.join(", ")))?,
+        }
+        answer.left.iter().try_for_each(|left| page.ink(Ink::Warning, &format!("[{left}]\n")))
+    }
+
+    fn failed(answer: &RedactAnswer) -> Option<Kind> {
+        answer.failed
+    }
+}
+
+/// One version that is to be taken out.
+struct Held {
+    at: Locator,
+    moment: Moment,
+    change: ChangeId,
+}
+
+impl Redact {
+    fn guard(&self) -> Guard {
+        Guard { reason: self.reason.clone(), ..Guard::default() }
+    }
+
+    fn record(&self, cx: &Context, id: &str) -> Result<RedactAnswer> {
+        if self.change.is_some() {
+            return Err(Error::new(Kind::Invalid, "a record is redacted whole").hint("leave out --change"));
+        }
+        let journals = Journals::writing(cx)?;
+        let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+        let records = cx.records()?;
+        let changes = records.history_of(id, 0)?.changes;
+        let changes = changes.iter().map(|past| journal.name(&past.change)).collect();
+        if !self.dry_run {
+            records.redact(cx.note(Self::NAME, &self.guard()), id)?;
+        }
+        let address = format!("{RECORD}{id}");
+        Ok(RedactAnswer { address, planned: self.dry_run, changes, ..RedactAnswer::default() })
+    }
+
+    fn place(&self, cx: &Context) -> Result<RedactAnswer> {
+        let at = past_at(cx, &self.address)?;
+        let journals = Journals::writing(cx)?;
+        let (journal, inside) = journals.of_place(&at);
+        let (versions, is_there) = versions(&journal.memory, &inside)?;
+        let mut answer = RedactAnswer {
+            address: called(cx, &self.address, &at),
+            planned: self.dry_run,
+            ..RedactAnswer::default()
+        };
+        if is_there {
+            answer.left.push("what it is now stays: forget or change it first to redact that too".to_owned());
+        }
+        let wanted = self.change.as_deref().map(|change| journals.of_change(change).1);
+        for version in versions {
+            if wanted.as_ref().is_some_and(|wanted| *wanted != version.change) {
+                continue;
+            }
+            let name = journal.name(&version.change);
+            let done = match self.dry_run {
+                true => Ok(()),
+                false => {
+                    let note = cx.note(Self::NAME, &self.guard());
+                    journal.memory.redact(note, &version.at, &version.moment)
+                }
+            };
+            match done {
+                Ok(()) => answer.changes.push(name),
+                Err(error) => {
+                    answer.left.push(format!("change {name} keeps what it was: {error}"));
+                    answer.failed = Some(error.kind());
+                }
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The versions of a place that are not what it is now, newest first, each once; and whether it is there.
+fn versions(memory: &Memory, at: &Locator) -> Result<(Vec<Held>, bool)> {
+    let backend = memory.store().backend();
+    let now = memory.store().info_optional(at)?.and_then(|info| info.version);
+    let mut seen: BTreeSet<Version> = now.iter().cloned().collect();
+    let (mut found, mut name) = (Vec::new(), at.clone());
+    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+    for past in memory.history(&query)? {
+        let earlier = earlier_name(&name, &past);
+        for (at, moment) in
+            [(&name, Moment::After(past.change.clone())), (&earlier, Moment::Before(past.change.clone()))]
+        {
+            let held = match backend.read_past(at, &moment) {
+                Err(error) if error.kind() == Kind::NotFound => None,
+                held => held?,
+            };
+            if held.is_some_and(|bytes| seen.insert(Version::of(&bytes))) {
+                found.push(Held { at: at.clone(), moment, change: past.change.clone() });
+            }
+        }
+        name = earlier;
+    }
+    Ok((found, now.is_some()))
+}
+
+/// What was called `name` after a change, as it was called before it.
+fn earlier_name(name: &Locator, past: &Past) -> Locator {
+    let moved = |edit: &PastEdit| name.rebased(edit.to.as_ref()?, &edit.at);
+    past.edits.iter().rev().find_map(moved).unwrap_or_else(|| name.clone())
+}
