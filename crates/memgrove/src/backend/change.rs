@@ -138,8 +138,11 @@ pub struct Note {
     pub derived: bool,
 }
 
+/// The verb of what someone wrote past memgrove and the history kept.
+pub const OUTSIDE: &str = "outside";
+
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
-const UPKEEP: [&str; 3] = ["record_access", "record_archive_due", "graph_fold"];
+const UPKEEP: [&str; 4] = ["record_access", "record_archive_due", "graph_fold", "record_take_in"];
 
 impl Note {
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
