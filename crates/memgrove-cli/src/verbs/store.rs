@@ -314,7 +314,7 @@ impl Verb for Doctor {
         page.line(&format!(" ({})", answer.found))?;
         page.put("backend ")?;
         answer.selection.show(page)?;
-        if let Some(mended) = answer.mended {
+        if let Some(mended) = answer.mended.filter(|mended| *mended > 0) {
             page.line(&format!("mended the modes of {mended} files and folders"))?;
         }
         for mended in answer.mended_records.iter().chain(&answer.mended_notes) {
