@@ -142,6 +142,31 @@ impl Journal {
         past
     }
 
+    /// A point in the words of the store.
+    pub(crate) fn told_point(&self, point: &Point) -> Point {
+        let named = |change: &ChangeId| ChangeId::new(self.name(change));
+        match point {
+            Point::Moment(Moment::Before(change)) => Point::Moment(Moment::Before(named(change))),
+            Point::Moment(Moment::After(change)) => Point::Moment(Moment::After(named(change))),
+            version @ Point::Version(_) => version.clone(),
+        }
+    }
+
+    /// An error in the words of the store.
+    pub(crate) fn told_error(&self, error: Error) -> Error {
+        if self.mounted.is_none() {
+            return error;
+        }
+        let mut told = Error::new(error.kind(), in_mount(error.message()));
+        if let Some(hint) = error.hint_text() {
+            told = told.hint(in_mount(hint));
+        }
+        if let Some(code) = error.code_name() {
+            told = told.code(code);
+        }
+        told.source(error)
+    }
+
     fn inside(&self, at: &Locator) -> Option<Locator> {
         self.mounted.as_ref()?;
         at.rebased(&Locator::new(RECORDS).ok()?, &Locator::root())
@@ -196,7 +221,9 @@ impl Journal {
     /// Other programs may be at work in a mounted folder.
     fn while_locked<T>(&self, act: impl FnOnce(&Memory) -> Result<T>) -> Result<T> {
         match &self.mounted {
-            Some(records) => records.while_locked(|_| act(&self.memory)),
+            Some(records) => {
+                records.while_locked(|_| act(&self.memory)).map_err(|error| self.told_error(error))
+            }
             None => act(&self.memory),
         }
     }
@@ -207,6 +234,27 @@ impl Journal {
             Error::new(Kind::NotFound, format!("the history has no change `{}`", self.name(change)))
         })
     }
+}
+
+/// A sentence about a mounted folder in the words of the store: `change 3` is `change records:3`, and
+/// `tasks.jsonl` is `records/tasks.jsonl`.
+fn in_mount(text: &str) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut before = "";
+    for word in text.split(' ') {
+        let name = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
+        let is_change = ["change", "--to", "`change"].contains(&before)
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_digit());
+        let is_place = (word.starts_with('`') || before == "restore") && name.ends_with(".jsonl");
+        told.push(match () {
+            () if is_change => word.replacen(name, &format!("{RECORDS}:{name}"), 1),
+            () if is_place => word.replacen(name, &format!("{RECORDS}/{name}"), 1),
+            () => word.to_owned(),
+        });
+        before = word;
+    }
+    told.join(" ")
 }
 
 /// What a change of records is called in the store.

@@ -11,7 +11,7 @@ mod refusal;
 use std::fmt;
 
 pub use bytes::Bytes;
-pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
+pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin};
 pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{
     exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found, not_in_history,

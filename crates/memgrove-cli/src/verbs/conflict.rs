@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use memgrove::backend::{Finding, Level};
 use memgrove::shapes::merging::{self, Conflict, Side, Texts};
 use memgrove::{Error, Kind, Locator, Result};
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::address::{RECORD, called, in_memories, past_at, path_of};
 use crate::context::Context;
-use crate::journals::Journals;
+use crate::journals::{Journal, Journals};
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
@@ -97,8 +97,16 @@ impl Diff {
             }
         };
         let to = self.to.as_deref().map(|to| journal.point(&inside, to)).transpose()?;
-        let diff = journal.memory.diff(&inside, &path_of(cx, &at), &from, to.as_ref())?;
-        Ok((address, diff))
+        let then = |point| {
+            let bytes = journal.memory.read_past(&inside, point);
+            bytes.map_err(|error| journal.told_error(error))
+        };
+        let old = then(&from)?;
+        let new = match &to {
+            Some(to) => then(to)?,
+            None => journal.memory.store().read_optional(&inside)?.map(|content| content.bytes),
+        };
+        Ok((address, told(journal, &path_of(cx, &at), (&from, old), (to.as_ref(), new))))
     }
 
     fn of_record(&self, cx: &Context, id: &str) -> Result<String> {
@@ -113,13 +121,22 @@ impl Diff {
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             got => got.map(|got| Some(got.text)),
         };
-        let (old, new) = (
-            records.read_past(id, &from)?,
-            to.as_ref().map_or_else(now, |point| records.read_past(id, point))?,
-        );
+        let then = |point| records.read_past(id, point).map_err(|error| journal.told_error(error));
+        let (old, new) = (then(&from)?, to.as_ref().map_or_else(now, then)?);
         let [old, new] = [old, new].map(|line| line.map(|line| format!("{line}\n").into_bytes()));
-        Ok(difference(&self.address, (Some(&from), old.as_deref()), (to.as_ref(), new.as_deref())))
+        Ok(told(journal, &self.address, (&from, old), (to.as_ref(), new)))
     }
+}
+
+/// A difference in the words of the store.
+fn told(
+    journal: &Journal,
+    name: &str,
+    (from, old): (&Point, Option<Vec<u8>>),
+    (to, new): (Option<&Point>, Option<Vec<u8>>),
+) -> String {
+    let (from, to) = (journal.told_point(from), to.map(|to| journal.told_point(to)));
+    difference(name, (Some(&from), old.as_deref()), (to.as_ref(), new.as_deref()))
 }
 
 fn before_latest(address: &str, latest: Vec<Past>) -> Result<Point> {

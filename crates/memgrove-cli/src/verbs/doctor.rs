@@ -137,7 +137,7 @@ impl Verb for Doctor {
         page.line(&format!(" ({})", answer.found))?;
         page.put("backend ")?;
         answer.selection.show(page)?;
-        if let Some(mended) = answer.mended {
+        if let Some(mended) = answer.mended.filter(|mended| *mended > 0) {
             page.line(&format!(
                 "mended the modes of {}",
                 counted(mended, "file or folder", "files and folders")

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use memgrove::text::jsonl::BYTE_ORDER_MARK;
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,7 +61,10 @@ impl Several {
         let given = match cx.input {
             Input::None => handed,
             Input::Terminal => {
-                let text = cx.text(self.text.clone(), self.from.as_deref())?;
+                let mut text = cx.text(self.text.clone(), self.from.as_deref())?;
+                if text.starts_with(BYTE_ORDER_MARK) {
+                    text.drain(..BYTE_ORDER_MARK.len());
+                }
                 exact(&String::from_utf8_lossy(&text)).map_err(|why| Error::new(Kind::Invalid, why))?;
                 objects(&text).map_err(|error| kin.unfit(&error).while_doing(kin.name))?
             }

@@ -114,7 +114,8 @@ impl Verb for Restore {
             Some(("record", id)) => {
                 let (records, (journal, _)) = (cx.records()?, journals.of_place(&Locator::new(RECORDS)?));
                 let which = Guarded { id: id.to_owned(), expect: expect.map(str::to_owned) };
-                let done = records.restore_past(note, &which, &journal.point_of_record(&self.to)?)?;
+                let done = records.restore_past(note, &which, &journal.point_of_record(&self.to)?);
+                let done = done.map_err(|error| journal.told_error(error))?;
                 super::record::settle(&records);
                 let change = done.change.as_ref().map(|change| journal.name(change));
                 let version = records.view(id).ok().map(|got| got.version.as_str().to_owned());

@@ -360,3 +360,93 @@ fn small_things_at_the_command_line() {
         sandbox.run(&[words, &["--expect", "01234567"]].concat()).fails(2);
     }
 }
+
+#[test]
+fn what_stands_in_the_way_in_a_mounted_folder_is_named_as_the_store_names_it() {
+    let sandbox = Sandbox::new();
+    mounted(&sandbox);
+    let added = sandbox.run(&["record", "add", "one", "--json"]).json();
+    let id = added["records"][0]["id"].as_str().expect("an id").to_owned();
+    for text in ["two", "three"] {
+        sandbox.run(&["record", "update", &id, "--content", text]).ok();
+    }
+    let refused = sandbox.run(&["undo", "records:2"]).fails(5);
+    assert!(
+        refused.contains("`records/learnings.jsonl` is not as change records:2 left it: change records:3 ("),
+        "{refused}"
+    );
+    let hint = "undo change records:3 first, or bring back what it was before: \
+                `memgrove restore records/learnings.jsonl --to records:1`";
+    assert!(refused.contains(hint), "{refused}");
+    sandbox.run(&["restore", "records/learnings.jsonl", "--to", "records:1"]).ok();
+    for address in [format!("record:{id}"), "records/learnings.jsonl".to_owned()] {
+        let told = sandbox.run(&["diff", &address, "--from", "records:2", "--to", "records:3"]).ok();
+        assert!(
+            told.contains("\tafter change records:2\n") && told.contains("\tafter change records:3\n"),
+            "{told}"
+        );
+        let unknown = sandbox.run(&["diff", &address, "--from", "records:99"]).fails(3);
+        assert!(unknown.contains("`records:99`"), "{unknown}");
+    }
+}
+
+#[test]
+fn a_long_record_hides_no_other_and_not_itself() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["record", "add", "short", "--tag", "x"]).ok();
+    sandbox.run(&["record", "add", &"long ".repeat(900), "--tag", "x"]).ok();
+    sandbox.run(&["record", "add", "newest", "--tag", "y"]).ok();
+    let mut mcp = Connection::new(&sandbox, &["--tools", "records"]);
+    let mut shown = |question: Value| {
+        let answer = &mcp.call("record_list", question)["structuredContent"];
+        let records = answer["records"].as_array().expect("records").clone();
+        records.iter().map(|one| one["content"].as_str().expect("text")[..5].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(json!({"text": "long"})), ["long "], "the first is always shown");
+    assert_eq!(shown(json!({})), ["newes", "short"], "what does not fit is left out");
+    assert_eq!(mcp.close(), 0);
+}
+
+#[test]
+fn records_on_the_input_may_begin_with_a_byte_order_mark() {
+    let sandbox = Sandbox::new();
+    let given = "\u{feff}{\"type\":\"core\",\"content\":\"one\"}\n";
+    sandbox.feed(&["record", "add-many"], given).ok();
+    assert_eq!(sandbox.run(&["record", "list", "--json"]).json()["total"], 1);
+}
+
+#[test]
+fn a_task_is_recalled_by_what_came_of_it() {
+    let sandbox = Sandbox::new();
+    let done = ["--type", "task", "--status", "completed", "--outcome", "Nine zebras crossed"];
+    sandbox.run(&[&["record", "add", "Count the animals"], &done[..]].concat()).ok();
+    let told = sandbox.run(&["recall", "zebras"]).ok();
+    assert!(told.contains("Nine zebras crossed"), "{told}");
+}
+
+/// Whatever happens to the file itself is noticed, also behind what was added since.
+#[test]
+fn lost_records_are_missed_and_brought_back() {
+    let zeroed = |file: &Path| {
+        let size = std::fs::metadata(file).expect("a file").len();
+        std::fs::write(file, vec![0; usize::try_from(size).expect("a size")])
+    };
+    let emptied = |file: &Path| std::fs::write(file, "");
+    let removed = |file: &Path| std::fs::remove_file(file);
+    let losses: [&dyn Fn(&Path) -> std::io::Result<()>; 3] = [&zeroed, &emptied, &removed];
+    for (case, lose) in losses.into_iter().enumerate() {
+        let sandbox = Sandbox::new();
+        for text in ["one", "two", "three"] {
+            sandbox.run(&["record", "add", text, "--type", "core"]).ok();
+        }
+        lose(&sandbox.store().join("records/core_memories.jsonl")).expect("a file");
+        if case == 0 {
+            let told = sandbox.run(&["record", "list"]);
+            assert!(told.err.contains("no record in `core_memories.jsonl` can be read"), "{}", told.err);
+        }
+        sandbox.run(&["record", "add", "four", "--type", "core"]).ok();
+        let told = sandbox.run(&["doctor", "--fix"]).out;
+        assert!(told.contains(": 3 records"), "{case}: {told}");
+        assert_eq!(sandbox.run(&["record", "list", "--json"]).json()["total"], 4, "{case}");
+    }
+}

@@ -138,8 +138,12 @@ pub struct Note {
     pub derived: bool,
 }
 
+/// The verb of what someone wrote past memgrove and the history kept.
+pub const OUTSIDE: &str = "outside";
+
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
-const UPKEEP: [&str; 4] = ["record_access", "record_archive_due", "graph_fold", "graph_mend"];
+const UPKEEP: [&str; 5] =
+    ["record_access", "record_archive_due", "record_take_in", "graph_fold", "graph_mend"];
 
 impl Note {
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.

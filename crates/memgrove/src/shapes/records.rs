@@ -34,7 +34,9 @@ mod rescue;
 mod rewrite;
 pub mod schema;
 mod shelf;
+mod slipped;
 pub mod table;
+mod trace;
 mod upkeep;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +57,7 @@ pub use migrate::{Migrated, Migration};
 pub use past::RecordPast;
 pub use query::{Archived, Found, Query, Sort};
 pub use repair::Mended;
+pub(crate) use rewrite::kind_of_file;
 pub use schema::{Importance, Record, RecordType, Status, TaskMetadata};
 
 use crate::backend::{Actor, Note, Version};
@@ -77,6 +80,8 @@ mod verb {
     pub(super) const ARCHIVE: &str = "record_archive_due";
     /// Records were brought to another version of the format.
     pub(super) const MIGRATE: &str = "record_migrate";
+    /// What other programs had added meanwhile was put back.
+    pub(super) const TAKE_IN: &str = "record_take_in";
 }
 
 /// Where new ids come from.
@@ -228,6 +233,7 @@ impl Records {
         count(row);
         let mut record = table.reading(row, &self.limits).record;
         self.log()?.apply(row, &mut record);
+        record.archived |= file.is_within(&self.root.child(archive::FOLDER)?);
         let text = table.object(row).to_owned();
         Ok(Got { record, version: version_of(&text), file, line: row.line, text })
     }
@@ -238,11 +244,20 @@ impl Records {
     /// As the storage says; a damaged line is none.
     pub fn list(&self, query: &Query) -> Result<Found> {
         let store = self.memory.store();
-        let mut tables = self.tables(store)?.to_vec();
+        let mut tables: Vec<_> = self.tables(store)?.into_iter().map(|table| (table, false)).collect();
+        self.warn_of_ruins(&tables);
         if query.archived != Archived::No {
-            tables.extend(self.archives(store)?.into_iter().map(|(_, table)| table));
+            tables.extend(self.archives(store)?.into_iter().map(|(_, table)| (table, true)));
         }
         Ok(query::run(&tables, query, &self.limits, &self.log()?))
+    }
+
+    /// Says which files have nothing left that can be read, so that none is not taken for none.
+    fn warn_of_ruins(&self, tables: &[(Arc<table::Table>, bool)]) {
+        for (table, _) in tables.iter().filter(|(table, _)| table.is_ruined()) {
+            let warning = format!("no record in `{}` can be read: ask `memgrove doctor`", table.kind.file());
+            self.state().warnings.push(warning);
+        }
     }
 
     /// Counts the records.
@@ -279,17 +294,22 @@ impl Records {
     where
         T: Serialize + DeserializeOwned,
     {
-        let (mut first, derived) = (true, note.derived);
+        let (mut first, mut rewrites, derived) = (true, false, note.derived);
         let done = self.while_locked(|memory| {
             memory.apply(note, |store| {
                 // A plan that was refused may rest on a file that only looks unchanged.
                 if !std::mem::take(&mut first) {
                     self.state().forget();
                 }
-                plan(store, memory.clock().now())
+                let planned = plan(store, memory.clock().now())?;
+                rewrites = planned.edits.iter().any(|edit| self.rewrites(edit));
+                Ok(planned)
             })
         })?;
         self.state().behind |= done.change.is_some() && !derived;
+        if rewrites && done.change.is_some() {
+            self.take_in();
+        }
         Ok(done)
     }
 

@@ -84,6 +84,16 @@ pub enum Damage {
     Syntax(String),
 }
 
+impl Damage {
+    /// What the parser says is wrong.
+    pub fn of(error: &serde_json::Error) -> Self {
+        match error.is_eof() {
+            true => Damage::Torn,
+            false => Damage::Syntax(without_place(&error.to_string())),
+        }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -146,8 +156,7 @@ fn object_at(bytes: &[u8]) -> Result<usize, Damage> {
         Some(Ok(_)) if bytes[0] == b'{' => Ok(values.byte_offset()),
         Some(Ok(_)) => Err(Damage::NotAnObject),
         _ if text.len() < bytes.len() => Err(Damage::NotUtf8),
-        Some(Err(error)) if error.is_eof() => Err(Damage::Torn),
-        Some(Err(error)) => Err(Damage::Syntax(without_place(&error.to_string()))),
+        Some(Err(error)) => Err(Damage::of(&error)),
         None => Err(Damage::Torn),
     }
 }

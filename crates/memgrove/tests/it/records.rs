@@ -9,6 +9,8 @@ mod model;
 mod one;
 mod past;
 mod seed;
+mod slipped;
+mod traces;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,6 +84,14 @@ impl Folder {
     fn put(&self, name: &str, bytes: &[u8]) {
         let at = at(&format!("records/{name}"));
         let edit = Edit::Write { at, bytes: bytes.to_vec().into(), expect: Expect::Any };
+        let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
+        let note = Note { actor, ..Note::default() };
+        self.memory.apply(note, |_| Ok(Plan { edits: vec![edit.clone()], outcome: () })).unwrap();
+    }
+
+    /// Removes a file past the records.
+    fn take_away(&self, name: &str) {
+        let edit = Edit::Delete { at: at(&format!("records/{name}")), expect: Expect::Any };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let note = Note { actor, ..Note::default() };
         self.memory.apply(note, |_| Ok(Plan { edits: vec![edit.clone()], outcome: () })).unwrap();

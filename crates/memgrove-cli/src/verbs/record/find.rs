@@ -68,7 +68,7 @@ impl Verb for Get {
 /// List records by type, tag, category, importance, time or words
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct List {
-    /// Words in the content, the category or the tags
+    /// Words in the content, category, tags, blockers or outcome
     text: Option<String>,
     /// core, learning or task
     #[arg(long = "type", value_name = "TYPE", value_parser = chosen::<RecordType>)]
@@ -169,14 +169,18 @@ impl Verb for List {
         // Programs are sent the records themselves too, and what is around them.
         let to_program = cx.input == Input::None;
         let mut spent = if to_program { FRAME_TOKENS } else { 0 };
-        let fits = |record: &Record| {
-            spent += portion::tokens(&record.content) + portion::tokens(&super::facts(record)) + 14;
+        let mut shown: Vec<Record> = Vec::new();
+        for record in found.records {
+            let mut cost = portion::tokens(&record.content) + portion::tokens(&super::facts(&record)) + 14;
             if to_program {
-                spent += portion::tokens(&record.line());
+                cost += portion::tokens(&record.line());
             }
-            spent <= self.budget
-        };
-        let shown = found.records.into_iter().take_while(fits).collect::<Vec<_>>();
+            // The first is worth its length; a long one behind it does not hide the short ones.
+            if shown.is_empty() || spent + cost <= self.budget {
+                spent += cost;
+                shown.push(record);
+            }
+        }
         let rest = found.total - shown.len();
         let left_out = (rest > 0).then(|| {
             format!("{rest} of {} records left out: raise limit or budget, or ask for less", found.total)

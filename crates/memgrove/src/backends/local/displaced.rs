@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::journal::Journal;
 use super::record::{Entry, Header, Record, What};
 use super::{Core, Inner};
-use crate::backend::{Actor, Note, Origin, Version};
+use crate::backend::{Actor, Note, OUTSIDE, Origin, Version};
 use crate::clock::Timestamp;
 use crate::locator::Locator;
 use crate::vfs::VfsFile;
@@ -62,7 +62,7 @@ impl Core {
             seq: journal.mark.next_seq,
             time: self.clock.now(),
             what: What::Outside,
-            note: Note { verb: "outside".into(), actor, ..Note::default() },
+            note: Note { verb: OUTSIDE.into(), actor, ..Note::default() },
             edits: vec![entry],
         };
         journal

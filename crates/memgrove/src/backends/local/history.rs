@@ -78,25 +78,39 @@ impl Core {
 
     /// Hands every record that happened to `visit`, newest first, until it says to stop.
     fn backwards(&self, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
-        self.walk_back(|segment| self.segment_records(segment), |record| &record.header, visit)
+        self.backwards_from(u64::MAX, visit)
+    }
+
+    /// As [`Core::backwards`], without the segments that only hold later records than the one of a
+    /// number.
+    fn backwards_from(&self, seq: u64, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
+        self.walk_back(seq, |segment| self.segment_records(segment), |record| &record.header, visit)
     }
 
     /// As [`Core::backwards`], without the bytes.
     fn headers_backwards(&self, visit: impl FnMut(&Arc<Header>) -> Result<Visit>) -> Result<()> {
+        self.headers_from(u64::MAX, visit)
+    }
+
+    /// As [`Core::backwards_from`], without the bytes.
+    fn headers_from(&self, seq: u64, visit: impl FnMut(&Arc<Header>) -> Result<Visit>) -> Result<()> {
         let read =
             |segment| self.segment_headers(segment).map_err(|error| Error::from_io(error, "the journal"));
-        self.walk_back(read, |header| header, visit)
+        self.walk_back(seq, read, |header| header, visit)
     }
 
     fn walk_back<T>(
         &self,
+        from: u64,
         read: impl Fn(u64) -> Result<Vec<Arc<T>>>,
         header: impl Fn(&T) -> &Header,
         mut visit: impl FnMut(&Arc<T>) -> Result<Visit>,
     ) -> Result<()> {
         let mut aborted = Vec::new();
         let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
-        for segment in all.into_iter().rev() {
+        // What took a record back stands right behind it, perhaps in the next segment.
+        let end = (all.partition_point(|first| *first <= from) + 1).min(all.len());
+        for segment in all[..end].iter().rev().copied() {
             let items = match read(segment) {
                 // It was pruned just now, and so was all before it.
                 Err(error) if error.kind() == Kind::NotFound => return Ok(()),
@@ -117,7 +131,7 @@ impl Core {
     /// The record of that number.
     pub(super) fn record(&self, seq: u64) -> Result<Option<Arc<Record>>> {
         let mut found = None;
-        self.backwards(|record| {
+        self.backwards_from(seq, |record| {
             if record.header.seq == seq {
                 found = Some(Arc::clone(record));
             }
@@ -143,9 +157,14 @@ impl Core {
 
     /// The number of a change that the journal holds.
     fn known(&self, change: &ChangeId) -> Result<u64> {
-        let seq = change.as_str().parse().ok();
-        let held = seq.map(|seq| self.record(seq)).transpose()?.flatten();
-        held.map(|record| record.header.seq).ok_or_else(|| not_in_history(format!("a change `{change}`")))
+        let unknown = || not_in_history(format!("a change `{change}`"));
+        let seq: u64 = change.as_str().parse().map_err(|_| unknown())?;
+        let mut held = false;
+        self.headers_from(seq, |header| {
+            held |= header.seq == seq;
+            Ok(if header.seq <= seq { Visit::Stop } else { Visit::On })
+        })?;
+        if held { Ok(seq) } else { Err(unknown()) }
     }
 
     pub(super) fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
@@ -156,7 +175,7 @@ impl Core {
         let seq = self.known(change)?;
         let mut search = Search::of(at);
         let mut found = None;
-        self.backwards(|record| {
+        self.backwards_from(seq, |record| {
             let wanted = record.header.seq < seq || (record.header.seq == seq && inclusive);
             if record.header.seq == seq && !inclusive {
                 // What the change itself replaced, if it says so.
@@ -185,7 +204,7 @@ impl Core {
     fn written(&self, name: &Locator, version: &Version, seq: u64) -> Result<Option<Vec<u8>>> {
         let mut search = Search::for_version(name, version);
         let mut found = None;
-        self.backwards(|record| {
+        self.backwards_from(seq, |record| {
             found = (record.header.seq <= seq).then(|| search.step(record)).flatten();
             Ok(if found.is_some() { Visit::Stop } else { Visit::On })
         })?;
@@ -213,7 +232,9 @@ impl Core {
             Ok(Visit::Stop)
         })?;
         let mut name = at.clone();
-        let mut size = search.offset.map(|offset| offset + search.added() as u64);
+        // Where something was appended, what was before it; that itself is in the journal.
+        let mut size = search.offset;
+        let told = |bytes: Vec<u8>, size| search.grown(&cut(bytes, size), 0);
         for record in later.iter().rev() {
             for (index, entry) in record.header.edits.iter().enumerate() {
                 match entry {
@@ -232,7 +253,7 @@ impl Core {
                             Some(bytes) => Some(bytes.to_vec()),
                             None => self.written(&name, old, record.header.seq)?,
                         };
-                        return kept.map(|bytes| Some(cut(bytes, size))).ok_or_else(|| too_old(&name));
+                        return kept.map(|bytes| Some(told(bytes, size))).ok_or_else(|| too_old(&name));
                     }
                     Entry::Append { at, offset, .. } if *at == name => size = Some(size.unwrap_or(*offset)),
                     // Before something was moved here, nothing was.
@@ -243,7 +264,7 @@ impl Core {
             }
         }
         match self.read_file(&name) {
-            Ok(bytes) if size.is_none_or(|size| size <= bytes.len() as u64) => Ok(Some(cut(bytes, size))),
+            Ok(bytes) if size.is_none_or(|size| size <= bytes.len() as u64) => Ok(Some(told(bytes, size))),
             Ok(_) => Err(too_old(&name)),
             Err(error) if error.kind() == Kind::NotFound || error.code_name() == Some(code::IS_DIRECTORY) => {
                 Ok(None)

@@ -3,8 +3,7 @@
 use super::{Source, links, speaker};
 use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
-use crate::shapes::records::reading;
-use crate::shapes::records::{Importance, Limits, RecordType};
+use crate::shapes::records::{Importance, Limits, RecordType, TaskMetadata, kind_of_file, reading};
 use crate::text::jsonl::{Piece, lines, pieces};
 
 const ARCHIVE: &str = "archive/";
@@ -17,13 +16,18 @@ pub(super) fn wants(inside: &str) -> bool {
 }
 
 fn kind(inside: &str) -> Option<RecordType> {
-    let name = inside.rsplit('/').next()?;
-    let archived = inside.starts_with(ARCHIVE) && name.ends_with(".jsonl");
-    let fits = |kind: &RecordType| match archived {
-        true => name.strip_prefix(kind.stem()).is_some_and(|rest| rest.starts_with('_')),
-        false => inside == kind.file(),
-    };
-    RecordType::ALL.into_iter().find(fits)
+    let kind = kind_of_file(inside.rsplit('/').next()?)?;
+    (inside.starts_with(ARCHIVE) || inside == kind.file()).then_some(kind)
+}
+
+/// What a record says: a task also what it waits for and what came of it.
+fn text_of(mut content: String, task: Option<TaskMetadata>) -> String {
+    let Some(task) = task else { return content };
+    for more in task.blockers.into_iter().flatten().chain(task.outcome) {
+        content.push('\n');
+        content.push_str(&more);
+    }
+    content
 }
 
 /// The documents of one file.
@@ -55,7 +59,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 title: record.category.unwrap_or_default(),
                 subject: speaker(&record.content).unwrap_or_default().to_owned(),
                 links: links(&record.content),
-                text: record.content,
+                text: text_of(record.content, record.task_metadata),
                 tags: record.tags,
                 date: Timestamp::from_millisecond(read.moments[1])
                     .ok()

@@ -7,16 +7,14 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Moment, Note, Op, Origin, Past, not_in_history};
-use crate::error::{Error, Kind, Result};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Origin, Past, not_in_history};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 
 /// The verb of a change that takes others back. Its reason begins with `undo of ` and the names of
 /// those changes, separated by a comma and a space; a colon ends the list if more follows.
 const VERB: &str = "undo";
-/// The verb of what someone wrote past memgrove and the history kept.
-const OUTSIDE: &str = "outside";
 /// How many changes are looked at before all are.
 const RECENT: usize = 64;
 
@@ -71,6 +69,20 @@ impl Memory {
         let repeat = self.repeated(&note)?.is_some();
         let mut chosen = if repeat { Vec::new() } else { choose(self, scope)? };
         chosen.iter_mut().try_for_each(|past| self.forget_holds(past))?;
+        let refused = match self.take_back(note.clone(), &chosen) {
+            Err(error) if error.code_name() == Some(code::VERSION_MISMATCH) => error,
+            done => return done,
+        };
+        // What is in the way may be upkeep, which nobody asked for and which is done again when due.
+        let with_upkeep = self.with_upkeep(&chosen)?;
+        match with_upkeep.len() > chosen.len() {
+            true => self.take_back(note, &with_upkeep).map_err(|_| refused),
+            false => Err(refused),
+        }
+    }
+
+    /// Takes these changes (newest first) back.
+    fn take_back(&self, note: Note, chosen: &[Past]) -> Result<Done<UndoOutcome>> {
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
         let mut reason = format!("undo of {}", names.join(", "));
         if let Some(given) = &note.reason {
@@ -79,7 +91,7 @@ impl Memory {
         let note = Note { reason: Some(reason), ..note };
         self.apply(note, |store| {
             let mut inverse = Inverse::new(store, chosen.iter().map(|past| past.change.clone()).collect());
-            for past in &chosen {
+            for past in chosen {
                 inverse.take_back(past)?;
             }
             let (mut edits, places) = inverse.finish()?;
@@ -87,6 +99,26 @@ impl Memory {
             let changes = chosen.iter().map(|past| past.change.clone()).collect();
             Ok(Plan { edits, outcome: UndoOutcome { changes, places } })
         })
+    }
+
+    /// Changes (newest first) with the upkeep that came after the oldest of them to the same places.
+    fn with_upkeep(&self, chosen: &[Past]) -> Result<Vec<Past>> {
+        let Some(oldest) = chosen.last() else { return Ok(Vec::new()) };
+        let places: HashSet<&Locator> =
+            chosen.iter().flat_map(|past| &past.edits).map(|edit| &edit.at).collect();
+        let mut later = self.history(&HistoryQuery::default())?;
+        later.truncate(later.iter().position(|past| past.change == oldest.change).map_or(0, |at| at + 1));
+        let undone: HashSet<ChangeId> = later.iter().flat_map(|past| undone_by(&past.note)).collect();
+        let in_the_way = |past: &Past| {
+            past.note.is_upkeep()
+                && !undone.contains(&past.change)
+                && past.edits.iter().any(|edit| places.contains(&edit.at))
+        };
+        let meant = |past: Past| {
+            let own = chosen.iter().find(|one| one.change == past.change).cloned();
+            own.or_else(|| in_the_way(&past).then_some(past))
+        };
+        Ok(later.into_iter().filter_map(meant).collect())
     }
 
     /// Leaves out the files that a change only held to their version, by an append of nothing: they

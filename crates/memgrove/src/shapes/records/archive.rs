@@ -127,16 +127,16 @@ impl Records {
         Ok(due)
     }
 
-    /// Learnings that nobody has read for long, and tasks that were completed long ago and are as
-    /// they were then: one that was changed or restored since is still of use.
+    /// Learnings that nobody has read or changed for long, and tasks that were completed long ago and
+    /// are as they were then: one that was changed or restored since is still of use.
     fn due_rows(&self, table: &Table, log: &Log, now: Timestamp) -> Vec<(usize, String)> {
         let days = |since: i64| (now.as_millisecond() - since) / DAY_MS;
         let due = |row: &Row| match table.kind {
             RecordType::Core => None,
             RecordType::Learning => {
-                let idle = days(log.with(row).1);
+                let idle = days(log.with(row).1.max(row.updated));
                 (idle >= i64::from(self.limits.learnings_archive_days))
-                    .then(|| format!("not read for {idle} days"))
+                    .then(|| format!("neither read nor changed for {idle} days"))
             }
             RecordType::Task => {
                 let completed = row.completed.filter(|_| row.status == Some(Status::Completed))?;
@@ -281,18 +281,42 @@ impl Records {
         rewrite.fold(log);
         let file = self.root.child(table.kind.file())?;
         let mut edits = self.replaced(store, &file, table, rewrite.bytes(), now)?;
-        let at = self.archive_file(table.kind, now)?;
-        let there = store.read_optional(&at)?;
-        let there = there.map(|content| content.bytes).unwrap_or_default();
-        let mut bytes = Vec::new();
-        if there.last().is_some_and(|byte| *byte != b'\n') {
-            bytes.push(b'\n');
+        let ids: Vec<&str> = rows.iter().map(|at| &*table.rows[*at].id).collect();
+        edits.extend(self.filed(store, table.kind, &ids, moved, now)?);
+        Ok(edits)
+    }
+
+    /// The edits that put lines into this quarter's archive, and take out what the archive holds of
+    /// these records already: an id is in one place only.
+    pub(super) fn filed(
+        &self,
+        store: &Store,
+        kind: RecordType,
+        ids: &[&str],
+        mut lines: Vec<String>,
+        now: Timestamp,
+    ) -> Result<Vec<Edit>> {
+        let target = self.archive_file(kind, now)?;
+        let (mut edits, mut bytes) = (Vec::new(), Vec::new());
+        for (at, table) in self.archives(store)?.into_iter().filter(|(_, table)| table.kind == kind) {
+            let held: Vec<usize> = ids.iter().filter_map(|id| table.find(id)).collect();
+            if held.is_empty() {
+                if at == target {
+                    bytes = closed(&table, std::mem::take(&mut lines).iter().map(String::as_str));
+                }
+                continue;
+            }
+            let mut rewrite = Rewrite::new(&table);
+            held.into_iter().for_each(|row| rewrite.remove(row));
+            if at == target {
+                lines.drain(..).for_each(|line| rewrite.add(line));
+            }
+            edits.extend(self.replaced(store, &at, &table, rewrite.bytes(), now)?);
         }
-        for line in moved {
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
+        bytes.extend(lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()));
+        if !bytes.is_empty() {
+            edits.push(Edit::Append { at: target, bytes: bytes.into(), expect: Expect::Any });
         }
-        edits.push(Edit::Append { at, bytes: bytes.into(), expect: Expect::Any });
         Ok(edits)
     }
 
@@ -312,7 +336,7 @@ pub(super) fn year_of(file: &str) -> Option<&str> {
 }
 
 /// Lines to append to a file, whose last line is closed first.
-fn closed<'a>(table: &Table, lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+pub(super) fn closed<'a>(table: &Table, lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if table.bytes.last().is_some_and(|byte| *byte != b'\n') {
         bytes.push(b'\n');

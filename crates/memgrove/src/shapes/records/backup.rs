@@ -53,7 +53,7 @@ impl Records {
         let infos = store.backend().list(&self.root.child(FOLDER)?, Depth::Children)?;
         let backup = |info: crate::backend::Info| {
             let name = info.locator.name().to_owned();
-            let file = name.split_once(".backup").map(|(file, _)| file.to_owned())?;
+            let file = file_named(name.split_once(".backup")?.0).to_owned();
             (info.kind == FileKind::File).then_some(Backup { name, file, bytes: info.size })
         };
         let mut backups: Vec<Backup> = infos.into_iter().filter_map(backup).collect();
@@ -76,8 +76,8 @@ impl Records {
         let there: Vec<String> = self
             .backups_in(store)?
             .into_iter()
-            .filter(|backup| backup.file == file && backup.name.contains(".backup."))
             .map(|backup| backup.name)
+            .filter(|name| name.strip_prefix(file).is_some_and(|rest| rest.starts_with(".backup.")))
             .collect();
         let name = fresh_name(file, &there, now);
         let at = folder.child(&name)?;
@@ -100,10 +100,15 @@ impl Records {
             let (kind, at) = self.file_of(&backup)?;
             let content = store.read_bytes(&self.root.child(FOLDER)?.child(&backup.name)?)?;
             let there = store.read_optional(&at)?;
-            let records =
-                Table::parse(kind, content.bytes.clone(), None, &self.limits, now).rows.len() as u64;
+            let table = Table::parse(kind, content.bytes.clone(), None, &self.limits, now);
+            let records = table.rows.len() as u64;
             let expect = there.as_ref().map_or(Expect::Absent, |there| Expect::At(there.version.clone()));
             let mut edits = vec![Edit::Write { at, bytes: content.bytes.into(), expect }];
+            if backup.file == kind.file() {
+                // What is brought back is no longer put away.
+                let ids: Vec<&str> = table.rows.iter().map(|row| &*row.id).collect();
+                edits.extend(self.filed(store, kind, &ids, Vec::new(), now)?);
+            }
             let mut kept = None;
             if let Some(there) = &there {
                 let backed_up = self.backed_up(store, &backup.file, &there.bytes, now)?;
@@ -164,6 +169,13 @@ pub enum Which {
     Named(String),
     /// The newest of the file of this type.
     Newest(RecordType),
+}
+
+/// The file that a name in front of `.backup` means: other programs name it after the type, such as
+/// `learning_memories.jsonl`.
+fn file_named(name: &str) -> &str {
+    let named = |kind: &RecordType| name.strip_suffix("_memories.jsonl") == Some(kind.name());
+    RecordType::ALL.into_iter().find(named).map_or(name, |kind| kind.file())
 }
 
 /// When a backup was made, as its name tells: its second, and which of several of that second it is.

@@ -7,10 +7,11 @@ use super::rewrite::{Rewrite, corrected};
 use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, check_line, invalid, spelled};
 use super::table::{Row, Table};
 use super::{Records, archive, version_of};
-use crate::backend::{Note, Version};
+use crate::backend::{Edit, Note, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::memory::{Done, Plan};
+use crate::store::Store;
 use crate::text::jsonl;
 
 /// What shall change of a record; what is `None` stays.
@@ -149,16 +150,26 @@ impl Records {
     /// `NotFound`; `Conflict` where the expected version is not there.
     pub fn delete(&self, note: Note, which: &Guarded) -> Result<Done<Changed>> {
         self.change(note, |store, now| {
-            let (file, table, at) = self.find(store, &which.id)?;
+            let (_, table, at) = self.find(store, &which.id)?;
             let row = &table.rows[at];
             which.check(table.object(row))?;
             let record = table.reading(row, &self.limits).record;
-            let mut rewrite = Rewrite::new(&table);
-            rewrite.remove(at);
-            rewrite.fold(&self.log()?);
-            let edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
+            let edits = self.taken_out(store, &which.id, now)?;
             Ok(Plan { edits, outcome: Changed { record, version: None } })
         })
+    }
+
+    /// The edits that take a record out of every file that has it, the archive included.
+    pub(super) fn taken_out(&self, store: &Store, id: &str, now: Timestamp) -> Result<Vec<Edit>> {
+        let (log, mut edits) = (self.log()?, Vec::new());
+        for (file, table) in self.files(store)? {
+            let Some(at) = table.find(id) else { continue };
+            let mut rewrite = Rewrite::new(&table);
+            rewrite.remove(at);
+            rewrite.fold(&log);
+            edits.extend(self.replaced(store, &file, &table, rewrite.bytes(), now)?);
+        }
+        Ok(edits)
     }
 }
 

@@ -30,7 +30,7 @@ const WAIT: Duration = Duration::from_secs(10);
 /// How old the lock of a process must be before it may count as left behind.
 const STALE_MS: i64 = 30_000;
 /// How long a file that another program let go of is given to disappear.
-const GRACE: Duration = Duration::from_millis(12);
+const GRACE: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(2);
 /// Rounds of [`PAUSE`] that make up [`WAIT`].
 const ROUNDS_MAX: u32 = 5_000;
@@ -90,8 +90,7 @@ impl FolderLock {
             match self.left(&*file).map_err(failed)? {
                 Left::Free => {}
                 Left::Recent => {
-                    std::thread::sleep(GRACE);
-                    if !self.is_still(&*file) {
+                    if self.disappears(&*file) {
                         continue;
                     }
                 }
@@ -106,6 +105,14 @@ impl FolderLock {
             return Ok(Held { file });
         }
         Err(busy())
+    }
+
+    /// Whether a file that was just let go of is deleted within [`GRACE`].
+    fn disappears(&self, file: &dyn VfsFile) -> bool {
+        (0..GRACE.as_millis() / PAUSE.as_millis()).any(|_| {
+            std::thread::sleep(PAUSE);
+            !self.is_still(file)
+        })
     }
 
     /// Whether the name still leads to this file.

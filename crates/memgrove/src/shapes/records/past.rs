@@ -1,21 +1,15 @@
 //! The past of one record: its line as it was, the changes that made it so, and having it back.
-//!
-//! The history knows files, not lines. An append adds lines and touches no other, so among many of
-//! them the one that brought a record is found by halving; every other change is looked at.
 
 use super::rewrite::{Rewrite, kind_of_file};
-use super::table::Table;
-use super::{Guarded, RecordType, Records, archive, unknown};
-use crate::backend::{HistoryQuery, Moment, Note, Op, Past, Version};
-use crate::error::{Error, Kind, Result, code};
+use super::table::folded;
+use super::trace::Trace;
+use super::{Guarded, RecordType, Records, archive, unknown, version_of};
+use crate::backend::{HistoryQuery, Moment, Note, Past};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Plan, Point, Restored};
+use crate::store::Store;
 use crate::text::jsonl;
-
-/// How many changes that rewrote a file are looked into for one record.
-const LOOKED_AT_MAX: usize = 256;
-/// Members that change whenever a record is read.
-const READINGS: [(&str, Option<String>); 2] = [("access_count", None), ("accessed_at", None)];
 
 /// The past of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,54 +37,25 @@ impl Records {
     }
 
     /// The changes that touched a record, at most so many; 0 is no limit. It goes back to where something of
-    /// its file was redacted.
+    /// its file was redacted, or pruned.
     ///
     /// # Errors
     /// `NotFound` for a record that there never was; else as
     /// [`Backend::history`](crate::Backend::history).
     pub fn history_of(&self, id: &str, limit: usize) -> Result<RecordPast> {
-        let mut changes = Vec::new();
-        match self.look_back(id, limit, &mut changes) {
-            Err(error) if error.code_name() == Some(code::REDACTED) => Ok(RecordPast { changes, cut: true }),
-            cut => Ok(RecordPast { cut: cut?, changes }),
-        }
-    }
-
-    fn look_back(&self, id: &str, limit: usize, changes: &mut Vec<Past>) -> Result<bool> {
         let query = HistoryQuery { at: Some(self.root.clone()), ..HistoryQuery::default() };
+        let trace = Trace::of(self, id)?;
         let mut all = self.memory.history(&query)?;
-        all.retain(|past| past.edits.iter().any(|edit| self.holds_records(&edit.at)));
-        let appends = |past: &Past| {
-            past.edits.iter().all(|edit| edit.op == Op::Append || !self.holds_records(&edit.at))
-        };
-        let now = match self.view(id) {
-            Err(error) if error.kind() == Kind::NotFound => None,
-            got => Some(got?.text),
-        };
-        let (mut after, mut rest, mut looked) = (now.clone(), all.as_slice(), 0);
-        while let Some(newest) = rest.first() {
-            if (limit > 0 && changes.len() >= limit) || looked >= LOOKED_AT_MAX {
-                break;
-            }
-            let run = rest.iter().take_while(|past| appends(past)).count();
-            if run == 0 {
-                let before = self.line_before(id, newest)?;
-                if essence(before.as_deref()) != essence(after.as_deref()) {
-                    changes.push(newest.clone());
-                }
-                (after, rest, looked) = (before, &rest[1..], looked + 1);
-                continue;
-            }
-            if after.is_some() && self.line_before(id, &rest[run - 1])?.is_none() {
-                changes.push(rest[self.came_with(id, &rest[..run])?].clone());
-                after = None;
-            }
-            rest = &rest[run..];
+        all.retain(|past| trace.concerns(past));
+        let there = trace.is_there();
+        let (mut changes, whole) = trace.walk(&all, limit)?;
+        if changes.is_empty() && !there && whole {
+            return Err(unknown(id));
         }
-        match changes.is_empty() && now.is_none() && rest.is_empty() {
-            true => Err(unknown(id)),
-            false => Ok(!rest.is_empty() && looked >= LOOKED_AT_MAX),
+        if limit > 0 {
+            changes.truncate(limit);
         }
+        Ok(RecordPast { changes, cut: !whole })
     }
 
     /// Makes a record what it was at a point in its past: its line as it was then, at its place now.
@@ -118,26 +83,23 @@ impl Records {
                 return Ok(Plan { edits, outcome: Restored::Written });
             };
             which.check(table.object(&table.rows[at]))?;
-            let mut rewrite = Rewrite::new(&table);
-            let put_away = file.is_within(&self.root.child(archive::FOLDER)?);
-            let (outcome, again) = match then {
-                None => (Restored::Deleted, None),
-                Some(then) if put_away && !then.put_away => (Restored::Written, Some(then)),
-                Some(then) if essence(Some(&then.line)) == essence(Some(table.object(&table.rows[at]))) => {
-                    return Ok(Plan { edits: Vec::new(), outcome: Restored::Unchanged });
-                }
-                Some(then) => {
-                    rewrite.set(at, then.line);
-                    let edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
-                    return Ok(Plan { edits, outcome: Restored::Written });
-                }
+            let Some(then) = then else {
+                let edits = self.taken_out(store, &which.id, now)?;
+                return Ok(Plan { edits, outcome: Restored::Deleted });
             };
-            rewrite.remove(at);
-            let mut edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
-            if let Some(then) = again {
+            let mut rewrite = Rewrite::new(&table);
+            if file.is_within(&self.root.child(archive::FOLDER)?) && !then.put_away {
+                rewrite.remove(at);
+                let mut edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
                 edits.push(self.brought_back(store, then.kind, &then.line)?);
+                return Ok(Plan { edits, outcome: Restored::Written });
             }
-            Ok(Plan { edits, outcome })
+            if version_of(&then.line) == version_of(table.object(&table.rows[at])) {
+                return Ok(Plan { edits: Vec::new(), outcome: Restored::Unchanged });
+            }
+            rewrite.set(at, then.line);
+            let edits = self.replaced(store, &file, &table, rewrite.bytes(), now)?;
+            Ok(Plan { edits, outcome: Restored::Written })
         })
     }
 
@@ -146,10 +108,17 @@ impl Records {
             Point::Moment(moment) => return self.at_moment(id, moment),
             Point::Version(version) => version,
         };
-        let fits = |then: &Then| Version::of(then.line.as_bytes()).as_str().starts_with(version.as_str());
+        let fits = |line: &str| version_of(line).as_str().starts_with(version.as_str());
+        if let Ok((file, table, at)) = self.find(self.memory.store(), id)
+            && fits(table.object(&table.rows[at]))
+        {
+            let put_away = file.is_within(&self.root.child(archive::FOLDER)?);
+            let line = table.object(&table.rows[at]).to_owned();
+            return Ok(Some(Then { kind: table.kind, put_away, line }));
+        }
         for past in self.history_of(id, 0)?.changes {
             for moment in [Moment::After(past.change.clone()), Moment::Before(past.change.clone())] {
-                if let Some(then) = self.at_moment(id, &moment)?.filter(fits) {
+                if let Some(then) = self.at_moment(id, &moment)?.filter(|then| fits(&then.line)) {
                     return Ok(Some(then));
                 }
             }
@@ -159,49 +128,50 @@ impl Records {
 
     fn at_moment(&self, id: &str, moment: &Moment) -> Result<Option<Then>> {
         let store = self.memory.store();
+        let own = self.kind_now(store, id)?;
         let active = RecordType::ALL.map(|kind| self.root.child(kind.file()));
-        let active = active.into_iter().collect::<Result<Vec<Locator>>>()?;
-        let archived = self.archives(store)?.into_iter().map(|(at, _)| at);
-        for (at, put_away) in active.into_iter().map(|at| (at, false)).chain(archived.map(|at| (at, true))) {
-            let Some(kind) = kind_of_file(at.name()) else { continue };
-            let Some(bytes) = store.backend().read_past(&at, moment)? else { continue };
-            if memchr::memmem::find(&bytes, id.as_bytes()).is_none() {
+        let mut files = active.into_iter().collect::<Result<Vec<Locator>>>()?;
+        files.extend(self.archives(store)?.into_iter().map(|(at, _)| at));
+        for at in files {
+            let Some(kind) = self.kind_held(&at).filter(|kind| own.is_none_or(|own| own == *kind)) else {
                 continue;
-            }
-            let table = Table::parse(kind, bytes, None, &self.limits, self.memory.clock().now());
-            if let Some(row) = table.find(id) {
-                let line = table.object(&table.rows[row]).to_owned();
+            };
+            if let Some(line) = self.object_then(&at, id, moment)? {
+                let put_away = at.is_within(&self.root.child(archive::FOLDER)?);
                 return Ok(Some(Then { kind, put_away, line }));
             }
         }
         Ok(None)
     }
 
-    fn line_before(&self, id: &str, past: &Past) -> Result<Option<String>> {
-        Ok(self.at_moment(id, &Moment::Before(past.change.clone()))?.map(|then| then.line))
+    /// The object of an id in a file as it was. Only lines that may have it are read: its letters
+    /// may be of either case, or written as escapes.
+    pub(super) fn object_then(&self, at: &Locator, id: &str, moment: &Moment) -> Result<Option<String>> {
+        let Some(kind) = kind_of_file(at.name()) else { return Ok(None) };
+        let Some(bytes) = self.memory.store().backend().read_past(at, moment)? else { return Ok(None) };
+        let (lower, wanted) = (bytes.to_ascii_lowercase(), folded(id));
+        let finder = memchr::memmem::Finder::new(wanted.as_bytes());
+        let may_have = |line: &jsonl::Line| {
+            let line = &lower[line.whole.clone()];
+            finder.find(line).is_some() || memchr::memchr(b'\\', line).is_some()
+        };
+        Ok(jsonl::lines(&bytes).filter(may_have).find_map(|line| {
+            let table = self.parsed(kind, bytes[line.whole].to_vec());
+            table.find(id).map(|row| table.object(&table.rows[row]).to_owned())
+        }))
     }
 
-    /// Which of some appends (newest first) brought a record that is there after all of them.
-    fn came_with(&self, id: &str, appends: &[Past]) -> Result<usize> {
-        let (mut there, mut not) = (0, appends.len() - 1);
-        while there < not {
-            let middle = there + (not - there) / 2;
-            match self.line_before(id, &appends[middle])? {
-                Some(_) => there = middle + 1,
-                None => not = middle,
-            }
+    /// The type of a record that is there.
+    pub(super) fn kind_now(&self, store: &Store, id: &str) -> Result<Option<RecordType>> {
+        match self.find(store, id) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            found => Ok(Some(found?.1.kind)),
         }
-        Ok(not)
     }
 
-    /// Whether a place is a file of records, not a copy or a list of them.
-    fn holds_records(&self, at: &Locator) -> bool {
-        let inside = at.relative_to(&self.root).unwrap_or_default();
-        !inside.split('/').any(|part| part.starts_with('.')) && kind_of_file(at.name()).is_some()
+    /// The type of the records that a place holds: a file of records, not a copy or a list of them.
+    pub(super) fn kind_held(&self, at: &Locator) -> Option<RecordType> {
+        let inside = at.relative_to(&self.root)?;
+        if inside.split('/').any(|part| part.starts_with('.')) { None } else { kind_of_file(at.name()) }
     }
-}
-
-/// A line without what changes by being read.
-fn essence(line: Option<&str>) -> Option<String> {
-    line.map(|line| jsonl::spliced(line, &READINGS))
 }

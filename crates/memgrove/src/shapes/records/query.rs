@@ -30,7 +30,8 @@ pub struct Query {
     pub until: Option<Timestamp>,
     /// Archived or not.
     pub archived: Archived,
-    /// With all of these words in the content, the category or the tags, ignoring case.
+    /// With all of these words in the content, the category, the tags, or what a task waits for and came
+    /// to, ignoring case.
     pub text: Option<String>,
     /// In this order.
     pub sort: Sort,
@@ -79,22 +80,26 @@ pub struct Found {
     pub total: usize,
 }
 
+/// Whether a table is of a file of the archive: then all in it is archived, whatever a line says.
+pub(super) type PutAway = bool;
+
 /// Looks through tables. The rows that are tried are those of the rarest tag or category asked
 /// for, so nothing is parsed but what is answered (and, for words, what they may be in).
-pub(super) fn run(tables: &[Arc<Table>], query: &Query, limits: &Limits, log: &Log) -> Found {
+pub(super) fn run(tables: &[(Arc<Table>, PutAway)], query: &Query, limits: &Limits, log: &Log) -> Found {
     let words: Vec<String> = query.text.iter().flat_map(|text| text.split_whitespace()).map(folded).collect();
-    let mut hits: Vec<(&Table, &Row)> = Vec::new();
-    for table in tables {
+    let mut hits: Vec<(&(Arc<Table>, PutAway), &Row)> = Vec::new();
+    for place in tables {
+        let (table, put_away) = place;
         if !query.kinds.is_empty() && !query.kinds.contains(&table.kind) {
             continue;
         }
-        let fits = |row: &&Row| query.fits(row) && says(table, row, &words, limits);
+        let fits = |row: &&Row| query.fits(row, *put_away) && says(table, row, &words, limits);
         match query.candidates(table) {
             Some(rows) => {
                 let rows = rows.iter().map(|at| &table.rows[*at as usize]);
-                hits.extend(rows.filter(fits).map(|row| (&**table, row)));
+                hits.extend(rows.filter(fits).map(|row| (place, row)));
             }
-            None => hits.extend(table.rows.iter().filter(fits).map(|row| (&**table, row))),
+            None => hits.extend(table.rows.iter().filter(fits).map(|row| (place, row))),
         }
     }
     let total = hits.len();
@@ -110,9 +115,10 @@ pub(super) fn run(tables: &[Arc<Table>], query: &Query, limits: &Limits, log: &L
     if query.limit > 0 {
         hits.truncate(query.limit);
     }
-    let read = |(table, row): (&Table, &Row)| {
+    let read = |((table, put_away), row): (&(Arc<Table>, PutAway), &Row)| {
         let mut record = table.reading(row, limits).record;
         log.apply(row, &mut record);
+        record.archived |= *put_away;
         record
     };
     Found { records: hits.into_iter().map(read).collect(), total }
@@ -130,12 +136,12 @@ impl Query {
         tags.chain(category).min_by_key(|rows| rows.len())
     }
 
-    fn fits(&self, row: &Row) -> bool {
+    fn fits(&self, row: &Row, put_away: PutAway) -> bool {
         let in_time = self.since.is_none_or(|since| row.updated >= since.as_millisecond())
             && self.until.is_none_or(|until| row.updated < until.as_millisecond());
         let archived = match self.archived {
-            Archived::No => !row.archived,
-            Archived::Only => row.archived,
+            Archived::No => !row.archived && !put_away,
+            Archived::Only => row.archived || put_away,
             Archived::Any => true,
         };
         in_time
@@ -161,7 +167,9 @@ fn says(table: &Table, row: &Row, words: &[String], limits: &Limits) -> bool {
     }
     let record = table.reading(row, limits).record;
     let mut text = folded(&record.content);
-    for more in record.category.iter().chain(&record.tags) {
+    let task =
+        record.task_metadata.iter().flat_map(|task| task.blockers.iter().flatten().chain(&task.outcome));
+    for more in record.category.iter().chain(&record.tags).chain(task) {
         text.push('\n');
         text.push_str(&folded(more));
     }

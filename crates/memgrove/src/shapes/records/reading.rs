@@ -59,7 +59,7 @@ fn corrected(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) ->
     let members = match serde_json::from_str(object) {
         Ok(Value::Object(members)) => members,
         Ok(_) => return Err("it is not a JSON object".to_owned()),
-        Err(error) => return Err(format!("it is not JSON: {error}")),
+        Err(error) => return Err(jsonl::Damage::of(&error).to_string()),
     };
     let mut desk = Desk { object, members, corrections: Vec::new() };
     let content = match desk.members.get("content") {

@@ -1,6 +1,6 @@
 //! What is wrong with the files, and mending what can be mended: a backup first, nothing dropped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::index::Standing;
 use super::rescue::Ruin;
 use super::rewrite::{Rewrite, corrected};
 use super::table::{Fate, Skip, Table};
-use super::{Records, archive, backup, index};
+use super::{Records, archive, backup, index, slipped};
 use crate::backend::{Finding, Level, Note};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -40,10 +40,13 @@ impl Records {
         let store = self.memory.store();
         let mut findings = Vec::new();
         let mut seen: HashMap<Box<str>, String> = HashMap::new();
-        for (at, table) in self.files(store)? {
-            match self.ruin(store, &at, &table)? {
-                Ruin::None => findings.extend(lines_of(&at, &table)),
-                ruin => findings.push(ruin.finding(&at, &table)),
+        for (at, table) in self.wanted(store)? {
+            let ruin = self.ruin(store, &at, &table)?;
+            if !matches!(ruin, Ruin::None) {
+                findings.push(ruin.finding(&at, &table));
+            }
+            if matches!(ruin, Ruin::None) || !table.rows.is_empty() {
+                findings.extend(lines_of(&at, &table));
             }
             for row in &table.rows {
                 let here = format!("{at}:{}", row.line);
@@ -54,6 +57,12 @@ impl Records {
                 }
             }
             findings.extend(self.nearly(&at, &table));
+        }
+        for one in self.slipped(store, &self.newest(store, slipped::CHECKED)?, &HashSet::new())? {
+            let count = one.lines.len();
+            let what = format!("{count} records that another program added are only in the history");
+            let hint = FIX.to_owned();
+            findings.push(Finding { level: Level::Warning, at: one.at.to_string(), what, hint });
         }
         for folder in [backup::FOLDER, archive::FOLDER] {
             let at = self.root.child(folder)?;
@@ -67,15 +76,19 @@ impl Records {
         Ok(findings)
     }
 
+    /// The three files, there or not, and the archive.
+    fn wanted(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
+        let active = self.tables(store)?.into_iter();
+        let active = active.map(|table| Ok((self.root.child(table.kind.file())?, table)));
+        let mut files = active.collect::<Result<Vec<_>>>()?;
+        files.extend(self.archives(store)?);
+        Ok(files)
+    }
+
     /// The three files that are there, and the archive.
     pub(super) fn files(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
-        let mut files = Vec::new();
-        for table in self.tables(store)? {
-            if table.version.is_some() {
-                files.push((self.root.child(table.kind.file())?, table));
-            }
-        }
-        files.extend(self.archives(store)?);
+        let mut files = self.wanted(store)?;
+        files.retain(|(_, table)| table.version.is_some());
         Ok(files)
     }
 
@@ -115,18 +128,32 @@ impl Records {
     pub fn mend(&self, note: Note) -> Result<Done<Mended>> {
         let done = self.change(note, |store, now| {
             let (mut edits, mut outcome) = (Vec::new(), Mended::default());
-            for (at, table) in self.files(store)? {
-                let (bytes, what) = match self.ruin(store, &at, &table)? {
-                    Ruin::From(rescue) => {
-                        let what = rescue.to_string();
-                        (rescue.bytes, what)
+            let slipped = self.slipped(store, &self.newest(store, slipped::CHECKED)?, &HashSet::new())?;
+            for (at, table) in self.wanted(store)? {
+                let (mut bytes, mut what) = match self.ruin(store, &at, &table)? {
+                    Ruin::From(mut rescue) => {
+                        if rescue.beside {
+                            rescue.bytes.extend(self.mended(&table, now).0);
+                        }
+                        (rescue.bytes.clone(), vec![rescue.to_string()])
                     }
-                    Ruin::None if !table.problems.is_empty() => self.mended(&table, now),
-                    Ruin::None | Ruin::Hopeless => continue,
+                    Ruin::None if !table.problems.is_empty() => {
+                        let (bytes, what) = self.mended(&table, now);
+                        (bytes, vec![what])
+                    }
+                    Ruin::None | Ruin::Hopeless => (table.bytes.clone(), Vec::new()),
                 };
-                if bytes != table.bytes {
+                what.retain(|_| bytes != table.bytes);
+                if let Some(one) = slipped.iter().find(|one| one.at == at) {
+                    if bytes.last().is_some_and(|last| *last != b'\n') {
+                        bytes.push(b'\n');
+                    }
+                    bytes.extend(one.lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()));
+                    what.push(format!("{} records of another program put back", one.lines.len()));
+                }
+                if !what.is_empty() {
                     edits.extend(self.replaced(store, &at, &table, bytes, now)?);
-                    outcome.done.push(format!("{at}: {what}"));
+                    outcome.done.push(format!("{at}: {}", what.join(", ")));
                 }
             }
             Ok(Plan { edits, outcome })

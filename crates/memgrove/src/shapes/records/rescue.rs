@@ -1,9 +1,11 @@
-//! What a file is brought back from when no record in it can be read.
+//! What a file is brought back from when its records are lost: none can be read, the file is empty or
+//! gone, or nearly all went at once though memgrove did not take them out.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::schema::RecordType;
-use super::table::{Skip, Table};
+use super::table::{Skip, Table, folded};
 use super::{Records, backup};
 use crate::backend::{Finding, HistoryQuery, Level, Moment, Op, Origin, Past};
 use crate::clock::Timestamp;
@@ -11,6 +13,9 @@ use crate::error::{Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
 use crate::text::jsonl;
+
+/// How many of the newest changes of a file are looked at for records that are gone.
+const LOOKED_AT_MAX: usize = 64;
 
 /// Whether the records of a file are lost, and where they are still to be had.
 pub(super) enum Ruin {
@@ -25,6 +30,8 @@ pub(super) enum Ruin {
 /// Records that are still to be had.
 pub(super) struct Rescue {
     pub(super) bytes: Vec<u8>,
+    /// Whether what the file holds now stays behind them.
+    pub(super) beside: bool,
     records: usize,
     source: String,
 }
@@ -37,9 +44,17 @@ impl fmt::Display for Rescue {
 
 impl Ruin {
     pub(super) fn finding(&self, at: &Locator, table: &Table) -> Finding {
-        let what = match table.bytes.is_empty() {
-            true => "it is empty, and nobody took its records out with memgrove".to_owned(),
-            false => "no record in it can be read".to_owned(),
+        let lost = match self {
+            Ruin::From(Rescue { records, beside: true, .. }) => Some(records),
+            _ => None,
+        };
+        let what = match (lost, &table.version) {
+            (Some(records), _) => format!("{records} records are gone that nobody took out with memgrove"),
+            (None, None) => "it is gone, and nobody took its records out with memgrove".to_owned(),
+            (None, _) if table.bytes.is_empty() => {
+                "it is empty, and nobody took its records out with memgrove".to_owned()
+            }
+            _ => "no record in it can be read".to_owned(),
         };
         let hint = match self {
             Ruin::From(Rescue { records, source, .. }) => {
@@ -55,7 +70,10 @@ impl Records {
     /// Looks whether the records of a file are lost: then it is rebuilt from the newest that is known
     /// of it. That is what the history holds, else a backup, else the archive.
     pub(super) fn ruin(&self, store: &Store, at: &Locator, table: &Table) -> Result<Ruin> {
-        let emptied = table.bytes.is_empty() && table.version.is_some();
+        let emptied = table.bytes.is_empty();
+        if !table.rows.is_empty() {
+            return self.vanished(store, at, table);
+        }
         if !(table.is_ruined() || emptied) {
             return Ok(Ruin::None);
         }
@@ -73,7 +91,68 @@ impl Records {
             return Ok(Ruin::Hopeless);
         }
         let (bytes, source) = (lines.concat().into_bytes(), "the archive".to_owned());
-        Ok(Ruin::From(Rescue { bytes, records: lines.len(), source }))
+        Ok(Ruin::From(Rescue { bytes, records: lines.len(), beside: false, source }))
+    }
+
+    /// Records that memgrove left in a file and did not find there again, where nearly all went at once
+    /// or damage came in their place. Whatever else is missing was taken out by hand, and stays out.
+    fn vanished(&self, store: &Store, at: &Locator, table: &Table) -> Result<Ruin> {
+        let query = HistoryQuery { at: Some(at.clone()), before: None, limit: LOOKED_AT_MAX };
+        let history = match store.backend().history(&query) {
+            Err(error) if error.kind() == Kind::Unsupported => return Ok(Ruin::None),
+            history => history?,
+        };
+        let mut known: HashSet<Box<str>> = HashSet::new();
+        let others = self.files(store)?;
+        others.iter().for_each(|(_, table)| known.extend(table.rows.iter().map(|row| folded(&row.id))));
+        // What was there when memgrove came next, with its version where that is known.
+        let (mut next, mut version) = (self.parsed(table.kind, table.bytes.clone()), table.version.clone());
+        for past in history.iter().filter(|past| past.note.actor.origin != Origin::FileEdit) {
+            let edits = || past.edits.iter().filter(|edit| edit.at == *at);
+            let new = edits().next_back().and_then(|edit| edit.new.clone());
+            if new.is_none() || new != version {
+                let Some(left) =
+                    self.table_then(store, at, table.kind, &Moment::After(past.change.clone()))?
+                else {
+                    break;
+                };
+                let gone = |id: &str| !known.contains(&folded(id));
+                let lines: Vec<&str> = match is_lost(&left, &next) {
+                    true => {
+                        left.rows.iter().filter(|row| gone(&row.id)).map(|row| left.object(row)).collect()
+                    }
+                    false => Vec::new(),
+                };
+                if !lines.is_empty() {
+                    let bytes = (lines.join("\n") + "\n").into_bytes();
+                    let (records, source) = (lines.len(), source_of(past));
+                    return Ok(Ruin::From(Rescue { bytes, beside: true, records, source }));
+                }
+                known.extend(left.rows.iter().map(|row| folded(&row.id)));
+            }
+            let Some(met) = self.table_then(store, at, table.kind, &Moment::Before(past.change.clone()))?
+            else {
+                break;
+            };
+            (next, version) = (met, edits().next().and_then(|edit| edit.old.clone()));
+            known.extend(next.rows.iter().map(|row| folded(&row.id)));
+        }
+        Ok(Ruin::None)
+    }
+
+    /// A file as it was, empty where nothing was there; `None` where the history does not hold it any
+    /// more.
+    fn table_then(
+        &self,
+        store: &Store,
+        at: &Locator,
+        kind: RecordType,
+        moment: &Moment,
+    ) -> Result<Option<Table>> {
+        match store.backend().read_past(at, moment) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            bytes => Ok(Some(self.parsed(kind, bytes?.unwrap_or_default()))),
+        }
     }
 
     /// The newest state of a file with a record in it, unless memgrove itself has since written one
@@ -92,11 +171,11 @@ impl Records {
             };
             let table = self.parsed(kind, bytes);
             if !table.rows.is_empty() {
-                let source = format!("change {} of the history", past.change);
                 return Ok(Some(Ruin::From(Rescue {
                     records: table.rows.len(),
                     bytes: table.bytes,
-                    source,
+                    beside: false,
+                    source: source_of(&past),
                 })));
             }
             if is_written(&past, at) {
@@ -116,15 +195,11 @@ impl Records {
             if table.rows.is_empty() {
                 continue;
             }
-            let known = |(span, _): &(std::ops::Range<usize>, Skip)| {
-                let piece = &damaged.bytes[span.clone()];
-                table.skipped.iter().any(|(known, _)| table.bytes[known.clone()] == *piece)
-            };
-            if damaged.skipped.iter().all(known) {
+            if !is_damaged_since(&table, damaged) {
                 return Ok(Some(Ruin::None));
             }
-            let source = format!("{}/{}", backup::FOLDER, backup.name);
-            return Ok(Some(Ruin::From(Rescue { records: table.rows.len(), bytes: table.bytes, source })));
+            let (records, source) = (table.rows.len(), format!("{}/{}", backup::FOLDER, backup.name));
+            return Ok(Some(Ruin::From(Rescue { records, bytes: table.bytes, beside: false, source })));
         }
         Ok(None)
     }
@@ -140,13 +215,40 @@ impl Records {
         Ok(lines)
     }
 
-    fn parsed(&self, kind: RecordType, bytes: Vec<u8>) -> Table {
+    /// A file that is not the one that is there.
+    pub(super) fn parsed(&self, kind: RecordType, bytes: Vec<u8>) -> Table {
         Table::parse(kind, bytes, None, &self.limits, Timestamp::UNIX_EPOCH)
     }
 }
 
-/// Whether memgrove wrote all of a file in a change, so that what it held then is certain.
+/// Whether memgrove wrote, moved or deleted all of a file in a change, so that what it held then is
+/// certain.
 fn is_written(past: &Past, at: &Locator) -> bool {
-    let whole = |edit: &crate::backend::PastEdit| edit.at == *at && edit.op != Op::Append;
+    let whole = |edit: &crate::backend::PastEdit| {
+        edit.op != Op::Append
+            && (at.is_within(&edit.at) || edit.to.as_ref().is_some_and(|to| at.is_within(to)))
+    };
     past.note.actor.origin != Origin::FileEdit && past.edits.iter().any(whole)
+}
+
+fn source_of(past: &Past) -> String {
+    format!("change {} of the history", past.change)
+}
+
+/// Whether nine in ten records of a file are not in what it became, or fewer and damage is in their
+/// place: nobody does that by hand.
+fn is_lost(left: &Table, next: &Table) -> bool {
+    let lost = left.rows.iter().filter(|row| next.find(&row.id).is_none()).count();
+    lost > 0 && (lost * 10 >= left.rows.len() * 9 || is_damaged_since(left, next))
+}
+
+/// Whether a file has damage that was not in it before.
+fn is_damaged_since(before: &Table, now: &Table) -> bool {
+    let is_new = |(span, skip): &(std::ops::Range<usize>, Skip)| {
+        let same = |(known, _): &(std::ops::Range<usize>, Skip)| {
+            before.bytes[known.clone()] == now.bytes[span.clone()]
+        };
+        matches!(skip, Skip::Damaged | Skip::Nul) && !before.skipped.iter().any(same)
+    };
+    now.skipped.iter().any(is_new)
 }

@@ -119,7 +119,7 @@ pub(super) fn corrected(table: &Table, row: &Row, limits: &Limits) -> String {
 
 /// The type whose file, or whose archive, has this name. Archives of other programs may be named
 /// after the type: `learning_memories_2025_Q4.jsonl`.
-pub(super) fn kind_of_file(name: &str) -> Option<RecordType> {
+pub(crate) fn kind_of_file(name: &str) -> Option<RecordType> {
     let is_archive = |stem: &str| {
         name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('_') && rest.ends_with(".jsonl"))
     };

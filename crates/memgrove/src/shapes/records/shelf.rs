@@ -1,6 +1,6 @@
 //! The files as they were last read, and when that still holds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::access::Access;
@@ -9,7 +9,7 @@ use super::rewrite::kind_of_file;
 use super::schema::RecordType;
 use super::table::Table;
 use super::{Records, archive, backup, unknown};
-use crate::backend::{Depth, FileKind, Info};
+use crate::backend::{ChangeId, Depth, FileKind, Info};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
@@ -28,6 +28,8 @@ pub(super) struct State {
     modes_checked: bool,
     /// Whether records were changed here since the index was written.
     pub(super) behind: bool,
+    /// What others wrote past memgrove and was looked at already.
+    pub(super) examined: HashSet<ChangeId>,
 }
 
 impl State {

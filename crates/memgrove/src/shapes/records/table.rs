@@ -188,7 +188,7 @@ impl Table {
             && let Ok(text) = std::str::from_utf8(body)
             && let Ok(reading) = reading::read(text, self.kind, limits, now)
         {
-            return self.take(line, line.body.clone(), removal, reading);
+            return self.take(bytes, line, line.body.clone(), removal, reading);
         }
         let pieces = jsonl::pieces(body);
         let several = pieces.len() > 1;
@@ -202,7 +202,7 @@ impl Table {
                     let text = std::str::from_utf8(&body[at]).expect("an object is text");
                     let removal = if several { span.clone() } else { removal.clone() };
                     match reading::read(text, self.kind, limits, now) {
-                        Ok(reading) => self.take(line, span, removal, reading),
+                        Ok(reading) => self.take(bytes, line, span, removal, reading),
                         Err(why) => {
                             let nameless = why == "it has no `id`";
                             let skip = if nameless { Skip::Nameless } else { Skip::Unfit };
@@ -230,11 +230,19 @@ impl Table {
         self.problems.push(Problem { line: line.number, what, fate });
     }
 
-    fn take(&mut self, line: &Line, span: Range<usize>, removal: Range<usize>, reading: Reading) {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        line: &Line,
+        span: Range<usize>,
+        removal: Range<usize>,
+        reading: Reading,
+    ) {
         let Reading { record, moments, corrections, remarks } = reading;
-        if self.find(&record.id).is_some() {
+        if let Some(first) = self.find(&record.id) {
             let what = format!("its id {} came before", record.id);
-            self.problem(line, what, Fate::Skipped);
+            let copy = bytes[self.rows[first].span.clone()] == bytes[span.clone()];
+            self.problem(line, what, if copy { Fate::Mendable } else { Fate::Skipped });
             self.skipped.push((span, Skip::Duplicate));
             return;
         }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use serde_json::{Map, Value};
+
 use super::{Line, lines, spliced, value};
 
 /// The members of a record that reading it changes.
@@ -117,12 +119,16 @@ fn id_of(body: &[u8]) -> Option<Cow<'_, str>> {
     serde_json::from_str(value(text, "id")?).ok().map(Cow::Owned)
 }
 
-/// Whether two lines say the same, however often they were read.
+/// Whether two lines say the same, however they are written and however often they were read.
 fn same(one: &[u8], other: &[u8]) -> bool {
-    let object = |line| std::str::from_utf8(line).ok().filter(|text: &&str| text.starts_with('{'));
+    let object = |line| serde_json::from_slice::<Map<String, Value>>(line).ok();
+    let without_readings = |mut object: Map<String, Value>| {
+        READINGS.iter().for_each(|member| drop(object.remove(*member)));
+        object
+    };
     one == other
         || match (object(one), object(other)) {
-            (Some(one), Some(other)) => beside_readings(one) == beside_readings(other),
+            (Some(one), Some(other)) => without_readings(one) == without_readings(other),
             _ => false,
         }
 }
@@ -174,6 +180,19 @@ mod tests {
         check("a=1 b=1", "a=2 b=1", "b=1", None);
         check("a=1", "a=1 b=1", "a=1", None);
         check("a=1 b=1", "a=1", "a=1 b=2", None);
+    }
+
+    #[test]
+    fn another_spelling_is_no_change() {
+        let respelled = b"{\"access_count\": 0, \"content\": \"\\u0032\", \"id\": \"a\"}\n";
+        let [was, left] = [1, 2].map(|content| {
+            format!("{{\"id\":\"a\",\"content\":\"{content}\",\"access_count\":0}}\n").into_bytes()
+        });
+        assert_eq!(taken_back(&was, &left, respelled), Some(was.clone()));
+        assert_eq!(
+            taken_back(&was, &left, &respelled.map(|byte| if byte == b'2' { b'3' } else { byte })),
+            None
+        );
     }
 
     #[test]

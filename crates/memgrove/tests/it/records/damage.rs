@@ -161,6 +161,52 @@ fn a_ruined_file_comes_back_as_it_was_last_written() {
 }
 
 #[test]
+fn records_that_vanish_at_once_are_missed_though_others_were_added_since() {
+    for ruin in [Some(&b"\0\0\0\0"[..]), Some(b"{\"torn"), Some(b""), None] {
+        let folder = Folder::new();
+        let gone = folder.add(RecordType::Core, "gone");
+        for text in ["one", "two", "three"] {
+            folder.add(RecordType::Core, text);
+        }
+        folder.records.delete(note("d"), &super::any(&gone)).unwrap();
+        match ruin {
+            Some(bytes) => folder.put("core_memories.jsonl", bytes),
+            None => folder.take_away("core_memories.jsonl"),
+        }
+        let told = |wanted: &str| {
+            let findings = folder.records.check().unwrap();
+            assert!(findings[0].hint.contains(wanted), "{ruin:?}: {findings:?}");
+            assert_eq!(findings[0].level, Level::Error);
+        };
+        told("restores 3 records from change ");
+        folder.records.list(&Query::default()).unwrap();
+        assert_eq!(folder.records.take_warnings().len(), usize::from(ruin.is_some_and(|it| !it.is_empty())));
+        folder.add(RecordType::Core, "four");
+        told("restores 3 records from change ");
+        folder.records.mend(note("doctor")).unwrap();
+        assert_eq!(folder.contents(&Query::default()).len(), 4, "{ruin:?}");
+        // What is taken out now stays out.
+        let one = folder.records.list(&Query { text: Some("one".into()), ..Query::default() }).unwrap();
+        folder.records.delete(note("d"), &super::any(&one.records[0])).unwrap();
+        assert!(folder.records.mend(note("doctor")).unwrap().change.is_none(), "{ruin:?}");
+    }
+}
+
+#[test]
+fn what_a_person_takes_out_by_hand_stays_out() {
+    let folder = Folder::new();
+    for text in ["one", "two", "three"] {
+        folder.add(RecordType::Core, text);
+    }
+    let text = folder.text("core_memories.jsonl");
+    let (rest, _) = text.trim_end().rsplit_once('\n').unwrap();
+    folder.put("core_memories.jsonl", format!("{rest}\n").as_bytes());
+    folder.add(RecordType::Core, "four");
+    assert!(folder.records.check().unwrap().is_empty());
+    assert!(folder.records.mend(note("doctor")).unwrap().change.is_none());
+}
+
+#[test]
 fn without_a_history_a_ruined_file_comes_back_from_its_backup_or_the_archive() {
     let backup = ".backup/core_memories.jsonl.backup.20260101_000000";
     let (sound, archive) = (line(1, "one"), "archive/2025/learning_memories_2025_Q4.jsonl");

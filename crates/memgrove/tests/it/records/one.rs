@@ -2,7 +2,7 @@
 
 use memgrove::backend::{ChangeId, Moment};
 use memgrove::memory::{Point, Restored};
-use memgrove::shapes::records::{Guarded, Patch, RecordType};
+use memgrove::shapes::records::{Got, Guarded, Patch, RecordType};
 use memgrove::{Kind, Result};
 
 use super::{Folder, any, note};
@@ -50,7 +50,7 @@ fn a_record_has_a_past_of_its_own() -> Result<()> {
 fn a_record_comes_back_as_it_was() -> Result<()> {
     let folder = Folder::new();
     let it = folder.add(RecordType::Learning, "one");
-    let line = folder.records.view(&it.id)?.text;
+    let Got { text: line, version, .. } = folder.records.view(&it.id)?;
     let patch = Patch { content: Some("two".to_owned()), ..Patch::default() };
     folder.records.update(note("u"), &any(&it), &patch)?;
     folder.add(RecordType::Learning, "beside it");
@@ -59,7 +59,6 @@ fn a_record_comes_back_as_it_was() -> Result<()> {
     assert_eq!(folder.records.view(&it.id)?.text, line);
     assert_eq!(back(&after("1"))?.outcome, Restored::Unchanged);
     folder.records.delete(note("d"), &any(&it))?;
-    let version = memgrove::backend::Version::of(line.as_bytes());
     assert_eq!(back(&version.into())?.outcome, Restored::Written);
     folder.records.archive(note("a"), &[any(&it)])?;
     assert_eq!(back(&after("2"))?.outcome, Restored::Written);

@@ -7,8 +7,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{OUTSIDE, still_counting};
-use crate::backend::{ChangeId, Content, Depth, Edit, Expect, HistoryQuery, Moment, Op, Past, PastEdit};
+use super::still_counting;
+use crate::backend::{
+    ChangeId, Content, Depth, Edit, Expect, HistoryQuery, Moment, OUTSIDE, Op, Past, PastEdit,
+};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::past::BACKUPS;

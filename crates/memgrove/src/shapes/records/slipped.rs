@@ -1,0 +1,174 @@
+//! What other programs added to a file just while memgrove was replacing it.
+//!
+//! The storage keeps what they wrote in the history, but the file does not have it. Where it is a
+//! content that memgrove knew with more lines behind it, these lines were only appended, and belong
+//! to the end of the file as it is now.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::archive::closed;
+use super::table::{Table, folded};
+use super::{Records, verb};
+use crate::backend::{ChangeId, Edit, Expect, HistoryQuery, Moment, Note, OUTSIDE, Past, Version};
+use crate::error::{Kind, Result};
+use crate::locator::Locator;
+use crate::memory::Plan;
+use crate::store::Store;
+use crate::text::jsonl;
+
+/// How many of the newest changes are looked through after a change.
+const RECENT: usize = 64;
+/// How many of them a check looks through.
+pub(super) const CHECKED: usize = 1_024;
+/// How many lines another program may have added at once.
+const LINES_MAX: usize = 256;
+/// How many later states are asked whether a record came back meanwhile.
+const LATER_MAX: usize = 64;
+
+/// Lines that belong to the end of a file.
+pub(super) struct Slipped {
+    pub(super) at: Locator,
+    pub(super) table: Arc<Table>,
+    pub(super) lines: Vec<String>,
+}
+
+impl Slipped {
+    /// What is to be appended.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        closed(&self.table, self.lines.iter().map(String::as_str))
+    }
+}
+
+impl Records {
+    /// Whether an edit replaces a file of records.
+    pub(super) fn rewrites(&self, edit: &Edit) -> bool {
+        matches!(edit, Edit::Write { at, .. } if self.kind_held(at).is_some())
+    }
+
+    /// After a change that replaced files: puts back what others had added to them meanwhile. If that
+    /// fails, the change stands, and a check finds it later.
+    pub(super) fn take_in(&self) {
+        // Only into a folder of this machine can others write past memgrove.
+        if self.folder.is_none() {
+            return;
+        }
+        let told = match self.taken_in() {
+            Ok(0) => return,
+            Ok(count) => {
+                format!("another program wrote at the same time: {count} records of it were put back")
+            }
+            Err(error) => format!(
+                "what another program wrote at the same time is only in the history ({error}): \
+                 `memgrove doctor --fix` puts it back"
+            ),
+        };
+        self.state().warnings.push(told);
+    }
+
+    fn taken_in(&self) -> Result<usize> {
+        // What slips in is kept right behind the change that it slipped under, or before the next.
+        let news = |past: &Past| past.note.verb == OUTSIDE && !self.state().examined.contains(&past.change);
+        if !self.newest(self.memory.store(), 2)?.iter().any(news) {
+            return Ok(0);
+        }
+        let examined = std::mem::take(&mut self.state().examined);
+        let note = Note { verb: verb::TAKE_IN.into(), actor: self.actor.clone(), ..Note::default() };
+        let mut seen = examined.clone();
+        let done = self.change(note, |store, _| {
+            let history = self.newest(store, RECENT)?;
+            let outside = history.iter().filter(|past| past.note.verb == OUTSIDE);
+            seen = outside.map(|past| past.change.clone()).collect();
+            let slipped = self.slipped(store, &history, &examined)?;
+            let append = |one: &Slipped| Edit::Append {
+                at: one.at.clone(),
+                bytes: one.bytes().into(),
+                expect: Expect::Any,
+            };
+            let outcome = slipped.iter().map(|one| one.lines.len()).sum::<usize>();
+            Ok(Plan { edits: slipped.iter().map(append).collect(), outcome })
+        })?;
+        self.state().examined = seen;
+        Ok(done.outcome)
+    }
+
+    pub(super) fn newest(&self, store: &Store, limit: usize) -> Result<Vec<Past>> {
+        let query = HistoryQuery { at: Some(self.root.clone()), before: None, limit };
+        match store.backend().history(&query) {
+            Err(error) if error.kind() == Kind::Unsupported => Ok(Vec::new()),
+            history => history,
+        }
+    }
+
+    /// The lines that others appended and no file has, by a part of the history (newest first),
+    /// without what was examined before.
+    pub(super) fn slipped(
+        &self,
+        store: &Store,
+        history: &[Past],
+        examined: &HashSet<ChangeId>,
+    ) -> Result<Vec<Slipped>> {
+        if !history.iter().any(|past| past.note.verb == OUTSIDE) {
+            return Ok(Vec::new());
+        }
+        let (files, mut found) = (self.files(store)?, Vec::new());
+        for (at, table) in &files {
+            let history: Vec<&Past> =
+                history.iter().filter(|past| past.edits.iter().any(|edit| edit.at == *at)).collect();
+            let edits = history.iter().flat_map(|past| &past.edits).filter(|edit| edit.at == *at);
+            let known: HashSet<&Version> = edits.flat_map(|edit| [&edit.old, &edit.new]).flatten().collect();
+            let mut lines: Vec<(Box<str>, String)> = Vec::new();
+            for (place, past) in history.iter().enumerate().rev() {
+                if past.note.verb != OUTSIDE || examined.contains(&past.change) {
+                    continue;
+                }
+                let Some(content) = self.content_after(store, at, past)? else { continue };
+                let added = self.parsed(table.kind, appended(&content, &known).to_vec());
+                for row in &added.rows {
+                    let id = folded(&row.id);
+                    let there = files.iter().any(|(_, table)| table.find(&id).is_some())
+                        || lines.iter().any(|(one, _)| *one == id);
+                    if !there && !self.came_later(store, at, &id, &history[..place])? {
+                        lines.push((id, added.object(row).to_owned()));
+                    }
+                }
+            }
+            if !lines.is_empty() {
+                let lines = lines.into_iter().map(|(_, line)| line).collect();
+                found.push(Slipped { at: at.clone(), table: Arc::clone(table), lines });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a record was in the file after one of these changes (newest first): then whoever has
+    /// taken it out since meant to.
+    fn came_later(&self, store: &Store, at: &Locator, id: &str, later: &[&Past]) -> Result<bool> {
+        let kept = later.iter().rev().filter(|past| past.note.verb != OUTSIDE).take(LATER_MAX);
+        for past in kept {
+            let Some(content) = self.content_after(store, at, past)? else { continue };
+            let kind = self.kind_held(at);
+            if kind.is_some_and(|kind| self.parsed(kind, content).find(id).is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn content_after(&self, store: &Store, at: &Locator, past: &Past) -> Result<Option<Vec<u8>>> {
+        match store.backend().read_past(at, &Moment::After(past.change.clone())) {
+            // It is too old, or was redacted.
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            content => content,
+        }
+    }
+}
+
+/// What stands behind the longest beginning of a content that is known; nothing if none is.
+fn appended<'b>(content: &'b [u8], known: &HashSet<&Version>) -> &'b [u8] {
+    let starts: Vec<usize> =
+        jsonl::lines(content).map(|line| line.whole.start).filter(|at| *at > 0).collect();
+    let is_known = |start: &&usize| known.contains(&Version::of(&content[..**start]));
+    let start = starts.iter().rev().take(LINES_MAX).find(is_known);
+    start.map_or(&[], |start| &content[*start..])
+}
