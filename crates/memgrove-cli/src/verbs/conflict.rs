@@ -145,7 +145,7 @@ impl Verb for ConflictsMerge {
                 match conflict {
                     Conflict::Copy { at, .. } => named.push(at),
                     Conflict::Markers { .. } => marked += 1,
-                    Conflict::Placeholder { .. } => {}
+                    Conflict::Perhaps { .. } | Conflict::Placeholder { .. } => {}
                 }
             }
         }

@@ -229,7 +229,7 @@ fn tell(findings: &mut Vec<Finding>, conflict: Conflict) {
                 hint: "resolve the conflict in git, or by hand".to_owned(),
             });
         }
-        Conflict::Placeholder { .. } => {}
+        Conflict::Perhaps { .. } | Conflict::Placeholder { .. } => {}
     }
 }
 
