@@ -61,74 +61,30 @@ impl Verb for Doctor {
         let Some(place) = cx.place() else {
             return Err(Error::new(Kind::Invalid, "there is no store to check"));
         };
-        let selection = Selection::of(cx, &[]);
-        let (mut findings, mut absent) = (Vec::new(), false);
-        let exists = match Settings::read(&place.root) {
+        let mut answer = DoctorAnswer {
+            store: place.root.display().to_string(),
+            found: place.how.because(),
+            exists: false,
+            absent: false,
+            selection: Selection::of(cx, &[]),
+            findings: Vec::new(),
+            mended: None,
+            mended_records: Vec::new(),
+            mended_notes: Vec::new(),
+        };
+        match Settings::read(&place.root) {
             Ok(Some(settings)) => {
-                findings.extend(settings.unknown.keys().map(|key| unknown_key(key)));
-                true
+                answer.findings.extend(settings.unknown.keys().map(|key| unknown_key(key)));
+                answer.exists = true;
+                self.examine(cx, place, &mut answer)?;
             }
             Ok(None) => {
-                findings.push(not_there(place));
-                absent = true;
-                false
+                answer.findings.push(not_there(place));
+                answer.absent = true;
             }
-            Err(error) => {
-                findings.push(failing(settings::FILE, &error));
-                false
-            }
-        };
-        let folder = exists && !place.is_url();
-        let mended = if self.fix && folder { Some(modes::mend(&place.root)?) } else { None };
-        let (mut mended_records, mut mended_notes) = (Vec::new(), Vec::new());
-        // Why nothing of it can be opened is said once.
-        if exists && selection.kind.is_none() {
-            let records = super::record::examine(cx, self.fix);
-            findings.extend(told(
-                "records",
-                records.map(|(found, done)| {
-                    mended_records = done;
-                    found
-                }),
-            ));
-            if folder {
-                findings.extend(modes::check(&place.root)?);
-                findings.extend(repository::check(&place.root, cx.environment().home.as_deref()));
-            }
-            findings.extend(cx.selected(place, &[]).ok().and_then(|selected| selected.twin()));
-            let stored = cx.reading().and_then(|memory| memory.store().backend().check());
-            findings.extend(told("store", stored));
-            findings.extend(told("knowledge", entities(cx)));
-            findings.extend(told("graph", cx.reading_graph().and_then(|graph| graph.check())));
-            let notes = super::note::examine(cx, self.fix);
-            findings.extend(told(
-                "notes",
-                notes.map(|(found, done)| {
-                    mended_notes = done;
-                    found
-                }),
-            ));
-            findings.extend(told(settings::FILE, cx.index().map(|_| Vec::new())));
-            if folder {
-                match cx.with_copies().and_then(|memory| merging::find(memory.store())) {
-                    Ok(found) => found.into_iter().for_each(|conflict| tell(&mut findings, conflict)),
-                    Err(error) => findings.push(failing("conflicts", &error)),
-                }
-            }
+            Err(error) => answer.findings.push(failing(settings::FILE, &error)),
         }
-        let store = place.root.display().to_string();
-        let found = place.how.because();
-        Ok(DoctorAnswer {
-            store,
-            found,
-            exists,
-            absent,
-            selection,
-            findings,
-            mended,
-            mended_records,
-            mended_notes,
-        })
+        Ok(answer)
     }
 
     fn show(answer: &DoctorAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -166,6 +122,46 @@ impl Verb for Doctor {
     }
 }
 
+impl Doctor {
+    /// Looks into all that a store holds. What cannot be looked into is a finding itself.
+    fn examine(&self, cx: &Context, place: &Place, answer: &mut DoctorAnswer) -> Result<()> {
+        if self.fix && !place.is_url() {
+            answer.mended = Some(modes::mend(&place.root)?);
+        }
+        // Why nothing of it can be opened is said once.
+        if answer.selection.kind.is_some() {
+            return Ok(());
+        }
+        let (records, done) = told("records", super::record::examine(cx, self.fix));
+        answer.findings.extend(records);
+        answer.mended_records = done;
+        if !place.is_url() {
+            answer.findings.extend(modes::check(&place.root)?);
+            answer.findings.extend(repository::check(&place.root, cx.environment().home.as_deref()));
+        }
+        answer.findings.extend(cx.selected(place, &[]).ok().and_then(|selected| selected.twin()));
+        let without_mending = [
+            ("store", cx.reading().and_then(|memory| memory.store().backend().check())),
+            ("knowledge", entities(cx)),
+            ("graph", cx.reading_graph().and_then(|graph| graph.check())),
+            (settings::FILE, cx.index().map(|_| Vec::new())),
+        ];
+        for (at, found) in without_mending {
+            answer.findings.extend(told(at, found.map(|found| (found, Vec::new()))).0);
+        }
+        let (notes, done) = told("notes", super::note::examine(cx, self.fix));
+        answer.findings.extend(notes);
+        answer.mended_notes = done;
+        if !place.is_url() {
+            match cx.with_copies().and_then(|memory| merging::find(memory.store())) {
+                Ok(found) => found.into_iter().for_each(|conflict| tell(&mut answer.findings, conflict)),
+                Err(error) => answer.findings.push(failing("conflicts", &error)),
+            }
+        }
+        Ok(())
+    }
+}
+
 fn unknown_key(key: &str) -> Finding {
     Finding {
         level: Level::Warning,
@@ -193,9 +189,9 @@ fn not_there(place: &Place) -> Finding {
     }
 }
 
-/// What was found, or why nothing could be.
-fn told(at: &str, found: Result<Vec<Finding>>) -> Vec<Finding> {
-    found.unwrap_or_else(|error| vec![failing(at, &error)])
+/// What was found and what was mended, or why nothing could be.
+fn told(at: &str, examined: Result<(Vec<Finding>, Vec<String>)>) -> (Vec<Finding>, Vec<String>) {
+    examined.unwrap_or_else(|error| (vec![failing(at, &error)], Vec::new()))
 }
 
 fn entities(cx: &Context) -> Result<Vec<Finding>> {

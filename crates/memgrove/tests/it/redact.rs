@@ -1,8 +1,8 @@
-//! Redaction: what was redacted is nowhere any more, and nothing else is lost, wherever the power goes.
+//! Forgetting: what was redacted is nowhere any more, and nothing else is lost, wherever the power goes.
 
 use std::sync::Arc;
 
-use memgrove::backend::{Change, ChangeId, Edit, Expect, HistoryQuery, Moment, Note};
+use memgrove::backend::{Change, ChangeId, Edit, Expect, HistoryQuery, Keep, Moment, Note, Pruning};
 use memgrove::backends::local::{Local, LocalOptions};
 use memgrove::clock::ManualClock;
 use memgrove::error::code;
@@ -198,4 +198,60 @@ fn writers_beside_a_redaction_lose_nothing() {
     assert_eq!(memory.history(&HistoryQuery::default()).unwrap().len(), 6 + 100 + 1);
     check_the_rest(&**backend, &first);
     assert_eq!(holders(&disk, ""), Vec::<String>::new());
+}
+
+/// A record of a file that grows line by line: what holds it goes, wherever it stands.
+#[test]
+fn appended_content_is_redacted_too() {
+    let disk = SimFs::new();
+    let memory = memory(&disk);
+    let backend = memory.store().backend();
+    let append = |text: &str| {
+        let bytes = format!("{text}\n").into();
+        did(&**backend, Edit::Append { at: at("log/a.jsonl"), bytes, expect: Expect::Any })
+    };
+    let (first, secret) = (append("harmless"), append(SECRET));
+    append("later");
+    wrote(&**backend, "log/a.jsonl", "harmless\nlater\n");
+    wrote(&**backend, "other.md", "another\n");
+    let holds = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+    assert_eq!(backend.redact_holding(&at("other.md"), &holds).unwrap(), 0);
+    assert_ne!(holders(&disk, ""), Vec::<String>::new(), "the test can fail");
+    assert!(backend.redact_holding(&at("log"), &holds).unwrap() > 0);
+    assert_eq!(holders(&disk, ""), Vec::<String>::new());
+    let past = |change: &ChangeId| backend.read_past(&at("log/a.jsonl"), &Moment::After(change.clone()));
+    assert_eq!(past(&first).unwrap(), Some(b"harmless\n".to_vec()));
+    assert_eq!(past(&secret).unwrap_err().code_name(), Some(code::REDACTED));
+    let now = append("last");
+    assert_eq!(past(&now).unwrap(), Some(b"harmless\nlater\nlast\n".to_vec()));
+    assert_eq!(memory.history(&HistoryQuery::default()).unwrap().len(), 6);
+    assert_eq!(backend.check().unwrap(), []);
+}
+
+/// Wherever the power goes, the files are whole, and what is left of the history has no gap.
+#[test]
+fn power_cuts_during_pruning_lose_nothing() {
+    let disk = SimFs::new();
+    let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+    for round in 0..3 {
+        wrote(&backend, "a.md", &format!("{round}\n"));
+        wrote(&backend, "b.md", &format!("{round}\n"));
+        // A segment begins, and nothing goes.
+        assert_eq!(backend.prune(Keep::Changes(usize::MAX), Pruning::Done).unwrap().changes, 0);
+    }
+    assert_eq!(backend.prune(Keep::Changes(1), Pruning::Planned).unwrap().changes, 4);
+    disk.record();
+    assert_eq!(backend.prune(Keep::Changes(1), Pruning::Done).unwrap().changes, 4);
+    let recording = disk.recording();
+    for after in 0..=recording.ops() {
+        for seed in 0..8 {
+            let backend = open(Arc::new(recording.power_cut(after, seed)), None, None).unwrap();
+            let history = backend.history(&HistoryQuery::default()).unwrap();
+            let left: Vec<&str> = history.iter().map(|past| past.change.as_str()).collect();
+            assert_eq!(left, ["6", "5", "4", "3", "2", "1"][..left.len()], "cut after {after}, seed {seed}");
+            assert!(left.len() >= 2 && backend.check().unwrap().is_empty());
+            assert_eq!(backend.read(&at("a.md")).unwrap().bytes, b"2\n");
+            assert_eq!(wrote(&backend, "c.md", "new\n").as_str(), "7");
+        }
+    }
 }
