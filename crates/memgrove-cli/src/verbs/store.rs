@@ -289,19 +289,11 @@ impl Verb for Doctor {
                 }
                 cx.reading_knowledge()?.check()
             };
-            match entities() {
-                Ok(found) => findings.extend(found),
-                Err(error) => findings.push(failing("knowledge", &error)),
-            }
-            match cx.reading_graph().and_then(|graph| graph.check()) {
-                Ok(found) => findings.extend(found),
-                Err(error) => findings.push(failing("graph", &error)),
-            }
+            findings.extend(examined("knowledge", entities()));
+            findings.extend(examined("graph", cx.reading_graph().and_then(|graph| graph.check())));
             if folder {
-                match super::conflict::examine(cx, &findings) {
-                    Ok(found) => findings.extend(found),
-                    Err(error) => findings.push(failing("conflicts", &error)),
-                }
+                let copies = super::conflict::examine(cx, &findings);
+                findings.extend(examined("conflicts", copies));
             }
             match super::note::examine(cx, self.fix) {
                 Ok((found, done)) => {
@@ -372,6 +364,11 @@ fn absent(place: &Place) -> Option<Finding> {
             at,
         },
     })
+}
+
+/// What was found, or that nothing could be.
+fn examined(at: &str, found: Result<Vec<Finding>>) -> Vec<Finding> {
+    found.unwrap_or_else(|error| vec![failing(at, &error)])
 }
 
 fn failing(at: &str, error: &Error) -> Finding {
