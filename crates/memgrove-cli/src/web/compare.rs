@@ -40,9 +40,8 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
             colgroup { col.line; col; col.line; col; }
             thead {
                 tr {
-                    th colspan="2" scope="colgroup" { (sides.left) } th colspan="2" scope="colgroup" {
-                        (sides.right)
-                    }
+                    th.nothing[left.is_empty()] colspan="2" scope="colgroup" { (sides.left) }
+                    th.nothing[right.is_empty()] colspan="2" scope="colgroup" { (sides.right) }
                 }
             }
             tbody { @for row in rows.iter().take(ROWS_MAX) { (row.shown()) } }
@@ -216,5 +215,7 @@ mod tests {
             shown.contains("<td class=\"removed\">") && shown.contains("<td class=\"added\">"),
             "{shown}"
         );
+        let made = side_by_side("", "a\n", &Sides { left: "old", right: "new" }).into_string();
+        assert!(made.contains("<th class=\"nothing\"") && made.contains("class=\"compare one\""), "{made}");
     }
 }

@@ -82,7 +82,7 @@ fn torture_eight_servers_500_records_each() {
 }
 
 /// A store whose records are a folder elsewhere.
-fn mounted(sandbox: &Sandbox) -> PathBuf {
+pub(crate) fn mounted(sandbox: &Sandbox) -> PathBuf {
     let folder = sandbox.project().join("memories");
     std::fs::create_dir_all(&folder).expect("a folder");
     let settings = sandbox.store().join("memgrove.toml");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::records::mounted;
 use super::sandbox::Sandbox;
 use super::serve::{Answer, Server};
 
@@ -230,5 +231,25 @@ fn lists_tell_all_and_each_thing_once() {
     );
     let read = shown(&server.get("/read?at=notes/memory.md", &[]));
     assert!(read.contains("size_bytes: 1<br"), "{read}");
+    server.end();
+}
+
+#[test]
+fn the_timeline_tells_of_mounted_records() {
+    let sandbox = Sandbox::new();
+    mounted(&sandbox);
+    let server = Server::start(&sandbox, &[]);
+    let added = server.post("/api/record_add", &json!({"content": "tea", "type": "core"}), &[]);
+    assert_eq!(added.status, 200, "{}", added.json());
+    let timeline = shown(&server.get("/timeline", &[]));
+    let change = timeline.split("name=\"change\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let change = change.unwrap_or_else(|| panic!("{timeline}")).to_owned();
+    assert!(change.starts_with("records:"), "{change}");
+    let diff =
+        timeline.split("href=\"/diff?").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
+    let diff = shown(&server.get(&format!("/diff?{}", diff.replace("&amp;", "&")), &[]));
+    assert!(diff.contains("<td class=\"added\">") && diff.contains("tea"), "{diff}");
+    assert_eq!(sent(&server, "/undo", &[("change", &change)]).status, 303);
+    assert_eq!(server.get("/api/record_list", &[]).json()["total"], 0);
     server.end();
 }

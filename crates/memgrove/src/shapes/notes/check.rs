@@ -146,7 +146,10 @@ impl Notes {
             findings.push(Finding {
                 level: Level::Warning,
                 at: self.root.child(METADATA)?.child(super::decisions::DECISIONS)?.key().to_owned(),
-                what: format!("{damaged} lines of the log of decisions cannot be read"),
+                what: match damaged {
+                    1 => "1 line of the log of decisions cannot be read".to_owned(),
+                    more => format!("{more} lines of the log of decisions cannot be read"),
+                },
                 hint: "they are kept; nothing depends on them".to_owned(),
             });
         }
