@@ -24,7 +24,7 @@ use crate::opening::{self, Selected};
 use crate::settings::{self, Made, Settings};
 
 /// The folder of a store that the Memory Tool calls `/memories`.
-const FILES: &str = "files";
+pub(crate) const FILES: &str = "files";
 /// The fewest characters of a version that stand for it.
 pub(crate) const VERSION_PREFIX_MIN: usize = 8;
 /// How many characters tell one request from another.

@@ -10,6 +10,8 @@ use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 
+use crate::context::FILES;
+
 /// The file's name, in the root of a store.
 pub(crate) const FILE: &str = "memgrove.toml";
 /// The file beside it that keeps what is this machine's alone out of a repository.
@@ -31,7 +33,11 @@ const GITIGNORE: &str = "\
 /notes/.metadata/index.json
 ";
 /// Whether a place is this machine's alone, or derived: what no repository holds, no copy of a store needs.
+/// Of the files that agents keep, none is.
 pub(crate) fn is_kept_out(at: &Locator) -> bool {
+    if at.parts().next() == Some(FILES) {
+        return false;
+    }
     let mut lines = GITIGNORE.lines().filter(|line| !line.starts_with('#'));
     lines.any(|line| match line.strip_prefix('/') {
         Some(place) => Locator::new(place.trim_end_matches('/')).is_ok_and(|place| at.is_within(&place)),
@@ -278,6 +284,15 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, [".gitignore", "memgrove.toml"]);
+    }
+
+    #[test]
+    fn what_is_kept_out_of_a_repository_is_no_memory() {
+        let is_out = |key: &str| is_kept_out(&Locator::new(key).expect("a key"));
+        let out = ["records/index.json", "knowledge/indexes/a/b.json", ".journal/1", "records/.lock"];
+        assert!(out.into_iter().all(is_out));
+        let memories = ["records/core.jsonl", "files/.lock", "files/records/index.json", "notes/a.md"];
+        assert!(!memories.into_iter().any(is_out));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memgrove::backend::Note;
-use memgrove::backends::{Scoped, object, ram, vault};
+use memgrove::backends::{Ram, Scoped, object, ram, vault};
 use memgrove::clock::SystemClock;
 use memgrove::copy::{Copied, Differing, Progress, copy};
 use memgrove::locator::copies;
@@ -98,6 +98,11 @@ impl Verb for Copy {
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();
         let mut copied = copied?;
+        if clashes {
+            let alone = in_registry_alone(&from)?;
+            let more = copy(alone.store(), &to, &note, differing, &|_| false, &mut |_| {})?;
+            add(&mut copied, more, &Locator::root())?;
+        }
         if copied.files > 0 {
             made_anew(&to, clashes.then_some(&graph), &note)?;
         }
@@ -115,7 +120,7 @@ impl Verb for Copy {
                 *at == lock || folder.child(at.key()).is_ok_and(|at| settings::is_kept_out(&at))
             };
             let more = copy(records.memory().store(), &target, &note, differing, &skip, &mut |_| {})?;
-            add(&mut copied, more)?;
+            add(&mut copied, more, &folder)?;
         } else if shadowed.is_some() {
             crate::notice(
                 "the store that was copied into mounts other records: those that were copied lie beneath",
@@ -170,18 +175,27 @@ fn inside(memory: &Memory) -> Result<Memory> {
     Ok(Memory::new(Store::new(scoped), Arc::clone(memory.clock())))
 }
 
-/// Adds up what was copied of the store, and of the records that it mounts.
-fn add(all: &mut Copied, records: Copied) -> Result<()> {
-    let folder = Locator::new(RECORDS)?;
+/// What only the registry of a graph says, as files: where another registry stays, it would be left behind.
+fn in_registry_alone(from: &Memory) -> Result<Memory> {
+    let graph = Graph::new(from.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
+    let files = Store::new(Ram::default());
+    for (at, text) in graph.unwritten()? {
+        files.write(&at, &text)?;
+    }
+    Ok(Memory::new(files, Arc::clone(from.clock())))
+}
+
+/// Adds up what was copied of the store, and of a part of it that came from elsewhere.
+fn add(all: &mut Copied, part: Copied, folder: &Locator) -> Result<()> {
     let placed =
         |places: Vec<Locator>| places.iter().map(|at| folder.child(at.key())).collect::<Result<Vec<_>>>();
-    all.files += records.files;
-    all.bytes += records.bytes;
-    all.replaced += records.replaced;
-    all.same += records.same;
-    all.differing.extend(placed(records.differing)?);
-    all.refused.extend(records.refused);
-    all.passed_over.extend(placed(records.passed_over)?);
+    all.files += part.files;
+    all.bytes += part.bytes;
+    all.replaced += part.replaced;
+    all.same += part.same;
+    all.differing.extend(placed(part.differing)?);
+    all.refused.extend(part.refused);
+    all.passed_over.extend(placed(part.passed_over)?);
     Ok(())
 }
 

@@ -219,6 +219,29 @@ fn what_a_memory_store_cannot_hold_stays_behind_when_a_store_is_copied() {
 }
 
 #[test]
+fn what_was_told_of_a_version_is_not_told_when_it_is_redacted() {
+    let service = Service::start();
+    let base = format!("/v1/memory_stores/{}", service.memory_store());
+    let post = |path: &str, body| service.server.post(&format!("{base}{path}"), &body, &[]).json();
+    let made = post("/memories", json!({"path": "/a.md", "content": "one"}));
+    let memory = made["id"].as_str().expect("an id");
+    post(&format!("/memories/{memory}"), json!({"content": "two!"}));
+    let listed = || service.server.get(&format!("{base}/memory_versions"), &[]).json()["data"].clone();
+    let first = listed();
+    assert_eq!((&first[0]["content_size_bytes"], &first[1]["content_size_bytes"]), (&json!(4), &json!(3)));
+    assert_eq!(listed(), first, "told again as it was found");
+    let version = first[1]["id"].as_str().expect("an id");
+    post(&format!("/memory_versions/{version}/redact"), json!({}));
+    let now = listed();
+    assert_eq!(
+        (&now[1]["content_sha256"], &now[1]["content_size_bytes"]),
+        (&json!(null), &json!(null)),
+        "{now}"
+    );
+    assert_eq!(now[0], first[0]);
+}
+
+#[test]
 fn a_store_in_a_folder_of_the_memory_store_is_left_alone() {
     let service = Service::start();
     let id = service.memory_store();

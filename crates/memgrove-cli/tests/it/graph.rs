@@ -259,6 +259,15 @@ fn a_copy_goes_where_it_is_meant_to() {
     copy(&far).ok();
     let all = there(&["node", "list"]).ok();
     assert_eq!(all, "node:mem_a_001 a {}\nnode:mem_b_001 b {}\n");
+    // What another program has written into the registry alone comes along, too.
+    let theirs = json!({"nodes": {"mem_c_001": {"type": "c", "properties": {}}}, "connections": {}});
+    let other = sandbox.path().join("other");
+    sandbox.run(&["init", &other.display().to_string()]).ok();
+    std::fs::create_dir_all(other.join("graph/_system")).expect("a folder");
+    std::fs::write(other.join("graph/_system/registry.json"), theirs.to_string()).expect("a file");
+    sandbox.run(&["copy", "--from", &other.display().to_string(), "--to", &far]).ok();
+    assert!(there(&["node", "list"]).ok().ends_with("node:mem_c_001 c {}\n"));
+    there(&["node", "delete", "mem_c_001"]).ok();
     assert!(there(&["graph", "check"]).ok().ends_with("2 nodes and 1 connections\nall is well\n"));
 }
 

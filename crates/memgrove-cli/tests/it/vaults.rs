@@ -71,7 +71,7 @@ fn a_history_that_was_named_after_a_path_is_taken_over() {
     std::fs::rename(state, &former).expect("it is free");
     std::fs::remove_file(former.join("place")).expect("it was told");
     assert_eq!(changes(&sandbox, "v"), 1);
-    assert_eq!(states(&sandbox), [state.clone()]);
+    assert_eq!(states(&sandbox), std::slice::from_ref(state));
 }
 
 #[test]

@@ -144,11 +144,7 @@ impl ObjectStore {
         };
         store.learn()?;
         if store.has_no_log() {
-            // Who may not look around finds nothing.
-            store.unclaimed = store.count_strays().or_else(|error| match error.kind() {
-                Kind::Denied => Ok(0),
-                _ => Err(error),
-            })?;
+            store.unclaimed = unless_denied(store.count_strays())?;
         }
         Ok(store)
     }
@@ -165,7 +161,7 @@ impl ObjectStore {
 
     /// Before the first change: what other programs have put into the bucket comes before it in the history.
     fn begin(&self) -> Result<()> {
-        if self.has_no_log() { self.adopt_strays().map(drop) } else { Ok(()) }
+        if self.has_no_log() { unless_denied(self.adopt_strays()).map(drop) } else { Ok(()) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -204,6 +200,11 @@ impl ObjectStore {
             Some(Node::File(leaf)) => Ok(Some(leaf)),
         }
     }
+}
+
+/// Who may not look around in a bucket finds nothing there.
+fn unless_denied<T: Default>(found: Result<T>) -> Result<T> {
+    found.or_else(|error| if error.kind() == Kind::Denied { Ok(T::default()) } else { Err(error) })
 }
 
 fn describe(at: &Locator, node: &Node<Arc<Leaf>>) -> Info {

@@ -278,6 +278,12 @@ impl Survey {
         Ok(())
     }
 
+    /// What no file says yet, as the files that will.
+    pub(super) fn unwritten(self) -> Vec<(Locator, String)> {
+        let unwritten = self.writes.into_iter().filter(|(_, _, version)| version.is_none());
+        unwritten.map(|(at, entry, _)| (at, entry.text().to_owned())).collect()
+    }
+
     /// Compares the files with the registry.
     fn compare(&mut self, catalog: &Catalog) {
         let mut known = HashSet::new();

@@ -68,6 +68,15 @@ impl Graph {
         [REGISTRY, TAIL, FOLDING, NUMBERS].iter().map(|name| self.layout.system(name)).collect()
     }
 
+    /// What the registry of another program alone says of nodes and connections, as the files that would
+    /// say it.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn unwritten(&self) -> Result<Vec<(Locator, String)>> {
+        self.look(|catalog| Ok(Survey::of(self.store(), &self.layout, catalog, &self.now())?.unwritten()))
+    }
+
     /// What came of rebuilding a registry that was found lost or damaged, once.
     pub fn take_report(&self) -> Option<Report> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).take()
