@@ -11,15 +11,16 @@ mod refusal;
 use std::fmt;
 
 pub use bytes::Bytes;
-pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, Origin};
+pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin, upkeep};
 pub use past::{HistoryQuery, Moment, Op, Past, PastEdit};
 pub use refusal::{
-    exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found, not_in_history,
+    cannot_forget, exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found,
+    not_in_history, root_stays,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::locator::Locator;
 
 /// What every backend promises. A conformance case cites the number that it proves.
@@ -205,8 +206,7 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// One storage. Small on purpose: no method but [`Backend::redact`] has a default body, so none can
-/// be forgotten.
+/// One storage. Small on purpose: no method has a default body, so none can be forgotten.
 ///
 /// All methods may be called from several threads at once.
 pub trait Backend: Send + Sync {
@@ -267,17 +267,12 @@ pub trait Backend: Send + Sync {
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
     /// Takes what `at` (its name at that moment) held then out of the history for good. That
-    /// there was a change stays; what it held can be read no more. The one method that has a body:
-    /// most storages cannot forget.
+    /// there was a change stays; what it held can be read no more.
     ///
     /// # Errors
-    /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where
+    /// `Unsupported` ([`cannot_forget`]) where the backend cannot, as most; `NotFound` for an unknown change, or where
     /// nothing was there; `Conflict` while the file still holds it.
-    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
-        let _ = moment;
-        Err(Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
-            .hint("keep what may have to be forgotten in a `device-local` store"))
-    }
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()>;
 
     /// What is wrong with the storage itself, for `memgrove doctor`.
     ///

@@ -88,6 +88,24 @@ impl Edit {
             Edit::Rename { from, .. } => from,
         }
     }
+
+    /// The places that the edit names: where it starts, and where a rename ends.
+    pub fn places(&self) -> impl Iterator<Item = &Locator> {
+        let to = match self {
+            Edit::Rename { to, .. } => Some(to),
+            _ => None,
+        };
+        std::iter::once(self.at()).chain(to)
+    }
+
+    /// What must be there before.
+    pub fn expect(&self) -> &Expect {
+        let (Edit::Write { expect, .. }
+        | Edit::Append { expect, .. }
+        | Edit::Delete { expect, .. }
+        | Edit::Rename { expect, .. }) = self;
+        expect
+    }
 }
 
 /// A set of edits that happens whole or not at all, and what is to be remembered of it.
@@ -138,8 +156,20 @@ pub struct Note {
     pub derived: bool,
 }
 
+/// The verb of what someone wrote past memgrove and the history kept.
+pub const OUTSIDE: &str = "outside";
+
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
-const UPKEEP: [&str; 3] = ["record_access", "record_archive_due", "graph_fold"];
+pub mod upkeep {
+    /// Readings of records were logged.
+    pub const RECORD_ACCESS: &str = "record_access";
+    /// Records that were due were archived.
+    pub const RECORD_ARCHIVE: &str = "record_archive_due";
+    /// The tail of a graph's registry was folded into it.
+    pub const GRAPH_FOLD: &str = "graph_fold";
+}
+
+const UPKEEP: [&str; 3] = [upkeep::RECORD_ACCESS, upkeep::RECORD_ARCHIVE, upkeep::GRAPH_FOLD];
 
 impl Note {
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
@@ -182,6 +212,19 @@ pub enum Origin {
     Import,
     /// A person or a program that changed the file itself, past memgrove.
     FileEdit,
+}
+
+impl Origin {
+    /// Its name, as the history and the scope of an undo spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::User => "user",
+            Origin::Agent => "agent",
+            Origin::Tool => "tool",
+            Origin::Import => "import",
+            Origin::FileEdit => "file_edit",
+        }
+    }
 }
 
 /// Names a change in one backend's history.

@@ -124,7 +124,7 @@ impl Cached {
     }
 
     /// Begins or ends a change: what is known of the places that it touches is forgotten.
-    fn forget(&self, edits: &[Edit]) -> u64 {
+    fn forget(&self, edits: &[Edit]) {
         let mut state = self.state();
         state.turn += 1;
         for edit in edits {
@@ -136,7 +136,6 @@ impl Cached {
                 }
             }
         }
-        state.turn
     }
 
     fn read_inner(&self, at: &Locator, info: Option<Info>) -> Result<Content> {
@@ -231,6 +230,10 @@ impl Backend for Cached {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.inner.read_past(at, moment)
+    }
+
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.inner.redact(at, moment)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -130,11 +130,7 @@ impl Vault {
                 edits.push(edit.clone());
                 continue;
             };
-            let earlier = change.edits[..index].iter();
-            let mut places = earlier.flat_map(|edit| match edit {
-                Edit::Rename { from, to, .. } => vec![from, to],
-                other => vec![other.at()],
-            });
+            let mut places = change.edits[..index].iter().flat_map(Edit::places);
             if places.any(|place| place.is_within(at) || at.is_within(place)) {
                 // What the same change has made a moment before is not in sight yet.
                 edits.push(edit.clone());
@@ -228,6 +224,10 @@ impl Backend for Vault {
         self.local.read_past(at, moment)
     }
 
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.local.redact(at, moment)
+    }
+
     fn check(&self) -> Result<Vec<Finding>> {
         let mut findings = self.local.check()?;
         let all = self.local.list(&Locator::root(), Depth::All)?;
@@ -268,11 +268,7 @@ impl Backend for Vault {
 
 /// Whether an edit rests on a version.
 fn minds(edit: &Edit) -> bool {
-    let (Edit::Write { expect, .. }
-    | Edit::Append { expect, .. }
-    | Edit::Delete { expect, .. }
-    | Edit::Rename { expect, .. }) = edit;
-    matches!(expect, Expect::At(_))
+    matches!(edit.expect(), Expect::At(_))
 }
 
 fn young(mtime: Timestamp, now: Timestamp) -> bool {

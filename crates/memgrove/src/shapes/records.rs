@@ -69,11 +69,11 @@ use shelf::State;
 /// What the history calls the changes that nobody asks for by name.
 mod verb {
     /// Readings were logged.
-    pub(super) const ACCESS: &str = "record_access";
+    pub(super) const ACCESS: &str = crate::backend::upkeep::RECORD_ACCESS;
     /// The index was written.
     pub(super) const INDEX: &str = "record_index";
     /// What was due was archived.
-    pub(super) const ARCHIVE: &str = "record_archive_due";
+    pub(super) const ARCHIVE: &str = crate::backend::upkeep::RECORD_ARCHIVE;
     /// Records were brought to another version of the format.
     pub(super) const MIGRATE: &str = "record_migrate";
 }

@@ -61,6 +61,9 @@ impl<H: Hook> Backend for Hooked<H> {
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.0.inner().read_past(at, moment)
     }
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.0.inner().redact(at, moment)
+    }
     fn check(&self) -> Result<Vec<Finding>> {
         self.0.inner().check()
     }

@@ -36,7 +36,7 @@ pub(super) use log::random_id;
 use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
-    HistoryQuery, Info, Moment, Past, Version, not_derivable, not_found,
+    HistoryQuery, Info, Moment, Past, Version, cannot_forget, not_derivable, not_found,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result, code};
@@ -279,6 +279,10 @@ impl Backend for ObjectStore {
         self.sync()?;
         let leaf = self.state().ledger.past_file(at, moment)?;
         leaf.map(|leaf| self.logged(&leaf)).transpose()
+    }
+
+    fn redact(&self, at: &Locator, _moment: &Moment) -> Result<()> {
+        Err(cannot_forget(at))
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

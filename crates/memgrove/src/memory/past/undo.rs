@@ -7,16 +7,16 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Moment, Note, Op, Origin, Past, not_in_history};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Past, not_in_history};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 
-/// The verb of a change that takes others back. Its reason begins with `undo of ` and the names of
-/// those changes, separated by a comma and a space; a colon ends the list if more follows.
+/// The verb of a change that takes others back.
 const VERB: &str = "undo";
-/// The verb of what someone wrote past memgrove and the history kept.
-const OUTSIDE: &str = "outside";
+/// How its reason begins. The names of those changes follow, separated by a comma and a space; a colon
+/// ends the list if there is more.
+pub const UNDO_OF: &str = "undo of ";
 /// How many changes are looked at before all are.
 const RECENT: usize = 64;
 
@@ -72,7 +72,7 @@ impl Memory {
         let mut chosen = if repeat { Vec::new() } else { choose(self, scope)? };
         chosen.iter_mut().try_for_each(|past| self.forget_holds(past))?;
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
-        let mut reason = format!("undo of {}", names.join(", "));
+        let mut reason = format!("{UNDO_OF}{}", names.join(", "));
         if let Some(given) = &note.reason {
             reason = format!("{reason}: {given}");
         }
@@ -137,7 +137,7 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
             past.note.actor.session.as_ref() == Some(session)
         }
         UndoScope::Source(source) => {
-            past.note.actor.client.as_ref() == Some(source) || origin_name(past.note.actor.origin) == source
+            past.note.actor.client.as_ref() == Some(source) || past.note.actor.origin.name() == source
         }
     };
     let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));
@@ -217,7 +217,7 @@ fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
 
 /// The changes that an undo took back, as its reason names them.
 fn undone_by(note: &Note) -> Vec<ChangeId> {
-    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix("undo of "));
+    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF));
     let list = list.map(|list| list.split(':').next().unwrap_or(list));
     list.map(|list| list.split(", ").map(ChangeId::new).collect()).unwrap_or_default()
 }
@@ -225,14 +225,4 @@ fn undone_by(note: &Note) -> Vec<ChangeId> {
 fn undone_already(change: &ChangeId) -> Error {
     Error::new(Kind::Invalid, format!("change {change} is undone already"))
         .hint("to have it back, undo the change that undid it: `memgrove history` names it")
-}
-
-fn origin_name(origin: Origin) -> &'static str {
-    match origin {
-        Origin::User => "user",
-        Origin::Agent => "agent",
-        Origin::Tool => "tool",
-        Origin::Import => "import",
-        Origin::FileEdit => "file_edit",
-    }
 }

@@ -337,6 +337,10 @@ impl Backend for Faulty {
         }
     }
 
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.inner.redact(at, moment)
+    }
+
     fn check(&self) -> Result<Vec<Finding>> {
         self.inner.check()
     }
@@ -411,6 +415,9 @@ impl Backend for Forgetful {
         unsupported()
     }
     fn read_past(&self, _: &Locator, _: &Moment) -> Result<Option<Vec<u8>>> {
+        unsupported()
+    }
+    fn redact(&self, _: &Locator, _: &Moment) -> Result<()> {
         unsupported()
     }
     fn check(&self) -> Result<Vec<Finding>> {
