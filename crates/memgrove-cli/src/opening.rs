@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use memgrove::backend::Version;
 use memgrove::backends::cached::Freshness;
+use memgrove::backends::local::JOURNAL;
 use memgrove::backends::{CacheOptions, Cached};
 use memgrove::backends::{anthropic, object, vault};
 use memgrove::clock::SystemClock;
@@ -21,9 +22,6 @@ use crate::settings::{BucketSettings, MemoryStoreSettings, Settings};
 
 /// How many bytes of a far store are kept on this machine.
 const CACHE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-
-/// The folder of a journal, beside the files or in the state folder.
-const JOURNAL: &str = ".journal";
 
 /// A backend that was chosen, and everything to open it with.
 pub(crate) struct Selected {
