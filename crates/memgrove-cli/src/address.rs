@@ -244,19 +244,7 @@ pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {
             .replace(&format!("`{files}`"), &format!("`{MEMORIES}`"))
             .replace(&format!("restore {files}/"), &format!("restore {FILE}{MEMORIES}/")),
     };
-    reworded(error, told)
-}
-
-/// The same error in other words.
-pub(crate) fn reworded(error: Error, told: impl Fn(&str) -> String) -> Error {
-    let mut made = Error::new(error.kind(), told(error.message()));
-    if let Some(hint) = error.hint_text() {
-        made = made.hint(told(hint));
-    }
-    if let Some(code) = error.code_name() {
-        made = made.code(code);
-    }
-    made.source(error)
+    error.reworded(told)
 }
 
 fn wrong(message: String, hint: &str) -> Error {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version};
 use memgrove::clock::Timestamp;
-use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
+use memgrove::memory::{Done, Point, Restored, UNDO_OF, UndoOutcome, UndoScope};
 use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Result};
 
@@ -14,9 +14,6 @@ use crate::mounts::{self, RECORDS};
 use crate::rehearsal::rehearsed;
 use crate::verbs::Verb;
 use crate::verbs::undo::{Undo, point, point_of_record};
-
-/// How the reason of an undo begins, before the names of the changes.
-const UNDO_OF: &str = "undo of ";
 
 /// One journal.
 pub(crate) struct Journal {

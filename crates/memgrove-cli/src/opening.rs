@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use memgrove::backend::{Finding, Level};
 use memgrove::backends::cached::Freshness;
+use memgrove::backends::local::JOURNAL;
 use memgrove::backends::{CacheOptions, Cached};
 use memgrove::backends::{anthropic, object, vault};
 use memgrove::clock::{Clock, SystemClock};
@@ -24,9 +25,6 @@ use crate::settings::{BucketSettings, MemoryStoreSettings, Settings};
 
 /// How many bytes of a far store are kept on this machine.
 const CACHE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-
-/// The folder of a journal, beside the files or in the state folder.
-const JOURNAL: &str = ".journal";
 
 /// A backend that was chosen, and everything to open it with.
 pub(crate) struct Selected {

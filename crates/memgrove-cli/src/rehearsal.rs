@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memgrove::backend::{
     Applied, Backend, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Finding,
-    HistoryQuery, Info, Moment, Past,
+    HistoryQuery, Info, Keep, Moment, Past, Pruned, Pruning,
 };
 use memgrove::{Locator, Memory, Result, Store};
 
@@ -59,6 +59,18 @@ impl Backend for Rehearsal {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.real.read_past(at, moment)
+    }
+
+    fn redact(&self, _at: &Locator, _moment: &Moment) -> Result<()> {
+        Ok(())
+    }
+
+    fn redact_holding(&self, _under: &Locator, _holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn prune(&self, keep: Keep, _how: Pruning) -> Result<Pruned> {
+        self.real.prune(keep, Pruning::Planned)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

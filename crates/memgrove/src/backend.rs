@@ -11,15 +11,16 @@ mod refusal;
 use std::fmt;
 
 pub use bytes::Bytes;
-pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin};
+pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin, upkeep};
 pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{
-    exists, into_itself, is_file, is_folder, not_derivable, not_empty, not_found, not_in_history,
+    cannot_forget, cannot_prune, exists, into_itself, is_file, is_folder, not_derivable, not_empty,
+    not_found, not_in_history, root_stays,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::locator::Locator;
 
 /// What every backend promises. A conformance case cites the number that it proves.
@@ -205,8 +206,7 @@ pub enum ConflictStrategy {
     Etag,
 }
 
-/// One storage. Small on purpose: no method but those that forget ([`Backend::redact`],
-/// [`Backend::redact_holding`], [`Backend::prune`]) has a default body, so none can be left out.
+/// One storage. Small on purpose: no method has a default body, so none can be forgotten.
 ///
 /// All methods may be called from several threads at once.
 pub trait Backend: Send + Sync {
@@ -267,49 +267,33 @@ pub trait Backend: Send + Sync {
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
     /// Takes what `at` (its name at that moment) held then out of the history for good. That
-    /// there was a change stays; what it held can be read no more. It has a body, because most
-    /// storages cannot forget.
+    /// there was a change stays; what it held can be read no more.
     ///
     /// # Errors
-    /// `Unsupported` where the backend cannot forget; `NotFound` for an unknown change, or where
+    /// `Unsupported` ([`cannot_forget`]) where the backend cannot, as most; `NotFound` for an unknown change, or where
     /// nothing was there; `Conflict` while the file still holds it.
-    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
-        let _ = moment;
-        Err(cannot_forget(at))
-    }
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()>;
 
     /// Takes all content of a place, or of what is beneath it, that holds something out of the history for
     /// good, content that was only ever appended included; gives back how many changes kept it. What
-    /// the files hold now is left alone. It has a body for the same reason.
+    /// the files hold now is left alone.
     ///
     /// # Errors
-    /// `Unsupported` where the backend cannot forget.
-    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
-        let _ = holds;
-        Err(cannot_forget(under))
-    }
+    /// `Unsupported` ([`cannot_forget`]) where the backend cannot.
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize>;
 
     /// Takes the oldest changes out of the history, with what they held and their idempotency keys: about
-    /// as many as are asked for, never more. The files are not touched. It has a body for the same reason.
+    /// as many as are asked for, never more. The files are not touched.
     ///
     /// # Errors
-    /// `Unsupported` where the backend cannot forget.
-    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
-        let _ = (keep, how);
-        Err(Error::new(Kind::Unsupported, "this backend cannot forget what happened")
-            .hint("only a store in a folder of this machine can"))
-    }
+    /// `Unsupported` ([`cannot_prune`]) where the backend cannot.
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned>;
 
     /// What is wrong with the storage itself, for `memgrove doctor`.
     ///
     /// # Errors
     /// Only where the check itself cannot run.
     fn check(&self) -> Result<Vec<Finding>>;
-}
-
-fn cannot_forget(at: &Locator) -> Error {
-    Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
-        .hint("keep what may have to be forgotten in a `device-local` store")
 }
 
 /// Something that a check found and that a person should know.

@@ -187,6 +187,15 @@ impl Error {
         self.inner.hint.as_deref()
     }
 
+    /// The same error in other words: message and hint, each through `words`.
+    #[must_use]
+    pub fn reworded(self, words: impl Fn(&str) -> String) -> Self {
+        let mut made = Error::new(self.kind(), words(self.message()));
+        made.inner.code = self.code_name();
+        made.inner.hint = self.hint_text().map(words);
+        made.source(self)
+    }
+
     /// An operating-system error met while working on `what`, a locator or a file of our own.
     pub fn from_io(error: std::io::Error, what: impl fmt::Display) -> Self {
         use std::io::ErrorKind as E;

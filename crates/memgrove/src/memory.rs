@@ -4,7 +4,9 @@ mod account;
 mod past;
 
 pub use account::Account;
-pub use past::{Point, REDACTION, Restored, UndoOutcome, UndoScope, difference, redaction_of};
+pub use past::{
+    BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
+};
 
 use std::sync::Arc;
 

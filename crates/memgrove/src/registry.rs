@@ -69,17 +69,6 @@ impl Registry {
         Registry::default()
     }
 
-    /// A registry of the backends in this crate.
-    pub fn standard() -> Self {
-        let mut registry = Registry::new();
-        for (protocol, registration) in crate::backends::STANDARD {
-            registry
-                .register(protocol, *registration, Clobber::Refuse)
-                .expect("the standard protocols have distinct, valid names");
-        }
-        registry
-    }
-
     /// Registers a backend under a protocol name.
     ///
     /// # Errors

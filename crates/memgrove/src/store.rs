@@ -12,6 +12,7 @@ use crate::locator::Locator;
 /// How often a change is planned anew before its conflict is given to the caller.
 pub const ATTEMPTS_MAX: u32 = 256;
 const EXISTS_ATTEMPTS_MAX: u32 = 8;
+const FULL_FOLDER_ATTEMPTS_MAX: u32 = 64;
 /// How many files are read at a time from a storage that is far away.
 const READERS_MAX: usize = 32;
 
@@ -93,6 +94,17 @@ impl Store {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// As [`Store::read_optional`], and `None` for a folder too.
+    ///
+    /// # Errors
+    /// As [`Backend::read`], except for absence and folders.
+    pub fn read_file_optional(&self, at: &Locator) -> Result<Option<Content>> {
+        match self.read_optional(at) {
+            Err(error) if error.code_name() == Some(code::IS_DIRECTORY) => Ok(None),
+            there => there,
         }
     }
 
@@ -213,6 +225,13 @@ impl Store {
                 // minds what is there now says so itself on the next round; only a name that can
                 // never be made is refused again and again.
                 Err(error) if error.kind() == Kind::Exists && attempt < EXISTS_ATTEMPTS_MAX => attempt += 1,
+                // Nor does a folder that the plan meant to empty stay empty beside others.
+                Err(error)
+                    if error.code_name() == Some(code::DIRECTORY_NOT_EMPTY)
+                        && attempt < FULL_FOLDER_ATTEMPTS_MAX =>
+                {
+                    attempt += 1;
+                }
                 Err(error) => return Err(error),
             }
             late = Some(change);

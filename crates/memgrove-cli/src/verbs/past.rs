@@ -223,12 +223,6 @@ fn op_name(op: Op) -> &'static str {
     }
 }
 
-fn origin_name(origin: Origin) -> &'static str {
-    match origin {
-        Origin::User => "user",
-        Origin::Agent => "agent",
-        Origin::Tool => "tool",
-        Origin::Import => "import",
-        Origin::FileEdit => "file edit",
-    }
+fn origin_name(origin: Origin) -> String {
+    origin.name().replace('_', " ")
 }

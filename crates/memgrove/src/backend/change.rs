@@ -88,6 +88,24 @@ impl Edit {
             Edit::Rename { from, .. } => from,
         }
     }
+
+    /// The places that the edit names: where it starts, and where a rename ends.
+    pub fn places(&self) -> impl Iterator<Item = &Locator> {
+        let to = match self {
+            Edit::Rename { to, .. } => Some(to),
+            _ => None,
+        };
+        std::iter::once(self.at()).chain(to)
+    }
+
+    /// What must be there before.
+    pub fn expect(&self) -> &Expect {
+        let (Edit::Write { expect, .. }
+        | Edit::Append { expect, .. }
+        | Edit::Delete { expect, .. }
+        | Edit::Rename { expect, .. }) = self;
+        expect
+    }
 }
 
 /// A set of edits that happens whole or not at all, and what is to be remembered of it.
@@ -142,8 +160,26 @@ pub struct Note {
 pub const OUTSIDE: &str = "outside";
 
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
-const UPKEEP: [&str; 5] =
-    ["record_access", "record_archive_due", "record_take_in", "graph_fold", "graph_mend"];
+pub mod upkeep {
+    /// Readings of records were logged.
+    pub const RECORD_ACCESS: &str = "record_access";
+    /// Records that were due were archived.
+    pub const RECORD_ARCHIVE: &str = "record_archive_due";
+    /// Lines that slipped in beside a change were taken in.
+    pub const RECORD_TAKE_IN: &str = "record_take_in";
+    /// The tail of a graph's registry was folded into it.
+    pub const GRAPH_FOLD: &str = "graph_fold";
+    /// What a graph's registry alone knew was written down.
+    pub const GRAPH_MEND: &str = "graph_mend";
+}
+
+const UPKEEP: [&str; 5] = [
+    upkeep::RECORD_ACCESS,
+    upkeep::RECORD_ARCHIVE,
+    upkeep::RECORD_TAKE_IN,
+    upkeep::GRAPH_FOLD,
+    upkeep::GRAPH_MEND,
+];
 
 impl Note {
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
@@ -186,6 +222,19 @@ pub enum Origin {
     Import,
     /// A person or a program that changed the file itself, past memgrove.
     FileEdit,
+}
+
+impl Origin {
+    /// Its name, as the history and the scope of an undo spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::User => "user",
+            Origin::Agent => "agent",
+            Origin::Tool => "tool",
+            Origin::Import => "import",
+            Origin::FileEdit => "file_edit",
+        }
+    }
 }
 
 /// Names a change in one backend's history.

@@ -58,3 +58,20 @@ pub fn not_in_history(what: impl fmt::Display) -> Error {
     Error::new(Kind::NotFound, format!("the history does not hold {what}"))
         .hint("`memgrove history` lists what it holds")
 }
+
+/// The error for forgetting where the history cannot be rewritten.
+pub fn cannot_forget(at: &Locator) -> Error {
+    Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
+        .hint("keep what may have to be forgotten in a `device-local` store")
+}
+
+/// The error for forgetting what happened where the history cannot be rewritten.
+pub fn cannot_prune() -> Error {
+    Error::new(Kind::Unsupported, "this backend cannot forget what happened")
+        .hint("only a store in a folder of this machine can")
+}
+
+/// The error for deleting the root of a store.
+pub fn root_stays() -> Error {
+    Error::new(Kind::Invalid, "the root cannot be deleted").code(code::INVALID_PATH)
+}

@@ -17,7 +17,7 @@ use shelf::Shelf;
 
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, Finding, HistoryQuery,
-    Info, Moment, Past, Version,
+    Info, Keep, Moment, Past, Pruned, Pruning, Version,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
@@ -139,7 +139,7 @@ impl Cached {
     }
 
     /// Begins or ends a change: what is known of the places that it touches is forgotten.
-    fn forget(&self, edits: &[Edit]) -> u64 {
+    fn forget(&self, edits: &[Edit]) {
         let mut state = self.state();
         state.turn += 1;
         for edit in edits {
@@ -151,7 +151,6 @@ impl Cached {
                 }
             }
         }
-        state.turn
     }
 
     fn read_inner(&self, at: &Locator, info: Option<Info>) -> Result<Content> {
@@ -246,6 +245,18 @@ impl Backend for Cached {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.inner.read_past(at, moment)
+    }
+
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.inner.redact(at, moment)
+    }
+
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.inner.redact_holding(under, holds)
+    }
+
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        self.inner.prune(keep, how)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -1,4 +1,4 @@
-//! The storages: one file each, and one line in the table of standard protocols.
+//! The storages: one module each, and one line in the table of standard protocols.
 
 #[cfg(feature = "memory-stores")]
 pub mod anthropic;
@@ -26,10 +26,10 @@ pub use scoped::Scoped;
 #[cfg(unix)]
 pub use vault::Vault;
 
-use crate::registry::Registration;
+use crate::registry::{Clobber, Registration, Registry};
 
 /// The protocols of this crate and how to open them.
-pub(crate) const STANDARD: &[(&str, Registration)] = &[
+const STANDARD: &[(&str, Registration)] = &[
     #[cfg(feature = "memory-stores")]
     (anthropic::PROTOCOL, anthropic::REGISTRATION),
     #[cfg(unix)]
@@ -40,3 +40,16 @@ pub(crate) const STANDARD: &[(&str, Registration)] = &[
     #[cfg(unix)]
     (vault::PROTOCOL, vault::REGISTRATION),
 ];
+
+impl Registry {
+    /// A registry of the backends in this crate.
+    pub fn standard() -> Self {
+        let mut registry = Registry::new();
+        for (protocol, registration) in STANDARD {
+            registry
+                .register(protocol, *registration, Clobber::Refuse)
+                .expect("the standard protocols have distinct, valid names");
+        }
+        registry
+    }
+}

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
     Applied, Backend, Bytes, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit,
-    FileKind, Finding, HistoryQuery, Info, Moment, Op, Past, PastEdit, Version, is_folder, not_derivable,
-    not_found,
+    FileKind, Finding, HistoryQuery, Info, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning, Version,
+    cannot_forget, cannot_prune, is_folder, not_derivable, not_found,
 };
-use crate::clock::{Clock, ManualClock, SystemClock, Timestamp};
+use crate::clock::{Clock, ManualClock, Timestamp};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::registry::Registration;
@@ -51,11 +51,6 @@ impl Ram {
     /// An empty storage that takes its times from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Ram { clock, state: Arc::default() }
-    }
-
-    /// An empty storage with the machine's clock.
-    pub fn with_system_clock() -> Self {
-        Ram::new(Arc::new(SystemClock))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -154,6 +149,18 @@ impl Backend for Ram {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         Ok(self.state().past_file(at, moment)?.map(|file| file.bytes.to_vec()))
+    }
+
+    fn redact(&self, at: &Locator, _moment: &Moment) -> Result<()> {
+        Err(cannot_forget(at))
+    }
+
+    fn redact_holding(&self, under: &Locator, _holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        Err(cannot_forget(under))
+    }
+
+    fn prune(&self, _keep: Keep, _how: Pruning) -> Result<Pruned> {
+        Err(cannot_prune())
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

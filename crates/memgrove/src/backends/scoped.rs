@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
-    HistoryQuery, Info, Moment, Op, Past, PastEdit, exists, into_itself, is_folder, not_found,
+    HistoryQuery, Info, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning, cannot_prune, exists, into_itself,
+    is_folder, not_found, root_stays,
 };
 use crate::clock::Timestamp;
-use crate::error::{Error, Kind, Result, code};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
 /// How many changes of the whole store are asked for at a time, in search of those in the folder.
@@ -48,9 +49,7 @@ impl Scoped {
         let mut edit = edit.clone();
         match &mut edit {
             Edit::Write { at, .. } | Edit::Append { at, .. } if at.is_root() => return Err(is_folder(at)),
-            Edit::Delete { at, .. } if at.is_root() => {
-                return Err(Error::new(Kind::Invalid, "the root cannot be deleted").code(code::INVALID_PATH));
-            }
+            Edit::Delete { at, .. } if at.is_root() => return Err(root_stays()),
             Edit::Rename { from, to, .. } if from.is_root() => return Err(into_itself(from, to)),
             Edit::Rename { to, .. } if to.is_root() => return Err(exists(to)),
             Edit::Write { at, .. } | Edit::Append { at, .. } | Edit::Delete { at, .. } => {
@@ -98,14 +97,7 @@ impl Scoped {
     fn outer_error(&self, error: Error) -> Error {
         let (beneath, itself) = (format!("`{}/", self.folder), format!("`{}`", self.folder));
         let reword = |text: &str| text.replace(&beneath, "`").replace(&itself, "the root");
-        let mut made = Error::new(error.kind(), reword(error.message()));
-        if let Some(code) = error.code_name() {
-            made = made.code(code);
-        }
-        if let Some(hint) = error.hint_text() {
-            made = made.hint(reword(hint));
-        }
-        made.source(error)
+        error.reworded(reword)
     }
 
     /// Everything that happened in the folder, a page of the inner history at a time.
@@ -203,6 +195,11 @@ impl Backend for Scoped {
 
     fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
         self.inner.redact_holding(&self.inside(under)?, holds).map_err(|error| self.outer_error(error))
+    }
+
+    /// The history is that of the whole store, which is not for a part of it to forget.
+    fn prune(&self, _keep: Keep, _how: Pruning) -> Result<Pruned> {
+        Err(cannot_prune())
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

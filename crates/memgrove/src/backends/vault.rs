@@ -15,7 +15,7 @@ use super::local::{Local, LocalOptions};
 use super::replacing::{as_asked, by_replacement, rests_on_versions};
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
-    HistoryQuery, Info, Level, Moment, Past,
+    HistoryQuery, Info, Keep, Level, Moment, Past, Pruned, Pruning,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result, code};
@@ -214,6 +214,18 @@ impl Backend for Vault {
 
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.local.read_past(at, moment)
+    }
+
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.local.redact(at, moment)
+    }
+
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.local.redact_holding(under, holds)
+    }
+
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        self.local.prune(keep, how)
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Memory;
 use crate::backend::{Bytes, Edit};
-use crate::error::{Result, code};
+use crate::error::Result;
 use crate::locator::Locator;
 use crate::store::Store;
 
@@ -85,8 +85,5 @@ fn before(store: &Store, now: &BTreeMap<Locator, Option<Bytes>>, at: &Locator) -
     if let Some(known) = now.get(at) {
         return Ok(known.clone());
     }
-    match store.read_optional(at) {
-        Err(error) if error.code_name() == Some(code::IS_DIRECTORY) => Ok(None),
-        there => Ok(there?.map(|content| content.bytes.into())),
-    }
+    Ok(store.read_file_optional(at)?.map(|content| content.bytes.into()))
 }

@@ -3,7 +3,7 @@
 mod layer;
 mod undo;
 
-pub use undo::{UndoOutcome, UndoScope};
+pub use undo::{UNDO_OF, UndoOutcome, UndoScope};
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,12 @@ use super::{Done, Memory, Plan};
 use crate::backend::{
     Edit, Expect, HistoryQuery, Keep, Moment, Note, Op, Past, Pruned, Pruning, Version, not_in_history,
 };
-use crate::error::{Result, code};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
 
+/// Where a shape keeps what its files were, beside them.
+pub const BACKUPS: &str = ".backup";
 /// How the keys of redactions begin, by which the history knows them.
 pub const REDACTION: &str = "redaction of";
 
@@ -28,8 +30,6 @@ pub fn redaction_of(at: &Locator, moment: &Moment) -> String {
         Moment::Before(change) => format!("{REDACTION} what was before {change} {at}"),
     }
 }
-/// Where a shape keeps what its files were, beside them.
-const BACKUPS: &str = ".backup";
 
 /// A point in the past of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,9 +208,10 @@ impl Memory {
             }
             let expect = version.map_or(Expect::Absent, |version| Expect::At(version.clone()));
             let (edits, outcome) = match (old, there) {
-                // Also a name that nothing ever had: most likely misspelt.
-                (None, None) if is_unheard_of(store, at)? => return Err(not_in_history(format!("`{at}`"))),
-                (None, None) => (Vec::new(), Restored::Unchanged),
+                (None, None) => {
+                    check_was_file(store, at)?;
+                    (Vec::new(), Restored::Unchanged)
+                }
                 (Some(old), Some(there)) if old == there.bytes => (Vec::new(), Restored::Unchanged),
                 (Some(bytes), _) => {
                     (vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect }], Restored::Written)
@@ -252,9 +253,24 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }
 
-fn is_unheard_of(store: &Store, at: &Locator) -> Result<bool> {
-    let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
-    Ok(store.backend().history(&query)?.is_empty())
+/// Refuses a name that nothing ever had, most likely misspelt, and one that was a folder's.
+fn check_was_file(store: &Store, at: &Locator) -> Result<()> {
+    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+    let past = store.backend().history(&query)?;
+    let Some(last) = past.first() else { return Err(not_in_history(format!("`{at}`"))) };
+    let beneath = |place: &Locator| place != at && place.is_within(at);
+    let mut edits = past.iter().flat_map(|past| &past.edits);
+    match edits.any(|edit| beneath(&edit.at) || edit.to.as_ref().is_some_and(beneath)) {
+        true => {
+            Err(Error::new(Kind::Invalid, format!("`{at}` was a folder, and files are restored one by one"))
+                .code(code::IS_DIRECTORY)
+                .hint(format!(
+                    "name a file in it; `memgrove undo {}` takes back the last change of it",
+                    last.change
+                )))
+        }
+        false => Ok(()),
+    }
 }
 
 fn point_name(point: &Point) -> String {

@@ -58,6 +58,7 @@ pub use survey::Report;
 pub use upkeep::Misfit;
 pub use walk::{Part, Step, Ways};
 
+use crate::backend::upkeep::GRAPH_MEND;
 use crate::backend::{Edit, Note};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -313,7 +314,7 @@ impl Graph {
 
 /// The note of a change that nobody asked for: it makes true what others rely on.
 fn mending() -> Note {
-    Note { verb: "graph_mend".into(), ..Note::default() }
+    Note { verb: GRAPH_MEND.into(), ..Note::default() }
 }
 
 /// The content that a change was to write and did not.

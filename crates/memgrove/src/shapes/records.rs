@@ -73,15 +73,15 @@ use shelf::State;
 /// What the history calls the changes that nobody asks for by name.
 mod verb {
     /// Readings were logged.
-    pub(super) const ACCESS: &str = "record_access";
+    pub(super) const ACCESS: &str = crate::backend::upkeep::RECORD_ACCESS;
     /// The index was written.
     pub(super) const INDEX: &str = "record_index";
     /// What was due was archived.
-    pub(super) const ARCHIVE: &str = "record_archive_due";
+    pub(super) const ARCHIVE: &str = crate::backend::upkeep::RECORD_ARCHIVE;
     /// Records were brought to another version of the format.
     pub(super) const MIGRATE: &str = "record_migrate";
     /// What other programs had added meanwhile was put back.
-    pub(super) const TAKE_IN: &str = "record_take_in";
+    pub(super) const TAKE_IN: &str = crate::backend::upkeep::RECORD_TAKE_IN;
 }
 
 /// Where new ids come from.

@@ -299,6 +299,10 @@ impl VfsFile for FaultFile {
     fn unlock(&self) -> io::Result<()> {
         self.inner.unlock()
     }
+
+    fn has_writers(&self) -> Option<bool> {
+        self.inner.has_writers()
+    }
 }
 
 #[cfg(test)]

@@ -116,6 +116,10 @@ pub trait VfsFile: Send + Sync {
     /// As the system says.
     fn unlock(&self) -> io::Result<()>;
 
+    /// Whether someone has the file open to write; `None` where the system does not tell. To be asked
+    /// of a handle that was opened to read, of a file that nobody opens by name any more.
+    fn has_writers(&self) -> Option<bool>;
+
     /// Reads the whole file.
     ///
     /// # Errors

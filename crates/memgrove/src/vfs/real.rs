@@ -1,23 +1,21 @@
 //! The machine's own disk. Every name is resolved beneath the root by descriptor, so neither a
 //! symbolic link nor a race can lead outside.
 
+mod file;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags};
 
+use self::file::RealFile;
 use super::{Open, Rename, Stat, Vfs, VfsFile, split};
 use crate::backend::FileKind;
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o700);
-/// How often a busy lock is asked for again at once before the thread sleeps in between.
-const LOCK_YIELDS_MAX: u32 = 200;
-const LOCK_PAUSE: Duration = Duration::from_micros(100);
 
 /// A tree of real files beneath one folder.
 pub struct RealFs {
@@ -166,7 +164,7 @@ impl Vfs for RealFs {
         let file = File::from(open_beneath(self.root.as_fd(), name, flags, mode)?);
         let stat = stat_of(&fs::fstat(&file)?);
         match stat.kind {
-            FileKind::File => Ok(Box::new(RealFile { file, opened: stat })),
+            FileKind::File => Ok(Box::new(RealFile::new(file, stat))),
             FileKind::Folder => Err(io::ErrorKind::IsADirectory.into()),
             FileKind::Other => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         }
@@ -306,92 +304,4 @@ fn rename_at(
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     Ok(fs::renameat(from, from_last, to, to_last)?)
-}
-
-struct RealFile {
-    file: File,
-    /// What it was when it was opened.
-    opened: Stat,
-}
-
-impl VfsFile for RealFile {
-    fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_of(&fs::fstat(&self.file)?))
-    }
-
-    fn inode(&self) -> io::Result<u64> {
-        Ok(self.opened.inode)
-    }
-
-    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        bytes.truncate(filled);
-        Ok(bytes)
-    }
-
-    fn read_all(&self) -> io::Result<Vec<u8>> {
-        // One byte more than it had, so that a short read shows the end; if it has grown, more follows.
-        let size = usize::try_from(self.opened.size).map_err(io::Error::other)?;
-        let mut bytes = vec![0; size + 1];
-        let mut filled = 0;
-        loop {
-            match self.file.read_at(&mut bytes[filled..], filled as u64) {
-                Ok(count) if count < bytes.len() - filled => {
-                    bytes.truncate(filled + count);
-                    return Ok(bytes);
-                }
-                Ok(count) => {
-                    filled += count;
-                    bytes.resize(filled + 64 * 1024, 0);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    fn lock(&self, wait: Duration) -> io::Result<()> {
-        let start = Instant::now();
-        for attempt in 0u32.. {
-            match self.file.try_lock() {
-                Ok(()) => return Ok(()),
-                Err(std::fs::TryLockError::WouldBlock) if start.elapsed() < wait => {
-                    // It is held for microseconds: most waits end before a sleep would.
-                    if attempt < LOCK_YIELDS_MAX {
-                        std::thread::yield_now();
-                    } else {
-                        std::thread::sleep(LOCK_PAUSE);
-                    }
-                }
-                Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(std::fs::TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        unreachable!("the loop has no end of its own")
-    }
-
-    fn unlock(&self) -> io::Result<()> {
-        self.file.unlock()
-    }
 }

@@ -116,7 +116,7 @@ fn check_error(error: &Error, fault: Fault) -> std::result::Result<(), String> {
     };
     let message = error.message();
     // Where nobody knows what is on the disk, only the machine can be mended.
-    let is_kind = error.kind() == kind || (is_unsure(error) && error.kind() == Kind::Io);
+    let is_kind = error.kind() == kind || ((is_unsure(error) || is_kept(error)) && error.kind() == Kind::Io);
     let is_readable = !message.is_empty() && !message.ends_with('.') && !message.contains(" { ");
     if is_kind && is_readable { Ok(()) } else { Err(format!("the error is {error:?}")) }
 }
@@ -124,6 +124,11 @@ fn check_error(error: &Error, fault: Fault) -> std::result::Result<(), String> {
 /// Whether an error admits that nobody knows what is on the disk: then nothing more is written.
 fn is_unsure(error: &Error) -> bool {
     error.hint_text().is_some_and(|hint| hint.contains("may or may not"))
+}
+
+/// Whether an error says that the change will be seen, and must not be repeated.
+fn is_kept(error: &Error) -> bool {
+    error.hint_text().is_some_and(|hint| hint.starts_with("do not repeat it"))
 }
 
 /// One operation that met one failure.

@@ -3,7 +3,7 @@
 
 use memgrove::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Finding, HistoryQuery, Info,
-    Moment, Past,
+    Keep, Moment, Past, Pruned, Pruning,
 };
 use memgrove::{Locator, Result};
 
@@ -63,6 +63,15 @@ impl<H: Hook> Backend for Hooked<H> {
     }
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
         self.0.inner().read_past(at, moment)
+    }
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.0.inner().redact(at, moment)
+    }
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.0.inner().redact_holding(under, holds)
+    }
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        self.0.inner().prune(keep, how)
     }
     fn check(&self) -> Result<Vec<Finding>> {
         self.0.inner().check()

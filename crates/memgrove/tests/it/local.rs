@@ -1,6 +1,8 @@
 //! The device-local backend on a real disk: what lies there, how it gets there, and what happens
 //! when someone tampers with it.
 
+mod beside;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;

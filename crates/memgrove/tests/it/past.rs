@@ -265,6 +265,19 @@ fn a_version_names_a_point_in_the_past() -> Result<()> {
 }
 
 #[test]
+fn a_folder_that_is_gone_is_not_called_unchanged() {
+    for memory in [memory(), journaled()] {
+        let first = did(&memory, [write("d/a.md", "one"), write("d/b.md", "two")]);
+        let last = did(&memory, [delete("d/a.md"), delete("d/b.md"), delete("d")]);
+        let error = memory.restore(note("restore"), &at("d"), &after(&first), None).expect_err("a folder");
+        assert_eq!(error.code_name(), Some(code::IS_DIRECTORY), "{error}");
+        assert!(error.hint_text().is_some_and(|hint| hint.contains(&format!("undo {last}"))), "{error}");
+        memory.undo(note(""), &UndoScope::Change(last)).expect("the hint is good");
+        holds(&memory, &[("d/a.md", "one"), ("d/b.md", "two")]);
+    }
+}
+
+#[test]
 fn restoring_writes_or_deletes_or_leaves_alone() -> Result<()> {
     let memory = memory();
     let first = did(&memory, [write("a.md", "one")]);

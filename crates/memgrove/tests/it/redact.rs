@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memgrove::backend::{Change, ChangeId, Edit, Expect, HistoryQuery, Keep, Moment, Note, Pruning};
 use memgrove::backends::local::{Local, LocalOptions};
+use memgrove::backends::{CacheOptions, Cached, Ram, Vault};
 use memgrove::clock::ManualClock;
 use memgrove::error::code;
 use memgrove::memory::REDACTION;
@@ -103,6 +104,31 @@ fn what_is_redacted_is_nowhere_and_the_history_stays() {
     drop(memory);
     let backend = open(Arc::new(disk.clone()), None, None).unwrap();
     check_the_rest(&backend, &first);
+}
+
+#[test]
+fn a_storage_around_another_forgets_as_that_one_does() {
+    let clock = Arc::new(ManualClock::default());
+    let options = |disk: &SimFs| LocalOptions {
+        background: false,
+        ..LocalOptions::new(Arc::new(disk.clone()), clock.clone())
+    };
+    let cached = |disk: &SimFs| -> Arc<dyn Backend> {
+        let local = Arc::new(Local::open(options(disk)).unwrap());
+        Arc::new(Cached::new(local, CacheOptions::new(clock.clone())))
+    };
+    let vault = |disk: &SimFs| -> Arc<dyn Backend> { Arc::new(Vault::open(options(disk)).unwrap()) };
+    for wrap in [&cached as &dyn Fn(&SimFs) -> Arc<dyn Backend>, &vault] {
+        let disk = SimFs::new();
+        let backend = wrap(&disk);
+        let (first, secret) = prepared(&*backend);
+        backend.redact(&at("a.md"), &Moment::After(secret)).unwrap();
+        assert_eq!(holders(&disk, ""), Vec::<String>::new());
+        assert!(backend.read_past(&at("a.md"), &Moment::After(first)).unwrap().is_some());
+    }
+    let ram = Ram::default();
+    let change = wrote(&ram, "a.md", SECRET);
+    assert_eq!(ram.redact(&at("a.md"), &Moment::After(change)).unwrap_err().kind(), Kind::Unsupported);
 }
 
 #[test]

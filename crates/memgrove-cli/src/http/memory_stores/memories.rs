@@ -16,7 +16,6 @@ use sha2::{Digest, Sha256};
 use super::catalog::{Catalog, unrecorded};
 use super::stores::MemoryStore;
 use super::{Order, Page, absent, answered, invalid, limit, note, sent};
-use crate::address::reworded;
 use crate::context::Context;
 use crate::http::route::Call;
 
@@ -116,7 +115,7 @@ async fn at_desk_of<T: Send + 'static>(
         desk.catalog().refresh(cx)?;
         let done = work(&desk);
         // A memory store knows its own paths alone.
-        done.map_err(|error| reworded(error, |text| text.replace(&format!("`{}/", desk.root), "`/")))
+        done.map_err(|error| error.reworded(|text| text.replace(&format!("`{}/", desk.root), "`/")))
     })
     .await
 }

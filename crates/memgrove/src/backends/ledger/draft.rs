@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Entry, Node, Tree, folded, range_beneath};
-use crate::backend::{Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found};
+use crate::backend::{
+    Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found, root_stays,
+};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -73,7 +75,7 @@ impl<'a, F: Clone> Draft<'a, F> {
     pub(in crate::backends) fn delete(&mut self, at: &Locator, expect: &Expect) -> Result<Option<F>> {
         let file = self.file_for_moving(at, expect)?;
         if at.is_root() {
-            return Err(Error::new(Kind::Invalid, "the root cannot be deleted").code(code::INVALID_PATH));
+            return Err(root_stays());
         }
         if !self.beneath(at).is_empty() {
             return Err(not_empty(at));

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::journal::scan_headers;
 use super::record::{Entry, Header, Record};
-use super::{Bug, Core, Inner, TEMP_PREFIX};
-use crate::error::{Error, Result};
+use super::{Bug, Core, Inner};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::Open;
 
@@ -69,8 +69,12 @@ impl Core {
         let mut locked = self.lock_recovered()?;
         let in_journal = |error| Error::from_io(error, "the journal");
         self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
+        self.sweep_temps(&mut locked.inner);
         let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
         let (from, upto) = (journal.mark.checkpoint, journal.mark.here());
+        if from == upto.offset && from < self.segment_bytes {
+            return Ok(());
+        }
         let found = scan_headers(&*journal.file, from..upto.offset).map_err(in_journal)?;
         let dirty = Dirty::of(found.records.iter().map(|(_, header)| &**header));
         drop(locked);
@@ -90,7 +94,6 @@ impl Core {
         if upto.offset >= self.segment_bytes && journal.mark.here() == upto {
             journal.rotate().map_err(in_journal)?;
         }
-        self.sweep_temps(&locked.inner);
         Ok(())
     }
 
@@ -121,23 +124,14 @@ impl Core {
         Ok(())
     }
 
-    /// Removes temporary files that belong to no pending record: their processes died.
-    pub(super) fn sweep_temps(&self, inner: &Inner) {
-        let Some(journal) = &inner.journal else { return };
-        let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
-        for name in self.tree.names("", usize::MAX).unwrap_or_default() {
-            let seq = name.strip_prefix(TEMP_PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
-            if seq.is_some_and(|seq: u64| !live.contains(&seq)) {
-                // The next checkpoint tries again.
-                let _ = self.tree.remove_file(&name);
-            }
-        }
+    /// Whether this process has begun to change the store, or to see to what another left behind.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).journal.is_some()
     }
 
     /// The last checkpoint of a process.
     fn close(&self) {
-        let unfinished = self.inner.lock().unwrap_or_else(PoisonError::into_inner).journal.is_some();
-        if !unfinished {
+        if !self.is_in_use() {
             return;
         }
         if let Ok(mut locked) = self.lock_recovered() {
@@ -205,9 +199,14 @@ fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
         }
         woken_state.changed = false;
         drop(woken_state);
-        // A failure is remembered in the backend, which then refuses further changes.
-        let _ = core.checkpoint();
+        let again = match core.checkpoint() {
+            Ok(()) => core.has_displaced(),
+            // Another process has the lock. Any other failure is remembered in the backend, which then
+            // refuses further changes.
+            Err(error) => error.kind() == Kind::Busy,
+        };
         state = signal.lock().unwrap_or_else(PoisonError::into_inner);
+        state.changed |= again;
     }
 }
 

@@ -10,14 +10,17 @@ use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner, Locked, meant};
 use crate::backend::{Applied, Change, Edit, Version};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
+
+/// How often the lock is waited for by a change that is durable and not in its place.
+const PLACE_ATTEMPTS: u32 = 4;
 
 /// What was made ready for a change.
 #[derive(Default)]
 pub(super) struct Prepared {
-    /// The folders that were missing.
+    /// The folders that were missing, and have been made.
     folders: Vec<String>,
     /// The temporary file of each edit that needs one.
     inodes: Vec<Option<u64>>,
@@ -65,12 +68,11 @@ impl Core {
         let placed =
             mark_file.read().ok().flatten().is_some_and(|mark| mark.aborted == 0 && mark.has_placed(place));
         if !placed {
-            // It is durable by now: whoever is told to try again would do it twice.
-            let mut locked = self.lock_for(change).map_err(|error| self.unplaced(&error))?;
+            let mut locked = self.lock_to_place(change)?;
             self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
             self.place_own(&mut locked.inner, place, &record)?;
         }
-        Ok(Applied::now(change_id(record.header.seq), versions(&record), &change.note))
+        Ok(Applied::now(change_id(record.header.seq), versions(&record.header), &change.note))
     }
 
     /// Writes the temporary files and the record: after this the change is in the journal.
@@ -146,7 +148,7 @@ impl Core {
             return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
         }
         let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
-        if aborts && self.record(seq).map_err(|error| self.unplaced(&error))?.is_none() {
+        if aborts && self.header(seq).map_err(|error| self.unplaced(&error))?.is_none() {
             return Err(Error::from_io(
                 io::Error::other("its files could not be put in place"),
                 "the change",
@@ -215,6 +217,24 @@ impl Core {
         Ok(Locked { inner, other: target })
     }
 
+    /// The lock, for a change that is durable already: whoever is told to try again would do it twice.
+    fn lock_to_place(&self, change: &Change) -> Result<Locked<'_>> {
+        for _ in 1..PLACE_ATTEMPTS {
+            match self.lock_for(change) {
+                Err(error) if error.kind() == Kind::Busy => {}
+                locked => return locked.map_err(|error| self.unplaced(&error)),
+            }
+        }
+        self.lock_for(change).map_err(|error| match error.kind() {
+            Kind::Busy => {
+                Error::new(Kind::Io, format!("the change is kept, but not to be seen yet: {error}")).hint(
+                    "do not repeat it: it takes its place with the next change, or when the store is opened",
+                )
+            }
+            _ => self.unplaced(&error),
+        })
+    }
+
     /// Makes the journal durable up to a place. Whoever waits here, thread or process, shares the
     /// syncs of the others.
     fn sync_journal(&self, file: &dyn VfsFile, mark_file: &MarkFile, place: Place) -> Result<()> {
@@ -274,10 +294,9 @@ impl Core {
     }
 
     fn applied_as(&self, seq: u64) -> Result<Option<Applied>> {
-        let applied = |record: Arc<Record>| {
-            Applied::before(change_id(record.header.seq), versions(&record), &record.header.note)
-        };
-        Ok(self.record(seq)?.map(applied))
+        let applied =
+            |header: Arc<Header>| Applied::before(change_id(header.seq), versions(&header), &header.note);
+        Ok(self.header(seq)?.map(applied))
     }
 }
 
@@ -287,8 +306,8 @@ fn handles(inner: &Inner) -> (Arc<dyn VfsFile>, Arc<MarkFile>) {
     (Arc::clone(&journal.file), Arc::clone(&journal.mark_file))
 }
 
-fn versions(record: &Record) -> Vec<Option<Version>> {
-    record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()
+fn versions(header: &Header) -> Vec<Option<Version>> {
+    header.edits.iter().map(|entry| entry.new_version().cloned()).collect()
 }
 
 /// Whether a change names something that a record not yet placed is about.
@@ -298,11 +317,7 @@ pub(super) fn touches_pending(inner: &Inner, edits: &[Edit]) -> bool {
         return false;
     }
     let related = |a: &Locator, b: &Locator| a.is_within(b) || b.is_within(a);
-    let places = |edit: &Edit| match edit {
-        Edit::Rename { from, to, .. } => vec![from.clone(), to.clone()],
-        other => vec![other.at().clone()],
-    };
-    let named: Vec<Locator> = edits.iter().flat_map(places).collect();
+    let named: Vec<&Locator> = edits.iter().flat_map(Edit::places).collect();
     let pending = journal.pending.iter().flat_map(|(_, record)| &record.header.edits);
     let mut pending = pending.flat_map(|entry| [Some(entry.at()), entry.to()]).flatten();
     pending.any(|busy| named.iter().any(|at| related(at, busy)))

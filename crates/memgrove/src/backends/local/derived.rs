@@ -26,8 +26,9 @@ impl Core {
         let Inner { journal: Some(journal), displaced, derived, .. } = &mut *locked.inner else {
             unreachable!("the journal is open under the lock")
         };
+        // It has no number in the journal, and its temporary files must not be taken for another's.
         let header = Header {
-            seq: journal.mark.next_seq,
+            seq: 0,
             time: self.clock.now(),
             what: What::Change,
             note: change.note.clone(),

@@ -1,17 +1,19 @@
 //! What a change replaced or removed, and what someone else had written there meanwhile.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 
 use super::journal::Journal;
 use super::record::{Entry, Header, Record, What};
-use super::{Core, Inner};
+use super::{Core, Inner, TEMP_PREFIX};
 use crate::backend::{Actor, Note, OUTSIDE, Origin, Version};
 use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 use crate::locator::Locator;
-use crate::vfs::VfsFile;
+use crate::vfs::{Open, VfsFile};
 
 /// How long a file that was just replaced may still be written to by an editor that has it open.
 const GRACE_MS: i64 = 2_000;
@@ -21,30 +23,46 @@ const DISPLACED_MAX: usize = 128;
 /// A file that a change has replaced or deleted. An editor may still have it open.
 pub(super) struct Displaced {
     file: Box<dyn VfsFile>,
+    /// The temporary name that it still has, by which another process can find it.
+    name: Option<String>,
     at: Locator,
     version: Version,
     since: Timestamp,
 }
 
+impl Displaced {
+    /// Whether an editor has it open, as far as the system tells.
+    fn is_written(&self) -> bool {
+        self.file.has_writers() == Some(true)
+    }
+}
+
 impl Core {
-    /// Keeps in the journal what someone else wrote, and watches the file for a while.
+    /// Keeps in the journal what someone else wrote into a file that was displaced from `at`, and
+    /// watches the file for a while. Of its temporary name it is rid, unless an editor has it open:
+    /// then another process may have to see to it.
     pub(super) fn keep_displaced(
         &self,
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
         file: Box<dyn VfsFile>,
-        at: &Locator,
-        (expected, there): (Option<&Version>, Version),
-        bytes: Vec<u8>,
+        (at, expected): (&Locator, Option<&Version>),
+        name: Option<&str>,
     ) -> io::Result<()> {
-        if expected != Some(&there) {
+        let kept = name.filter(|_| file.has_writers() == Some(true)).map(str::to_owned);
+        let bytes = file.read_all()?;
+        let version = Version::of(&bytes);
+        if expected != Some(&version) {
             self.journal_outside(journal, at, bytes)?;
+        }
+        if let Some(name) = name.filter(|_| kept.is_none()) {
+            self.tree.remove_file(name)?;
         }
         if displaced.len() >= DISPLACED_MAX {
             let oldest = displaced.remove(0);
-            self.settle_displaced(journal, &oldest)?;
+            self.let_go(journal, &oldest)?;
         }
-        displaced.push(Displaced { file, at: at.clone(), version: there, since: self.clock.now() });
+        displaced.push(Displaced { file, name: kept, at: at.clone(), version, since: self.clock.now() });
         Ok(())
     }
 
@@ -71,38 +89,100 @@ impl Core {
         journal.file.sync_data()
     }
 
-    pub(super) fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+    fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
         let bytes = displaced.file.read_all()?;
         // An editor that opens a file truncates it first: empty is not what it meant to save.
-        if bytes.is_empty() || Version::of(&bytes) == displaced.version {
-            return Ok(());
+        if !bytes.is_empty() && Version::of(&bytes) != displaced.version {
+            self.journal_outside(journal, &displaced.at, bytes)?;
         }
-        self.journal_outside(journal, &displaced.at, bytes)
+        let Some(name) = &displaced.name else { return Ok(()) };
+        match self.tree.stat(name) {
+            Ok(stat) if stat.inode == displaced.file.inode()? => self.tree.remove_file(name),
+            _ => Ok(()),
+        }
     }
 
-    /// Looks once more at the files that were replaced a while ago, and keeps what an editor wrote
-    /// into them since.
+    /// Watches a file no longer. One that an editor has open is left to another process, if it has a
+    /// name to be found by.
+    fn let_go(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+        match displaced.name.is_some() && displaced.is_written() {
+            true => Ok(()),
+            false => self.settle_displaced(journal, displaced),
+        }
+    }
+
+    /// Looks once more at the files that were replaced a while ago and that no editor has open, and
+    /// keeps what was written into them since.
     pub(super) fn settle_old_displaced(&self, inner: &mut Inner) -> io::Result<()> {
         let now = self.clock.now().as_millisecond();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
-        let ready = displaced.iter().take_while(|old| now - old.since.as_millisecond() >= GRACE_MS).count();
-        for old in displaced.drain(..ready).collect::<Vec<_>>() {
+        let is_over = |old: &mut Displaced| now - old.since.as_millisecond() >= GRACE_MS && !old.is_written();
+        for old in displaced.extract_if(.., is_over).collect::<Vec<_>>() {
             self.settle_displaced(journal, &old)?;
         }
         Ok(())
+    }
+
+    /// Whether files are watched that a change has displaced.
+    pub(super) fn has_displaced(&self) -> bool {
+        !self.inner.lock().unwrap_or_else(PoisonError::into_inner).displaced.is_empty()
     }
 
     /// At close: waits for editors that were caught in the middle of a save, then looks for the
     /// last time.
     pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) -> io::Result<()> {
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
-        let truncated = |old: &Displaced| old.version == Version::of(b"");
-        if displaced.iter().any(truncated) {
+        let truncated = Version::of(b"");
+        if displaced.iter().any(|old| old.is_written() || old.version == truncated) {
             pause();
         }
         for old in std::mem::take(displaced) {
-            self.settle_displaced(journal, &old)?;
+            self.let_go(journal, &old)?;
         }
         Ok(())
     }
+
+    /// Removes temporary files that belong to no pending record: their processes died, or left them to
+    /// the editors that had them open. What those wrote is kept.
+    pub(super) fn sweep_temps(&self, inner: &mut Inner) {
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return };
+        let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
+        for name in self.tree.names("", usize::MAX).unwrap_or_default() {
+            let watched = displaced.iter().any(|old| old.name.as_ref() == Some(&name));
+            if let Some((seq, index)) = numbers(&name).filter(|(seq, _)| !watched && !live.contains(seq)) {
+                // What fails, the next checkpoint tries again.
+                let _ = self.sweep(journal, &name, seq, index);
+            }
+        }
+    }
+
+    fn sweep(&self, journal: &mut Journal, name: &str, seq: u64, index: usize) -> Result<()> {
+        let in_place = |error| Error::from_io(error, name);
+        let file = self.tree.open(name, Open::Read).map_err(in_place)?;
+        if file.has_writers() == Some(true) {
+            return Ok(());
+        }
+        // What an edit displaced has the name that its new content had before.
+        let header = self.header(seq)?;
+        let displaced = header.as_ref().and_then(|header| match header.edits.get(index)? {
+            Entry::Write { at, old, new, .. } => Some((at, [old.as_ref(), Some(new)])),
+            Entry::Delete { at, old, .. } => Some((at, [old.as_ref(), None])),
+            _ => None,
+        });
+        if let Some((at, known)) = displaced {
+            let bytes = file.read_all().map_err(in_place)?;
+            let version = Version::of(&bytes);
+            let is_blank = bytes.iter().all(|byte| *byte == 0);
+            if !is_blank && !known.contains(&Some(&version)) && !self.was_left(at, &version, seq)? {
+                self.journal_outside(journal, at, bytes).map_err(in_place)?;
+            }
+        }
+        self.tree.remove_file(name).map_err(in_place)
+    }
+}
+
+/// The numbers of the record and of the edit that a temporary file is named after.
+fn numbers(name: &str) -> Option<(u64, usize)> {
+    let (seq, index) = name.strip_prefix(TEMP_PREFIX)?.split_once('-')?;
+    Some((seq.parse().ok()?, index.parse().ok()?))
 }

@@ -1,5 +1,7 @@
 //! What is wrong with a store on disk, in sentences.
 
+use std::io;
+
 use super::journal::{scan, segment_name, segments};
 use super::{Core, TEMP_PREFIX};
 use crate::backend::{FileKind, Finding, Level};
@@ -41,8 +43,14 @@ impl Core {
     }
 
     fn check_folder(&self, folder: &Locator, found: &mut Vec<Finding>) -> Result<()> {
-        let entries =
-            self.tree.read_dir(&self.spelled(folder)).map_err(|error| super::meant(error, folder))?;
+        let entries = match self.tree.read_dir(&self.spelled(folder)) {
+            Ok(entries) => entries,
+            Err(error) if folder.is_root() => return Err(super::meant(error, folder)),
+            Err(error) => {
+                found.push(unreadable(folder, &error));
+                return Ok(());
+            }
+        };
         let mut keys = std::collections::HashMap::new();
         for (name, stat) in entries {
             let at = match name.as_ref().map(|name| folder.child(name)) {
@@ -81,7 +89,11 @@ impl Core {
             }
             match stat.kind {
                 FileKind::Folder => self.check_folder(&at, found)?,
-                FileKind::File => {}
+                FileKind::File => {
+                    if let Err(error) = self.tree.open(&self.spelled(&at), Open::Read) {
+                        found.push(unreadable(&at, &error));
+                    }
+                }
                 FileKind::Other => found.push(finding(
                     Level::Warning,
                     at.key(),
@@ -92,6 +104,11 @@ impl Core {
         }
         Ok(())
     }
+}
+
+fn unreadable(at: &Locator, error: &io::Error) -> Finding {
+    let what = format!("it cannot be read ({error}), so nothing in it is found");
+    finding(Level::Error, at.key(), what, "see who owns it and what its permissions are")
 }
 
 fn finding(level: Level, at: &str, what: String, hint: &str) -> Finding {

@@ -128,14 +128,25 @@ impl Core {
         Ok(())
     }
 
-    /// The record of that number.
-    pub(super) fn record(&self, seq: u64) -> Result<Option<Arc<Record>>> {
+    /// The header of the record of that number, if it happened.
+    pub(super) fn header(&self, seq: u64) -> Result<Option<Arc<Header>>> {
         let mut found = None;
-        self.backwards_from(seq, |record| {
-            if record.header.seq == seq {
-                found = Some(Arc::clone(record));
+        self.headers_from(seq, |header| {
+            if header.seq == seq {
+                found = Some(Arc::clone(header));
             }
-            Ok(if record.header.seq <= seq { Visit::Stop } else { Visit::On })
+            Ok(if header.seq <= seq { Visit::Stop } else { Visit::On })
+        })?;
+        Ok(found)
+    }
+
+    /// Whether a record after that number left this version there.
+    pub(super) fn was_left(&self, at: &Locator, version: &Version, seq: u64) -> Result<bool> {
+        let mut found = false;
+        self.headers_backwards(|header| {
+            let mut edits = header.edits.iter();
+            found |= edits.any(|entry| entry.at() == at && entry.new_version() == Some(version));
+            Ok(if found || header.seq <= seq { Visit::Stop } else { Visit::On })
         })?;
         Ok(found)
     }
@@ -157,14 +168,9 @@ impl Core {
 
     /// The number of a change that the journal holds.
     fn known(&self, change: &ChangeId) -> Result<u64> {
-        let unknown = || not_in_history(format!("a change `{change}`"));
-        let seq: u64 = change.as_str().parse().map_err(|_| unknown())?;
-        let mut held = false;
-        self.headers_from(seq, |header| {
-            held |= header.seq == seq;
-            Ok(if header.seq <= seq { Visit::Stop } else { Visit::On })
-        })?;
-        if held { Ok(seq) } else { Err(unknown()) }
+        let seq = change.as_str().parse().ok();
+        let held = seq.map(|seq| self.header(seq)).transpose()?.flatten();
+        held.map(|header| header.seq).ok_or_else(|| not_in_history(format!("a change `{change}`")))
     }
 
     pub(super) fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {

@@ -17,7 +17,8 @@ use crate::backend::Version;
 use crate::locator::Locator;
 use crate::vfs::{Open, Vfs, VfsFile};
 
-pub(super) const FOLDER: &str = ".journal";
+/// The folder of the journal.
+pub const FOLDER: &str = ".journal";
 
 /// The open journal of one process. Valid only while the store's lock is held, and brought up to
 /// date by [`Journal::catch_up`] first.
@@ -58,6 +59,9 @@ pub(super) fn segments(state: &dyn Vfs) -> io::Result<Vec<u64>> {
     found.sort_unstable();
     Ok(found)
 }
+
+/// Room for the record that takes a change back, which must fit on a full disk.
+const ABORT_BYTES_MAX: u64 = 512;
 
 /// How much of a segment is read at once where only headers are wanted.
 const WINDOW_BYTES: u64 = 1024 * 1024;
@@ -256,7 +260,8 @@ impl Journal {
         Ok(true)
     }
 
-    /// Appends a record. Not synced.
+    /// Appends a record, and sees to it that there is room for more, `ahead` if the disk has it. Not
+    /// synced.
     pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<()> {
         let frame = encode(record);
         let start = self.mark.end;
@@ -292,10 +297,19 @@ impl Journal {
             self.file.write_at(end, piece)?;
             end += piece.len() as u64;
         }
-        if end > self.reserved && ahead > 0 {
-            self.file.write_at(end, &vec![0; usize::try_from(ahead).map_err(io::Error::other)?])?;
-            self.reserved = end + ahead;
+        let least = ahead.min(ABORT_BYTES_MAX);
+        if end + least > self.reserved && self.fill(end, ahead).is_err() {
+            // On a disk that is nearly full the record may fit where all of this does not.
+            self.file.set_len(end)?;
+            self.fill(end, least)?;
         }
+        Ok(())
+    }
+
+    /// Fills so many bytes ahead.
+    fn fill(&mut self, from: u64, ahead: u64) -> io::Result<()> {
+        self.file.write_at(from, &vec![0; usize::try_from(ahead).map_err(io::Error::other)?])?;
+        self.reserved = from + ahead;
         Ok(())
     }
 

@@ -81,6 +81,11 @@ impl MarkFile {
         Ok(())
     }
 
+    /// When something was last said of the journal, in nanoseconds since the epoch.
+    pub(super) fn time_ns(&self) -> io::Result<i128> {
+        Ok(self.file.stat()?.mtime_ns)
+    }
+
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

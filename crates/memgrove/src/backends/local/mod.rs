@@ -41,6 +41,7 @@ use bug::Seeded;
 use checkpoint::{Background, Dirty};
 use displaced::Displaced;
 use history::Remembered;
+pub use journal::FOLDER as JOURNAL;
 use journal::Journal;
 use mark::MarkFile;
 use tree::{absent_or, info_of, meant, not_regular};
@@ -52,11 +53,11 @@ use crate::backend::{
 use crate::clock::Clock;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::registry::{OpenRequest, Registration};
+use crate::registry::{DEFAULT_PROTOCOL, OpenRequest, Registration};
 use crate::vfs::{Open, RealFs, Vfs, VfsFile};
 
 /// The protocol name.
-pub const PROTOCOL: &str = "device-local";
+pub const PROTOCOL: &str = DEFAULT_PROTOCOL;
 
 const CAPABILITIES: Capabilities =
     Capabilities { concurrent_writers: true, conflict_files: false, encryption: false, sync: false };
@@ -201,7 +202,11 @@ impl Local {
             tree: options.tree,
         });
         core.recover_if_needed()?;
-        Ok(Local { background: Background::new(&core, options.background), core })
+        let local = Local { background: Background::new(&core, options.background), core };
+        if local.core.is_in_use() {
+            local.background.wake();
+        }
+        Ok(local)
     }
 
     /// Makes durable, in place, every file that has been changed so far.
@@ -267,9 +272,14 @@ impl Backend for Local {
         if change.note.derived {
             return self.core.derive(change);
         }
-        let applied = self.core.commit(change)?;
-        self.background.wake();
-        Ok(applied)
+        match self.core.commit(change) {
+            Err(error) if error.kind() != Kind::Io => Err(error),
+            // Also what is kept and not in its place: the next checkpoint puts it there.
+            done => {
+                self.background.wake();
+                done
+            }
+        }
     }
 
     fn applied(&self, key: &str) -> Result<Option<Applied>> {
@@ -313,7 +323,9 @@ impl Core {
             let file = inner.lock.as_ref().expect("it was just opened");
             file.lock(LOCK_WAIT).map_err(|error| match error.kind() {
                 io::ErrorKind::WouldBlock => {
-                    Error::new(Kind::Busy, "another process has held the store's lock for 30 seconds")
+                    let seconds = LOCK_WAIT.as_secs();
+                    let held = format!("another process has held the store's lock for {seconds} seconds");
+                    Error::new(Kind::Busy, held)
                         .hint(format!("try again; if it stays so, see which process holds `{LOCK}`"))
                 }
                 _ => Error::from_io(error, LOCK),

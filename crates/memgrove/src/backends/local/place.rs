@@ -136,7 +136,8 @@ impl Core {
             note: Note::default(),
             edits: Vec::new(),
         };
-        journal.append(&Arc::new(Record::new(header, Vec::new())), self.reserve_bytes)?;
+        // The change has kept room for this.
+        journal.append(&Arc::new(Record::new(header, Vec::new())), 0)?;
         journal.file.sync_data()
     }
 
@@ -238,15 +239,9 @@ impl Core {
         match self.tree.open(temp, Open::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(error),
-            Ok(file) => {
-                let bytes = file.read_all()?;
-                let there = Version::of(&bytes);
-                if there != *new {
-                    self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
-                }
-            }
+            Ok(file) if Version::of(&file.read_all()?) == *new => self.tree.remove_file(temp)?,
+            Ok(file) => self.keep_displaced(journal, displaced, file, (at, old), Some(temp))?,
         }
-        self.tree.remove_file(temp)?;
         Ok(true)
     }
 
@@ -291,16 +286,11 @@ impl Core {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let file = self.tree.open(&target, Open::Read)?;
                 self.tree.rename(temp, &target, Rename::Replace)?;
-                let bytes = file.read_all()?;
-                let there = Version::of(&bytes);
-                return self.keep_displaced(journal, displaced, file, at, (old, there), bytes);
+                return self.keep_displaced(journal, displaced, file, (at, old), None);
             }
             Err(error) => return Err(error),
         };
-        let bytes = file.read_all()?;
-        let there = Version::of(&bytes);
-        self.keep_displaced(journal, displaced, file, at, (old, there), bytes)?;
-        self.tree.remove_file(temp)
+        self.keep_displaced(journal, displaced, file, (at, old), Some(temp))
     }
 
     pub(super) fn place_delete(
@@ -320,10 +310,7 @@ impl Core {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        let bytes = file.read_all()?;
-        let there = Version::of(&bytes);
-        self.keep_displaced(journal, displaced, file, at, (Some(old), there), bytes)?;
-        self.tree.remove_file(temp)
+        self.keep_displaced(journal, displaced, file, (at, Some(old)), Some(temp))
     }
 
     fn place_append(&self, journal: &Journal, at: &Locator, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -13,8 +13,12 @@ use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::vfs::Open;
+use crate::vfs::{Open, VfsFile};
 
+/// From so long after the last word in the journal on, whoever should have made a checkpoint is gone.
+const CHECKPOINT_OVERDUE_NS: i128 = 3_000_000_000;
+/// From so long after a change on, a file was touched by someone else.
+const TOUCHED_LATER_NS: i128 = 2_000_000_000;
 /// The smallest piece that a disk writes whole.
 const SECTOR_BYTES: usize = 512;
 
@@ -36,6 +40,8 @@ struct Outcome {
     versions: HashMap<Locator, Vec<Version>>,
     /// Contents that were written, and may lie there torn.
     contents: HashMap<Locator, Vec<Vec<u8>>>,
+    /// When the last of the records was made, in nanoseconds since the epoch.
+    time_ns: i128,
 }
 
 impl Core {
@@ -43,14 +49,20 @@ impl Core {
     pub(super) fn recover_if_needed(&self) -> Result<()> {
         let in_journal = |error| Error::from_io(error, "the journal");
         let mark = match MarkFile::open(&*self.state, Open::Read) {
-            Ok(file) => file.read().map_err(in_journal)?,
+            Ok(file) => {
+                file.read().and_then(|mark| Ok(mark.zip(Some(file.time_ns()?)))).map_err(in_journal)?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(in_journal(error)),
         };
-        if let Some(mark) = mark.filter(|mark| !self.boot.is_empty() && mark.boot == self.boot) {
-            if mark.placed < mark.end {
-                // A process was killed, or is at work: nobody shall see half of its change. If this
-                // fails, the next change sees to it.
+        if let Some((mark, time_ns)) =
+            mark.filter(|(mark, _)| !self.boot.is_empty() && mark.boot == self.boot)
+        {
+            let left = mark.checkpoint < mark.end
+                && self.clock.now().as_nanosecond() - time_ns >= CHECKPOINT_OVERDUE_NS;
+            if mark.placed < mark.end || left {
+                // A process was killed, or is at work: nobody shall see half of its change, and its
+                // checkpoint is made when this one is closed. If this fails, the next change sees to it.
                 let _ = self.lock_recovered();
             }
             return Ok(());
@@ -97,6 +109,8 @@ impl Core {
         let moved = file.set_appends(0).and_then(|()| file.set_synced(journal.mark.here()));
         moved.and_then(|()| file.write(&journal.mark)).and_then(|()| file.sync()).map_err(in_journal)?;
         inner.journal = Some(journal);
+        // What these hold may be torn, and is in its place by now.
+        records.iter().for_each(|(_, record)| self.remove_temps(record));
         self.sweep_temps(inner);
         Ok(())
     }
@@ -107,7 +121,7 @@ impl Core {
         let outcome = Outcome::of(records);
         for record in records.iter().filter(|record| record.is_fenced()) {
             for index in 0..record.header.edits.len() {
-                self.redo_names(record, index, &outcome)
+                self.redo_names(journal, record, index, &outcome)
                     .map_err(|error| Error::from_io(error, record.header.edits[index].at()))?;
             }
         }
@@ -118,7 +132,13 @@ impl Core {
     }
 
     /// Does what an edit does to names, in the order of edits, unless it has been done.
-    fn redo_names(&self, record: &Record, index: usize, outcome: &Outcome) -> io::Result<()> {
+    fn redo_names(
+        &self,
+        journal: &mut Journal,
+        record: &Record,
+        index: usize,
+        outcome: &Outcome,
+    ) -> io::Result<()> {
         let edit = &record.header.edits[index];
         let name = self.spelled(edit.at());
         let Ok(there) = self.tree.stat(&name) else { return Ok(()) };
@@ -138,14 +158,49 @@ impl Core {
         }
         match edit {
             Entry::Rename { at, to, inode: Some(_), .. } => self.place_rename(at, to),
-            Entry::Delete { at, old: Some(_), .. } => {
-                let explained = self.read_file(at).is_ok_and(|bytes| outcome.explains(at, &bytes));
-                if explained { self.tree.remove_file(&name) } else { Ok(()) }
-            }
+            Entry::Delete { at, old: Some(_), .. } => match self.tree.open(&name, Open::Read) {
+                Ok(file) => self.take_away(journal, outcome, at, &*file),
+                Err(_) => Ok(()),
+            },
             // One that is not empty has become someone else's.
             Entry::Delete { old: None, .. } => self.tree.remove_dir(&name).or(Ok(())),
             _ => Ok(()),
         }
+    }
+
+    /// Removes a file that a record deleted, unless someone else has made it since.
+    fn take_away(
+        &self,
+        journal: &mut Journal,
+        outcome: &Outcome,
+        at: &Locator,
+        file: &dyn VfsFile,
+    ) -> io::Result<()> {
+        let found = file.read_all()?;
+        if !outcome.explains(at, &found) {
+            return Ok(());
+        }
+        self.keep_meant(journal, outcome, at, (file, found))?;
+        self.tree.remove_file(&self.spelled(at))
+    }
+
+    /// Keeps what is about to be replaced, where a person may have meant it. It looks torn, but they
+    /// may have cut it short; or it is what the file was before, but they may have put it back. By
+    /// the clock alone that cannot be told from what a power cut left, so the change that was answered
+    /// wins, and the history has both.
+    fn keep_meant(
+        &self,
+        journal: &mut Journal,
+        outcome: &Outcome,
+        at: &Locator,
+        (file, found): (&dyn VfsFile, Vec<u8>),
+    ) -> io::Result<()> {
+        let cut_short = !outcome.knows(at, &found) && found.iter().any(|byte| *byte != 0);
+        let put_back = file.stat()?.ctime_ns - outcome.time_ns >= TOUCHED_LATER_NS;
+        if (cut_short || put_back) && !self.seeded.has(Bug::RecoverOverHandEdit) {
+            self.journal_outside(journal, at, found)?;
+        }
+        Ok(())
     }
 
     fn restore(
@@ -171,10 +226,7 @@ impl Core {
         let temp = Core::temp_name(0, 0);
         match (wanted, there) {
             (Final::Absent, None) => Ok(()),
-            (Final::Absent, Some(file)) => match outcome.explains(at, &file.read_all()?) {
-                true => self.tree.remove_file(&self.spelled(at)),
-                false => Ok(()),
-            },
+            (Final::Absent, Some(file)) => self.take_away(journal, outcome, at, &*file),
             (Final::Bytes(bytes), None) => self.replace(at, bytes, &temp),
             (Final::Bytes(bytes), Some(file)) => {
                 let found = file.read_all()?;
@@ -184,13 +236,7 @@ impl Core {
                 if !outcome.explains(at, &found) && !self.seeded.has(Bug::RecoverOverHandEdit) {
                     return Ok(());
                 }
-                // It looks torn, but a person may have cut it short: keep what they may have meant.
-                if !outcome.knows(at, &found)
-                    && found.iter().any(|byte| *byte != 0)
-                    && !self.seeded.has(Bug::RecoverOverHandEdit)
-                {
-                    self.journal_outside(journal, at, found)?;
-                }
+                self.keep_meant(journal, outcome, at, (&*file, found))?;
                 self.replace(at, bytes, &temp)
             }
             (Final::Grown { .. }, None) => Ok(()),
@@ -214,6 +260,7 @@ impl Outcome {
     fn of(records: &[Arc<Record>]) -> Self {
         let mut outcome = Outcome::default();
         for record in records {
+            outcome.time_ns = outcome.time_ns.max(record.header.time.as_nanosecond());
             for index in 0..record.header.edits.len() {
                 outcome.follow(record, index);
             }

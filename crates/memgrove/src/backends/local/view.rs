@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::journal::Journal;
 use super::twins::{Names, likely_spellings};
 use super::{Core, absent_or, meant, not_regular};
-use crate::backend::{FileKind, Version, is_file};
+use crate::backend::{FileKind, Version, is_file, not_empty};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
@@ -158,14 +158,15 @@ impl<'a> View<'a> {
             return Ok(false);
         }
         let Some(name) = self.on_disk(folder) else { return Ok(true) };
-        let names = match self.core.tree.names(&self.core.spelled(&name), usize::MAX) {
+        let name = self.core.spelled(&name);
+        let names = match self.core.tree.names(&name, usize::MAX) {
             // An edit before this one makes the folder.
             Err(error) if error.kind() == io::ErrorKind::NotFound || is_not_folder(&error) => {
                 return Ok(true);
             }
             other => other.map_err(|error| absent_or(error, folder))?,
         };
-        for name in names.iter().filter(|name| *name != "." && *name != "..") {
+        for name in &names {
             let gone = folder.child(name).is_ok_and(|child| {
                 matches!(self.changed.get(&child), Some(There::Absent)) || self.on_disk(&child).is_none()
             });
@@ -173,7 +174,14 @@ impl<'a> View<'a> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        // The names that are no text come with these alone.
+        let all = self.core.tree.read_dir(&name).map_err(|error| absent_or(error, folder))?;
+        match all.iter().any(|(name, _)| name.is_err()) {
+            true => Err(not_empty(folder).hint(
+                "it holds a name that is not text: `memgrove doctor` shows it; rename or remove it by hand",
+            )),
+            false => Ok(true),
+        }
     }
 
     /// Checks that a new name can be made here, and on every other system too.

@@ -38,7 +38,8 @@ pub(super) use log::random_id;
 use super::ledger::{Draft, Entry, Ledger, Node};
 use crate::backend::{
     Applied, Backend, Capabilities, Change, ConflictStrategy, Content, Depth, Edit, FileKind, Finding,
-    HistoryQuery, Info, Moment, Past, Version, not_derivable, not_found,
+    HistoryQuery, Info, Keep, Moment, Past, Pruned, Pruning, Version, cannot_forget, cannot_prune,
+    not_derivable, not_found,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Kind, Result, code};
@@ -310,6 +311,18 @@ impl Backend for ObjectStore {
         self.sync()?;
         let leaf = self.state().ledger.past_file(at, moment)?;
         leaf.map(|leaf| self.logged(&leaf)).transpose()
+    }
+
+    fn redact(&self, at: &Locator, _moment: &Moment) -> Result<()> {
+        Err(cannot_forget(at))
+    }
+
+    fn redact_holding(&self, under: &Locator, _holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        Err(cannot_forget(under))
+    }
+
+    fn prune(&self, _keep: Keep, _how: Pruning) -> Result<Pruned> {
+        Err(cannot_prune())
     }
 
     fn check(&self) -> Result<Vec<Finding>> {

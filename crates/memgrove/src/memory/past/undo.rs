@@ -7,14 +7,16 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Origin, Past, not_in_history};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Past, not_in_history};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 
-/// The verb of a change that takes others back. Its reason begins with `undo of ` and the names of
-/// those changes, separated by a comma and a space; a colon ends the list if more follows.
+/// The verb of a change that takes others back.
 const VERB: &str = "undo";
+/// How its reason begins. The names of those changes follow, separated by a comma and a space; a colon
+/// ends the list if there is more.
+pub const UNDO_OF: &str = "undo of ";
 /// How many changes are looked at before all are.
 const RECENT: usize = 64;
 
@@ -84,7 +86,7 @@ impl Memory {
     /// Takes these changes (newest first) back.
     fn take_back(&self, note: Note, chosen: &[Past]) -> Result<Done<UndoOutcome>> {
         let names: Vec<&str> = chosen.iter().map(|past| past.change.as_str()).collect();
-        let mut reason = format!("undo of {}", names.join(", "));
+        let mut reason = format!("{UNDO_OF}{}", names.join(", "));
         if let Some(given) = &note.reason {
             reason = format!("{reason}: {given}");
         }
@@ -172,7 +174,7 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
             let client = past.note.actor.client.as_deref().unwrap_or_default();
             // A server names the token that was used, and then the client.
             let (token, named) = client.split_once('/').unwrap_or((client, client));
-            [client, token, named, origin_name(past.note.actor.origin)].contains(&source.as_str())
+            [client, token, named, past.note.actor.origin.name()].contains(&source.as_str())
         }
     };
     let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));
@@ -252,7 +254,7 @@ fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
 
 /// The changes that an undo took back, as its reason names them.
 fn undone_by(note: &Note) -> Vec<ChangeId> {
-    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix("undo of "));
+    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF));
     let list = list.map(|list| list.split(':').next().unwrap_or(list));
     list.map(|list| list.split(", ").map(ChangeId::new).collect()).unwrap_or_default()
 }
@@ -260,14 +262,4 @@ fn undone_by(note: &Note) -> Vec<ChangeId> {
 fn undone_already(change: &ChangeId) -> Error {
     Error::new(Kind::Invalid, format!("change {change} is undone already"))
         .hint("to have it back, undo the change that undid it: `memgrove history` names it")
-}
-
-fn origin_name(origin: Origin) -> &'static str {
-    match origin {
-        Origin::User => "user",
-        Origin::Agent => "agent",
-        Origin::Tool => "tool",
-        Origin::Import => "import",
-        Origin::FileEdit => "file_edit",
-    }
 }

@@ -10,7 +10,7 @@ use super::place::{FOLDING, NUMBERS, ONTOLOGY, REGISTRY, TAIL};
 use super::shelf::Glance;
 use super::survey::{Report, Survey};
 use super::{Graph, fold, tail, wrapped};
-use crate::backend::{Edit, Expect, Finding, Level, Note};
+use crate::backend::{Edit, Expect, Finding, Level, Note, upkeep};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Plan};
@@ -45,7 +45,7 @@ impl Graph {
     /// # Errors
     /// As the store says.
     pub fn fold(&self) -> Result<()> {
-        let note = Note { verb: "graph_fold".into(), ..Note::default() };
+        let note = Note { verb: upkeep::GRAPH_FOLD.into(), ..Note::default() };
         let mark = tail::mark(self.ids.random());
         self.memory.apply(note.clone(), |store| fold::freeze(store, &self.layout, &mark))?;
         let behind = Note { derived: true, ..note.clone() };

@@ -9,12 +9,12 @@ use crate::backend::{Depth, Edit, Expect, FileKind, Note};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
-use crate::memory::{Done, Plan};
+use crate::memory::{BACKUPS, Done, Plan};
 use crate::shapes::records::schema::RecordType;
 use crate::store::Store;
 
 /// The folder of the backups.
-pub const FOLDER: &str = ".backup";
+pub const FOLDER: &str = BACKUPS;
 
 /// One backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -95,6 +95,12 @@ impl VfsFile for SimFile {
         }
         Ok(())
     }
+
+    fn has_writers(&self) -> Option<bool> {
+        let state = self.state();
+        let writers = state.handles.get(&self.inode).map_or(0, |(_, writers)| *writers);
+        state.disk.can_exchange.then_some(writers > 0)
+    }
 }
 
 impl Drop for SimFile {
@@ -102,8 +108,8 @@ impl Drop for SimFile {
         // An unlock of a simulated file cannot fail.
         let _ = self.unlock();
         let state = &mut *self.state();
-        if let Some(count) = state.handles.get_mut(&self.inode) {
-            *count -= 1;
+        if let Some((count, writers)) = state.handles.get_mut(&self.inode) {
+            (*count, *writers) = (*count - 1, *writers - u64::from(self.writable));
             if *count == 0 {
                 state.handles.remove(&self.inode);
             }

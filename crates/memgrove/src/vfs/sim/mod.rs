@@ -49,8 +49,8 @@ struct State {
     recorded: Option<Vec<Disk>>,
     /// The handle that holds the lock on a file.
     locks: HashMap<Inode, u64>,
-    /// How many handles a file has.
-    handles: HashMap<Inode, u64>,
+    /// How many handles a file has, and how many of them can write.
+    handles: HashMap<Inode, (u64, u64)>,
     next_handle: u64,
     /// How many syncs of files still succeed before one fails.
     syncs_left: Option<u64>,
@@ -73,7 +73,7 @@ impl SimFs {
         SimFs::boot(Disk { capacity_bytes: Some(bytes), ..Disk::new() }, ROOT)
     }
 
-    /// An empty disk whose file system cannot exchange two names.
+    /// An empty disk whose file system can neither exchange two names nor tell who writes.
     pub fn without_exchange() -> Self {
         SimFs::boot(Disk { can_exchange: false, ..Disk::new() }, ROOT)
     }
@@ -241,9 +241,11 @@ impl Vfs for SimFs {
             return Err(ErrorKind::IsADirectory.into());
         }
         state.next_handle += 1;
-        *state.handles.entry(inode).or_default() += 1;
+        let writable = how != Open::Read;
+        let (handles, writers) = state.handles.entry(inode).or_default();
+        (*handles, *writers) = (*handles + 1, *writers + u64::from(writable));
         let (machine, handle) = (Arc::clone(&self.machine), state.next_handle);
-        Ok(Box::new(SimFile { machine, inode, handle, writable: how != Open::Read }))
+        Ok(Box::new(SimFile { machine, inode, handle, writable }))
     }
 
     fn read_dir(&self, name: &str) -> io::Result<Vec<(Result<String, String>, Stat)>> {

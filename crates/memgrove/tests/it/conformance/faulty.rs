@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memgrove::backend::{
     Applied, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit, Expect, Finding,
-    HistoryQuery, Info, Moment, Note, Past, Version,
+    HistoryQuery, Info, Keep, Moment, Note, Past, Pruned, Pruning, Version,
 };
 use memgrove::backends::Ram;
 use memgrove::conformance::{self, CASES, Outcome, Storage, Subject};
@@ -337,6 +337,18 @@ impl Backend for Faulty {
         }
     }
 
+    fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
+        self.inner.redact(at, moment)
+    }
+
+    fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        self.inner.redact_holding(under, holds)
+    }
+
+    fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
+        self.inner.prune(keep, how)
+    }
+
     fn check(&self) -> Result<Vec<Finding>> {
         self.inner.check()
     }
@@ -411,6 +423,15 @@ impl Backend for Forgetful {
         unsupported()
     }
     fn read_past(&self, _: &Locator, _: &Moment) -> Result<Option<Vec<u8>>> {
+        unsupported()
+    }
+    fn redact(&self, _: &Locator, _: &Moment) -> Result<()> {
+        unsupported()
+    }
+    fn redact_holding(&self, _: &Locator, _: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
+        unsupported()
+    }
+    fn prune(&self, _: Keep, _: Pruning) -> Result<Pruned> {
         unsupported()
     }
     fn check(&self) -> Result<Vec<Finding>> {

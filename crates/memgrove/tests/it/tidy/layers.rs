@@ -10,7 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("locator", &["error"]),
     ("backend", &["error", "clock", "locator"]),
     ("store", &["error", "locator", "backend"]),
-    ("registry", &["error", "clock", "backend", "backends"]),
+    ("registry", &["error", "clock", "backend"]),
     ("tier", &["error", "clock", "locator"]),
     ("vfs", &["backend"]),
     ("backends", &["error", "clock", "locator", "backend", "registry", "vfs", "wire"]),
@@ -62,6 +62,11 @@ fn dependencies_point_one_way() {
         if module != "lib" {
             wrong.extend(breaches(module, &text).into_iter().map(|used| format!("{name} uses `{used}`")));
         }
+    }
+    for (index, (module, allowed)) in LAYERS.iter().enumerate() {
+        let stands_before = |used: &&str| LAYERS[..index].iter().any(|(name, _)| name == used);
+        let later = allowed.iter().filter(|used| !stands_before(used));
+        wrong.extend(later.map(|used| format!("`{module}` may use `{used}`, which stands behind it")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(breaches("locator", "use crate::backend::Edit;"), ["backend"], "the rule can fail");

@@ -367,10 +367,7 @@ fn cached(store: &Store, seen: &Seen, at: &Locator) -> Result<Option<Content>> {
     if let Some(known) = seen.borrow().get(at) {
         return Ok(known.clone());
     }
-    let there = match store.read_optional(at) {
-        Err(error) if error.code_name() == Some(code::IS_DIRECTORY) => None,
-        other => other?,
-    };
+    let there = store.read_file_optional(at)?;
     seen.borrow_mut().insert(at.clone(), there.clone());
     Ok(there)
 }
