@@ -380,12 +380,12 @@ fn what_stands_in_the_way_in_a_mounted_folder_is_named_as_the_store_names_it() {
     assert!(refused.contains(hint), "{refused}");
     sandbox.run(&["restore", "records/learnings.jsonl", "--to", "records:1"]).ok();
     for address in [format!("record:{id}"), "records/learnings.jsonl".to_owned()] {
-        let told = sandbox.run(&["diff", &address, "--from", "records:2", "--to", "records:3"]).ok();
+        let told = sandbox.run(&["diff", &address, "records:2", "records:3"]).ok();
         assert!(
             told.contains("\tafter change records:2\n") && told.contains("\tafter change records:3\n"),
             "{told}"
         );
-        let unknown = sandbox.run(&["diff", &address, "--from", "records:99"]).fails(3);
+        let unknown = sandbox.run(&["diff", &address, "records:99"]).fails(3);
         assert!(unknown.contains("`records:99`"), "{unknown}");
     }
 }

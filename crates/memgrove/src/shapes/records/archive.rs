@@ -197,7 +197,7 @@ impl Records {
             return Err(limits::full(kind, &table, limit));
         }
         let at = self.root.child(kind.file())?;
-        Ok(Edit::Append { at, bytes: closed(&table, [object]).into(), expect: Expect::Any })
+        Ok(Edit::Append { at, bytes: closed(&table.bytes, [object]).into(), expect: Expect::Any })
     }
 
     /// Makes room for lines in a file with a soft limit: what is used least goes to the archive in
@@ -216,7 +216,7 @@ impl Records {
         let file = table.kind.file();
         if rows.is_empty() {
             let at = self.root.child(file)?;
-            let bytes = closed(table, lines.iter().map(String::as_str));
+            let bytes = closed(&table.bytes, lines.iter().map(String::as_str));
             let edits = vec![Edit::Append { at, bytes: bytes.into(), expect: Expect::Any }];
             let warning = Some(format!("`{file}` is over its limit, and nothing in it is done"));
             return Ok(Room { edits, archived: Vec::new(), warning });
@@ -297,13 +297,11 @@ impl Records {
         now: Timestamp,
     ) -> Result<Vec<Edit>> {
         let target = self.archive_file(kind, now)?;
-        let (mut edits, mut bytes) = (Vec::new(), Vec::new());
+        let (mut edits, mut grown) = (Vec::new(), None);
         for (at, table) in self.archives(store)?.into_iter().filter(|(_, table)| table.kind == kind) {
             let held: Vec<usize> = ids.iter().filter_map(|id| table.find(id)).collect();
             if held.is_empty() {
-                if at == target {
-                    bytes = closed(&table, std::mem::take(&mut lines).iter().map(String::as_str));
-                }
+                grown = if at == target { Some(table) } else { grown };
                 continue;
             }
             let mut rewrite = Rewrite::new(&table);
@@ -313,9 +311,10 @@ impl Records {
             }
             edits.extend(self.replaced(store, &at, &table, rewrite.bytes(), now)?);
         }
-        bytes.extend(lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()));
-        if !bytes.is_empty() {
-            edits.push(Edit::Append { at: target, bytes: bytes.into(), expect: Expect::Any });
+        if !lines.is_empty() {
+            let there = grown.as_ref().map_or(&[][..], |table| &table.bytes);
+            let bytes = closed(there, lines.iter().map(String::as_str)).into();
+            edits.push(Edit::Append { at: target, bytes, expect: Expect::Any });
         }
         Ok(edits)
     }
@@ -336,9 +335,9 @@ pub(super) fn year_of(file: &str) -> Option<&str> {
 }
 
 /// Lines to append to a file, whose last line is closed first.
-pub(super) fn closed<'a>(table: &Table, lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+pub(super) fn closed<'a>(there: &[u8], lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if table.bytes.last().is_some_and(|byte| *byte != b'\n') {
+    if there.last().is_some_and(|byte| *byte != b'\n') {
         bytes.push(b'\n');
     }
     for line in lines {

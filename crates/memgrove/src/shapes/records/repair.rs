@@ -130,28 +130,12 @@ impl Records {
             let (mut edits, mut outcome) = (Vec::new(), Mended::default());
             let slipped = self.slipped(store, &self.newest(store, slipped::CHECKED)?, &HashSet::new())?;
             for (at, table) in self.wanted(store)? {
-                let (mut bytes, mut what) = match self.ruin(store, &at, &table)? {
-                    Ruin::From(mut rescue) => {
-                        if rescue.beside {
-                            rescue.bytes.extend(self.mended(&table, now).0);
-                        }
-                        (rescue.bytes.clone(), vec![rescue.to_string()])
-                    }
-                    Ruin::None if !table.problems.is_empty() => {
-                        let (bytes, what) = self.mended(&table, now);
-                        (bytes, vec![what])
-                    }
-                    Ruin::None | Ruin::Hopeless => (table.bytes.clone(), Vec::new()),
-                };
-                what.retain(|_| bytes != table.bytes);
+                let (mut bytes, mut what) = self.remade(store, &at, &table, now)?;
                 if let Some(one) = slipped.iter().find(|one| one.at == at) {
-                    if bytes.last().is_some_and(|last| *last != b'\n') {
-                        bytes.push(b'\n');
-                    }
-                    bytes.extend(one.lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()));
+                    one.add_to(&mut bytes);
                     what.push(format!("{} records of another program put back", one.lines.len()));
                 }
-                if !what.is_empty() {
+                if bytes != table.bytes {
                     edits.extend(self.replaced(store, &at, &table, bytes, now)?);
                     outcome.done.push(format!("{at}: {}", what.join(", ")));
                 }
@@ -160,6 +144,33 @@ impl Records {
         })?;
         self.settle()?;
         Ok(done)
+    }
+
+    /// A file as it should be, and what was done to it: with the records that it has lost, and
+    /// everything mended that can be.
+    fn remade(
+        &self,
+        store: &Store,
+        at: &Locator,
+        table: &Table,
+        now: Timestamp,
+    ) -> Result<(Vec<u8>, Vec<String>)> {
+        Ok(match self.ruin(store, at, table)? {
+            Ruin::From(rescue) if rescue.beside => {
+                let what = rescue.to_string();
+                ([rescue.bytes, self.mended(table, now).0].concat(), vec![what])
+            }
+            Ruin::From(rescue) => {
+                let what = rescue.to_string();
+                (rescue.bytes, vec![what])
+            }
+            Ruin::None if !table.problems.is_empty() => {
+                let (bytes, what) = self.mended(table, now);
+                let what = if bytes == table.bytes { Vec::new() } else { vec![what] };
+                (bytes, what)
+            }
+            Ruin::None | Ruin::Hopeless => (table.bytes.clone(), Vec::new()),
+        })
     }
 
     /// A file with everything mended that can be.

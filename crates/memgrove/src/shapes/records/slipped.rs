@@ -34,9 +34,15 @@ pub(super) struct Slipped {
 }
 
 impl Slipped {
-    /// What is to be appended.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        closed(&self.table, self.lines.iter().map(String::as_str))
+    /// What is to be appended to the file that is there.
+    fn bytes(&self) -> Vec<u8> {
+        closed(&self.table.bytes, self.lines.iter().map(String::as_str))
+    }
+
+    /// Adds them to what the file shall be.
+    pub(super) fn add_to(&self, bytes: &mut Vec<u8>) {
+        let more = closed(bytes, self.lines.iter().map(String::as_str));
+        bytes.extend(more);
     }
 }
 

@@ -32,12 +32,13 @@ impl Records {
         }
     }
 
-    /// Brings `index.json` up to date if records were changed here, for a process that ends or rests.
-    /// Where the files are large, the next [`Records::settle_if_due`] does it instead.
+    /// Writes down readings, and brings `index.json` up to date if records were changed here, for a
+    /// process that ends or rests. Where the files are large, the next [`Records::settle_if_due`] does it instead.
     ///
     /// # Errors
     /// As [`Records::settle`].
     pub fn settle_behind(&self) -> Result<()> {
+        self.flush()?;
         if !std::mem::take(&mut self.state().behind) {
             return Ok(());
         }
