@@ -95,8 +95,11 @@ impl Verb for ImportMcpMemory {
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportSilicaV1 {
     /// The folder
-    #[arg(long, value_name = "DIR")]
-    from: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "from")]
+    path: Option<PathBuf>,
+    /// The same
+    #[arg(long, value_name = "DIR", conflicts_with = "path", hide = true)]
+    from: Option<PathBuf>,
     /// Put everything into the root, which splits again as it needs to
     #[arg(long)]
     #[serde(default)]
@@ -124,7 +127,8 @@ impl Verb for ImportSilicaV1 {
     type Answer = ImportNotesAnswer;
 
     fn run(self, cx: &Context) -> Result<ImportNotesAnswer> {
-        let folder = cx.environment().absolute(&self.from)?;
+        let given = self.path.or(self.from).unwrap_or_default();
+        let folder = cx.environment().absolute(&given)?;
         let mut sources = Vec::new();
         gather(&folder, "", &mut sources)?;
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
@@ -135,7 +139,7 @@ impl Verb for ImportSilicaV1 {
         let structure = if self.flatten { Structure::Flatten } else { Structure::Preserve };
         let done = notes.import(cx.note(Self::NAME, &Guard::default()), &sources, structure)?;
         if done.outcome.moved.is_empty() {
-            let message = format!("there is no text to import in `{}`", self.from.display());
+            let message = format!("there is no text to import in `{}`", given.display());
             let hint = match done.outcome.skipped.first() {
                 Some(skipped) => format!("`{}` was left where it is: {}", skipped.path, skipped.why),
                 None => "name a folder that has files of text in it".to_owned(),

@@ -5,7 +5,7 @@ use std::io;
 use memgrove::backend::{ChangeId, Edit, Expect, Note, Version};
 use memgrove::index::analysis::folded;
 use memgrove::memory::{Done, Plan};
-use memgrove::shapes::entities::{Entity, How, Loaded, Observation};
+use memgrove::shapes::entities::{Entity, How, Knowledge, Loaded, Observation};
 use memgrove::shapes::files;
 use memgrove::shapes::graph::{ContentEdit, META, Removal};
 use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
@@ -82,7 +82,7 @@ pub(crate) struct RememberAnswer {
     replayed: bool,
     /// What else was done, or could not be.
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
 }
 
 impl RememberAnswer {
@@ -118,7 +118,7 @@ impl Verb for Remember {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
         show_facts(page, None, None, answer.replayed)?;
-        answer.note.map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
+        answer.note.as_ref().map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
 }
 
@@ -187,7 +187,7 @@ impl Fact {
             ..Patch::default()
         };
         let told = (patch.tags.is_some() || patch.importance.is_some())
-            .then_some("tags and importance are as said now");
+            .then(|| "tags and importance are as said now".to_owned());
         let mut change = None;
         if told.is_some() {
             let done = records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
@@ -200,7 +200,8 @@ impl Fact {
     fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.knowledge()?;
         let there = knowledge.load(name, None)?;
-        let told = self.importance.map(|_| "an observation has no importance: it was not kept");
+        let mut told =
+            self.importance.map(|_| "an observation has no importance: it was not kept".to_owned());
         let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
         if let Some((loaded, number)) = same
             && note.key.is_none()
@@ -213,6 +214,11 @@ impl Fact {
             Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
             None => (name.to_owned(), NEW_TYPE.to_owned()),
         };
+        if there.is_none()
+            && let Some(twin) = twin(&knowledge, &name)?
+        {
+            told = Some(format!("this is another than {twin}: if it is the same, undo, and name it so"));
+        }
         // As it stands there already, so that it is not kept twice.
         let said =
             same.map_or(self.text.as_str(), |(loaded, number)| &loaded.entity.observations[number - 1].text);
@@ -231,6 +237,13 @@ impl Fact {
         let change = change.map(|change| change.to_string());
         Ok(RememberAnswer { address, change, known: same.is_some(), replayed, note: told })
     }
+}
+
+/// The entity whose name differs from a new one only in how it is written.
+fn twin(knowledge: &Knowledge, name: &str) -> Result<Option<String>> {
+    let found = knowledge.load_from_memory(name)?;
+    let found = found.filter(|found| bare(&found.entity.name) == bare(name));
+    Ok(found.and_then(|twin| Some(format!("entity:{}/{}", twin.path.parent()?.name(), twin.entity.name))))
 }
 
 /// Which observation of an entity says exactly this, counted from 1.
