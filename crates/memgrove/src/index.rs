@@ -24,7 +24,9 @@ mod filter;
 mod hit;
 mod keep;
 mod known;
+mod linked;
 mod look;
+mod looked;
 mod lookup;
 mod postings;
 mod prefix;
@@ -33,6 +35,7 @@ mod rank;
 mod recall;
 mod search;
 mod spare;
+mod spoken;
 mod sync;
 mod timely;
 mod turns;
@@ -94,6 +97,9 @@ pub enum Place {
 
 /// How many look at an index at once, on machines with few and with many processors.
 const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
+
+/// How often the files are looked at for one search, while others keep writing into the index.
+const LOOKS_MAX: usize = 8;
 
 /// One index over the files of a store.
 pub struct Index {
@@ -227,8 +233,9 @@ impl Index {
                     let damaged = damaged.map_or_else(|| home.newest(), Ok)?;
                     turn.database = Some(home.open_after(damaged)?);
                 }
-                // Someone has taken the file away beneath us.
-                Kind::Io | Kind::Denied if healed == 1 => turn.database = None,
+                // Someone has taken the file away beneath us, or cut it short.
+                Kind::Io => turn.database = None,
+                Kind::Denied if healed == 1 => turn.database = None,
                 _ => return Err(error),
             }
         }
@@ -243,16 +250,23 @@ impl Index {
         self.list_again()?;
         let held = &mut *self.held();
         let database = self.current(database, held)?;
-        database.begin()?;
-        held.files.follow(&database.connection)?;
-        let work = self.work(&mut held.files)?;
-        let writes = work.writes();
-        if writes {
-            database.end()?;
-        }
-        let synced = self.bring(database, &mut held.files, work, progress)?;
-        if writes {
+        let mut synced = Synced::default();
+        for _ in 0..LOOKS_MAX {
             database.begin()?;
+            held.files.follow(&database.connection)?;
+            let work = self.work(&mut held.files)?;
+            let writes = work.writes();
+            if writes {
+                database.end()?;
+            }
+            synced.add(self.bring(database, &mut held.files, work, progress)?);
+            if writes {
+                database.begin()?;
+            }
+            // What others wrote meanwhile may rest on an older look at the files than ours.
+            if held.files.are_of(&database.connection)? {
+                break;
+            }
         }
         Known::follow(&mut held.known, &database.connection, self.stays)?;
         Ok((Arc::clone(&held.known), synced))
@@ -271,7 +285,10 @@ impl Index {
             }
         }
         if database.is_none() {
-            let open = |home: &Home| home.open().map_err(spare::unusable);
+            let open = |home: &Home| {
+                home.remove_outgrown(self.clock.now());
+                home.open().map_err(spare::unusable)
+            };
             *database = Some(self.home.as_ref().map_or_else(Database::in_memory, open)?);
         }
         let database = database.as_mut().expect("it was just opened");

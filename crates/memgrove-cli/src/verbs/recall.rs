@@ -15,8 +15,6 @@ use crate::page::{Ink, Page};
 const TOKENS_MAX: usize = 1_000;
 /// What the line at the end of an answer may cost: whoever gives less than this gets that line.
 const RECEIPT_TOKENS: usize = 40;
-/// How many places that cannot be read are named.
-const UNREADABLE_MAX: usize = 3;
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
 
@@ -29,6 +27,10 @@ pub(crate) struct Recall {
     /// Words, or filters such as tag:x type:task since:7d in:folder
     #[arg(allow_hyphen_values = true)]
     query: String,
+    /// Further words of it
+    #[arg(hide = true)]
+    #[serde(skip)]
+    more: Vec<String>,
     /// At most so many tokens
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
@@ -38,7 +40,12 @@ pub(crate) struct Recall {
     #[serde(default = "hits_max")]
     #[schemars(skip)]
     limit: usize,
-    /// Show what each score is made of
+    /// Also what fits only faintly beside the best
+    #[arg(long)]
+    #[serde(default)]
+    #[schemars(skip)]
+    all: bool,
+    /// Show what each score is made of, beside the budget
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
@@ -92,6 +99,9 @@ struct Receipt {
     alike: usize,
     left_out: usize,
     matching: usize,
+    /// Others that fit only faintly: `all` finds them.
+    #[serde(skip_serializing_if = "is_zero")]
+    faint: usize,
     /// Even more match.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     at_least: bool,
@@ -104,6 +114,9 @@ struct Receipt {
     corrected: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
+    /// What is to be known of all this.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     next: String,
 }
@@ -122,23 +135,32 @@ impl RecallAnswer {
     fn new(recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Self {
         let (shown, left_out) = (recalled.snippets.len(), recalled.left_out);
         let bound = if shown == limit { "limit" } else { "budget" };
-        let next = match (shown, left_out) {
-            (0, 0) => "other words may find more".to_owned(),
-            (_, 0) => "`read ADDRESS` gives the whole".to_owned(),
-            (0, left) => format!("{left} fit a larger {bound}"),
-            (_, left) => format!("{left} more fit a larger {bound}; `read ADDRESS` gives the whole"),
+        let mut next = match (shown, left_out) {
+            (0, 0) if recalled.notices.is_empty() => vec!["other words may find more".to_owned()],
+            (0, 0) => Vec::new(),
+            (_, 0) => vec!["`read ADDRESS` gives the whole".to_owned()],
+            (0, left) => vec![format!("{left} fit a larger {bound}")],
+            (_, left) => {
+                vec![format!("{left} more fit a larger {bound}"), "`read ADDRESS` gives the whole".to_owned()]
+            }
         };
+        if recalled.faint > 0 {
+            next.insert(0, format!("{} fit faintly (`all`)", recalled.faint));
+        }
+        let next = next.join("; ");
         let mut receipt = Receipt {
             shown,
             alike: recalled.snippets.iter().map(|snippet| snippet.hit.alike.len()).sum(),
             left_out,
             matching: recalled.total,
+            faint: recalled.faint,
             at_least: recalled.at_least,
             no_word: recalled.wordless,
             tokens: budget,
             budget,
             corrected: recalled.corrected,
             unreadable: recalled.unreadable,
+            notices: recalled.notices,
             next,
         };
         receipt.tokens = recalled.tokens + index::tokens(&receipt.line());
@@ -148,15 +170,8 @@ impl RecallAnswer {
 
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.hits.iter().try_for_each(|hit| hit.show(page))?;
-        let Receipt { corrected, unreadable, .. } = &self.receipt;
-        for (word, instead) in corrected {
-            page.ink(Ink::Warning, &format!("[nothing has `{word}`: looked for `{instead}`]\n"))?;
-        }
-        for place in unreadable.iter().take(UNREADABLE_MAX) {
-            page.ink(Ink::Warning, &format!("[`{place}` cannot be read: what is known of it may be old]\n"))?;
-        }
-        if let Some(more) = unreadable.len().checked_sub(UNREADABLE_MAX).filter(|more| *more > 0) {
-            page.ink(Ink::Warning, &format!("[{more} more cannot be read]\n"))?;
+        for notice in &self.receipt.notices {
+            page.ink(Ink::Warning, &format!("[{notice}]\n"))?;
         }
         page.ink(Ink::Dim, &self.receipt.line())
     }
@@ -167,13 +182,13 @@ impl Receipt {
     fn line(&self) -> String {
         let Receipt { shown, alike, left_out, tokens, budget, next, .. } = self;
         if *shown == 0 && *left_out == 0 {
-            return format!("nothing found; {next}\n");
+            let next = if next.is_empty() { String::new() } else { format!("; {next}") };
+            return format!("nothing found{next}\n");
         }
         let at_least = if self.at_least { "at least " } else { "" };
         let all = shown + alike + left_out;
         let alike = if *alike == 0 { String::new() } else { format!(" and {alike} alike") };
-        let no_word = if self.no_word { "no memory has these words, some mean alike; " } else { "" };
-        format!("[{no_word}{shown} of {at_least}{all} shown{alike}, {tokens} of {budget} tokens; {next}]\n")
+        format!("[{shown} of {at_least}{all} shown{alike}, {tokens} of {budget} tokens; {next}]\n")
     }
 }
 
@@ -227,11 +242,16 @@ impl Verb for Recall {
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
-        if self.query.trim().is_empty() {
+        let query = [&[self.query], self.more.as_slice()].concat().join(" ");
+        if query.trim().is_empty() {
             return Err(Error::new(Kind::Invalid, "there is nothing to look for")
                 .hint("ask a question, or name a word or two"));
         }
-        let recalled = cx.index()?.recall(&self.query, for_memories(self.budget), self.limit)?;
+        let (index, spend) = (cx.index()?, for_memories(self.budget));
+        let recalled = match self.all {
+            true => index.recall_all(&query, spend, self.limit)?,
+            false => index.recall(&query, spend, self.limit)?,
+        };
         Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
     }
 
@@ -253,7 +273,7 @@ pub(crate) struct Similar {
     #[arg(long, default_value_t = 10)]
     #[serde(default = "ten")]
     limit: usize,
-    /// Show what each score is made of
+    /// Show what each score is made of, beside the budget
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]

@@ -100,6 +100,8 @@ fn answers_cost_what_they_may() {
         for words in [
             &["recall", "quokka"][..],
             &["recall", "quokka leaves in the forest"],
+            &["recall", "quokak leavse ambrer brich cedra dahlai eldre ginkog hazle junipre"],
+            &["recall", "the leaf of last year"],
             &["similar", "file:/memories/iris.md"],
             &["brief"],
             &["read", &record],

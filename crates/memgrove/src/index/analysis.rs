@@ -7,7 +7,8 @@
 //! | `parseHttpHeader` | `pars`, `http`, `header`, and `parsehttphead`, the stem of the whole |
 //! | `src/index_file.rs` | `src`, `index`, `file`, `rs`, and `src/index_file.rs` |
 //! | `v1.2.3` | `v1`, `2`, `3`, and `v1.2.3` |
-//! | `東京都` | `東京`, `京都`, and each character |
+//! | `node7` | `node`, `7`, and `node7` |
+//! | `東京都` | `東京`, `京都`, and each character; a query has only the pairs |
 //! | `the`, `what`, `did` | nothing: every question has them |
 
 use std::collections::HashMap;
@@ -104,7 +105,16 @@ impl Analysis {
         for chunk in chunks(text) {
             self.parts_of(chunk, &mut stems, &mut |term| parts.push(term.to_owned()));
         }
+        keep_pairs(&mut parts);
         parts
+    }
+
+    /// The terms that a word of a query asks for: as those of a text, but of Chinese, Japanese and
+    /// Korean only the pairs, where there are any. A single character stands in too many words.
+    pub(crate) fn asked(&self, word: &str) -> Vec<String> {
+        let mut terms = self.terms(word);
+        keep_pairs(&mut terms);
+        terms
     }
 
     /// Whether words are indexed by their stems, and not as they are written.
@@ -208,6 +218,14 @@ impl Analysis {
     }
 }
 
+/// Leaves out single characters of scripts without spaces, where there are pairs of them.
+fn keep_pairs(terms: &mut Vec<String>) {
+    let count = |term: &String| term.chars().take_while(|c| is_east_asian(*c)).count();
+    if terms.iter().any(|term| count(term) == 2) {
+        terms.retain(|term| count(term) != 1 || term.chars().nth(1).is_some());
+    }
+}
+
 /// Tells a stem, cut if it is too long.
 fn tell_cut(stem: &str, tell: Tell<'_>) {
     let mut end = stem.len().min(TERM_BYTES_MAX);
@@ -255,22 +273,33 @@ fn chunks(text: &str) -> impl Iterator<Item = &str> {
     .filter(|chunk| !chunk.is_empty())
 }
 
-/// The parts of a word that capital letters mark: `parseHttpHeader` has three, `HTTPServer` two.
+/// How many letters a word has at least that is told apart from the digits beside it.
+const LETTERS_MIN: usize = 3;
+
+/// The parts of a word that capital letters and digits mark: `parseHttpHeader` has three,
+/// `HTTPServer` and `node7` two; `v1` and `3f9a` are one.
 fn humps(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        if rest.is_ascii() && !rest.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+        let plain = |byte: u8| !byte.is_ascii_uppercase() && !byte.is_ascii_digit();
+        if rest.is_ascii() && rest.bytes().skip(1).all(plain) {
             return Some(std::mem::take(&mut rest));
         }
         let chars: Vec<(usize, char)> = rest.char_indices().collect();
+        let are_letters = |from: usize| {
+            let word = chars.get(from..from + LETTERS_MIN);
+            word.is_some_and(|word| word.iter().all(|(_, c)| c.is_alphabetic()))
+        };
         let border = (1..chars.len()).find(|&at| {
             let (before, here) = (chars[at - 1].1, chars[at].1);
             let after = chars.get(at + 1).map(|(_, c)| *c);
             (before.is_lowercase() && here.is_uppercase())
                 || (before.is_uppercase() && here.is_uppercase() && after.is_some_and(char::is_lowercase))
+                || (here.is_numeric() && at.checked_sub(LETTERS_MIN).is_some_and(are_letters))
+                || (before.is_numeric() && are_letters(at))
         });
         let (hump, left) = rest.split_at(border.map_or(rest.len(), |at| chars[at].0));
         rest = left;
@@ -300,6 +329,8 @@ mod tests {
         check("HTTPServer", &["http", "server", "httpserver"]);
         check("src/index_file.rs", &["src", "index", "file", "rs", "src/index_file.rs"]);
         check("v1.2.3", &["v1", "2", "3", "v1.2.3"]);
+        check("node7 handleLogin397", &["node", "7", "node7", "handl", "login", "397", "handlelogin397"]);
+        check("3f9a2bc8 30min 100km", &["3f9a2bc8", "30", "min", "30min", "100km"]);
         check("SQLiteConnectionPools", &["sq", "lite", "connect", "pool", "sqliteconnectionpool"]);
         check("sqliteconnectionpools", &["sqliteconnectionpool"]);
         check("Alice's don't", &["alic"]);
@@ -313,6 +344,8 @@ mod tests {
     fn parts_are_what_any_text_with_these_words_has() {
         let analysis = Analysis::of("english").expect("known");
         assert_eq!(analysis.parts("index_file.rs running"), ["index", "file", "rs", "run"]);
+        assert_eq!(analysis.parts("東京都 a7"), ["東京", "京都", "a7"]);
+        assert_eq!((analysis.asked("東京"), analysis.asked("東")), (vec!["東京".into()], vec!["東".into()]));
         assert_eq!(negations("It is not so, and it isn't. No!"), 3);
     }
 

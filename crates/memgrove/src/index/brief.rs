@@ -2,14 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Index;
+use super::alike::Signature;
+use super::analysis::Analysis;
 use super::database::meant;
-use super::recall::{Snippet, snippet};
+use super::recall::{SNIPPET_TOKENS_MIN, Snippet, snippet};
 use super::wordpiece::tokens;
+use super::{Index, View};
 use crate::document::Shape;
 use crate::error::Result;
 
-/// How many documents of one group, at most, are worth a place.
+/// How many documents of one group are worth a place before those of others.
 const GROUP_MAX: usize = 2;
 /// How many documents are looked at.
 const LOOKED_AT: i64 = 400;
@@ -63,44 +65,83 @@ impl Index {
                 FRAME_TOKENS + brief.shapes.iter().map(|(name, _)| tokens(name) + ITEM_TOKENS).sum::<usize>();
             brief.tags = tags(connection, now)?;
             brief.tokens += brief.keep_tags(budget.saturating_sub(brief.tokens) / TAGS_SHARE);
-            let sql = format!(
-                "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
-                 FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
-                 WHERE {SEEN} AND b.body <> ''
-                 ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?2"
-            );
-            let mut statement = connection.prepare_cached(&sql).map_err(meant)?;
-            let read = |row: &rusqlite::Row<'_>| {
-                let (importance, uses, date): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
-                let days = now.saturating_sub(date).max(0) as f64 / 86_400_000.0;
-                let worth =
-                    importance as f64 + 0.1 * (uses.max(0) as f64 + 1.0).log2() + (-days / DAYS).exp2();
-                Ok((worth, row.get::<_, String>(2)?, row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            };
-            let rows = statement.query_map([now, LOOKED_AT], read).map_err(meant)?;
-            let mut worthy: Vec<_> = rows.collect::<Result<_, _>>().map_err(meant)?;
-            worthy.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-            let mut groups: HashMap<String, usize> = HashMap::new();
-            for (_, _, id, group) in worthy {
-                let shown = groups.entry(group).or_default();
-                if *shown == GROUP_MAX {
-                    continue;
-                }
-                let Some(hit) = view.by_id(usize::try_from(id).unwrap_or(0))? else { continue };
-                // A brief names many things: of each it says the beginning.
-                let spend = budget.saturating_sub(brief.tokens).min((budget / 8).max(60));
-                let Some(snippet) = snippet(hit, &HashSet::new(), &self.analysis, spend) else { continue };
-                *shown += 1;
-                brief.tokens += snippet.tokens;
-                brief.snippets.push(snippet);
-            }
-            brief.left_out = all - brief.snippets.len();
+            brief.tell(view, &self.analysis, worthy(connection, now)?, budget)?;
+            let told = brief.snippets.iter().map(|snippet| 1 + snippet.hit.alike.len()).sum();
+            brief.left_out = all.saturating_sub(told);
             Ok(brief)
         })
     }
 }
 
+/// A document that may be worth a place.
+struct Worthy {
+    id: usize,
+    group: String,
+    address: String,
+    worth: f64,
+    important: bool,
+}
+
+/// The documents that may be worth a place, the best first.
+fn worthy(connection: &rusqlite::Connection, now: i64) -> Result<Vec<Worthy>> {
+    let sql = format!(
+        "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
+         FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
+         WHERE {SEEN} AND b.body <> ''
+         ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?2"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(meant)?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let (id, importance, uses, date): (i64, i64, i64, i64) =
+            (row.get(0)?, row.get(3)?, row.get(4)?, row.get(5)?);
+        let days = now.saturating_sub(date).max(0) as f64 / 86_400_000.0;
+        let worth = importance as f64 + 0.1 * (uses.max(0) as f64 + 1.0).log2() + (-days / DAYS).exp2();
+        let (id, important) = (usize::try_from(id).unwrap_or(0), importance > 0);
+        Ok(Worthy { id, group: row.get(1)?, address: row.get(2)?, worth, important })
+    };
+    let rows = statement.query_map([now, LOOKED_AT], read).map_err(meant)?;
+    let mut worthy: Vec<Worthy> = rows.collect::<Result<_, _>>().map_err(meant)?;
+    worthy.sort_by(|a, b| b.worth.total_cmp(&a.worth).then_with(|| a.address.cmp(&b.address)));
+    Ok(worthy)
+}
+
 impl Brief {
+    /// Tells what is worth it: first what is important and a few of each group, then, while there
+    /// is room, the others. What says the same is told once.
+    fn tell(
+        &mut self,
+        view: &View<'_>,
+        analysis: &Analysis,
+        worthy: Vec<Worthy>,
+        budget: usize,
+    ) -> Result<()> {
+        let mut groups: HashMap<String, usize> = HashMap::new();
+        let (first, others): (Vec<Worthy>, Vec<Worthy>) = worthy.into_iter().partition(|document| {
+            let of_group = groups.entry(document.group.clone()).or_default();
+            *of_group += 1;
+            document.important || *of_group <= GROUP_MAX
+        });
+        let mut told: Vec<Signature> = Vec::new();
+        for document in first.into_iter().chain(others) {
+            // A brief names many things: of each it says the beginning.
+            let spend = budget.saturating_sub(self.tokens).min((budget / 8).max(60));
+            if spend < SNIPPET_TOKENS_MIN {
+                break;
+            }
+            let Some(hit) = view.by_id(document.id)? else { continue };
+            let signed = Signature::of(&hit, analysis);
+            if let Some(twin) = told.iter().position(|known| known.is_alike(&signed)) {
+                self.snippets[twin].hit.alike.push(hit.address);
+                continue;
+            }
+            let Some(snippet) = snippet(hit, &HashSet::new(), analysis, spend) else { continue };
+            self.tokens += snippet.tokens;
+            self.snippets.push(snippet);
+            told.push(signed);
+        }
+        Ok(())
+    }
+
     /// Keeps as many of the tags as one may spend, and says what they cost.
     fn keep_tags(&mut self, spend: usize) -> usize {
         let mut spent = 0;

@@ -12,11 +12,16 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg3";
+pub(crate) const FORMAT: &str = "mg4";
+/// What the names of all formats begin with.
+const FORMATS: &str = "mg";
+/// For how long an index of another format is left to the program that may still use it.
+const OLD_NS: i128 = 30 * 24 * 60 * 60 * 1_000_000_000;
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
 const TABLES: &str = "
@@ -179,6 +184,24 @@ impl Home {
         let names = folder.names("", usize::MAX).unwrap_or_default();
         let old = |name: &&String| self.generation(name).is_some_and(|number| number < generation);
         names.iter().filter(old).for_each(|name| self.remove(name));
+    }
+
+    /// Removes the indexes of other formats that nobody has written to for long.
+    pub(crate) fn remove_outgrown(&self, now: Timestamp) {
+        let Ok(folder) = self.folder() else { return };
+        let names = folder.names("", usize::MAX).unwrap_or_default();
+        let is_other = |name: &str| {
+            let format = name.split('-').next().unwrap_or_default();
+            let number = format.strip_prefix(FORMATS).is_some_and(|number| number.parse::<u32>().is_ok());
+            number && format != FORMAT && name.ends_with(".db")
+        };
+        let written = |name: &str| folder.stat(name).map_or(i128::MIN, |stat| stat.mtime_ns);
+        for name in names.iter().filter(|name| is_other(name)) {
+            let last = ["", "-wal"].iter().map(|end| written(&format!("{name}{end}"))).max();
+            if last.is_some_and(|last| last + OLD_NS < now.as_nanosecond()) {
+                self.remove(name);
+            }
+        }
     }
 
     /// Removes a database; whoever has it open keeps it until they look again.

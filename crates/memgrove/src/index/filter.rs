@@ -1,12 +1,15 @@
 //! Which documents a query lets pass.
 
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension, Row};
 
-use super::analysis::folded;
+use super::analysis::{folded, is_east_asian};
 use super::database::meant;
 use super::lookup::{self, Set};
 use super::query::{Filter, Phrase, Query};
 use super::search::Search;
+use crate::document::Shape;
 use crate::error::Result;
 
 impl Search<'_> {
@@ -45,30 +48,30 @@ impl Search<'_> {
             self.filtered(filter, next)?.ids().for_each(|id| allowed.remove(id));
         }
         for phrase in phrases {
-            allowed = self.with_phrase(&allowed, phrase, next)?;
+            allowed = self.with_phrase(&allowed, phrase)?;
         }
         for phrase in without_phrases {
-            self.with_phrase(&allowed, phrase, next)?.ids().for_each(|id| allowed.remove(id));
+            self.with_phrase(&allowed, phrase)?.ids().for_each(|id| allowed.remove(id));
         }
         Ok(Some(allowed))
     }
 
     /// Those documents of a set that have these words in a row.
-    fn with_phrase(&self, set: &Set, phrase: &Phrase, next: usize) -> Result<Set> {
+    pub(super) fn with_phrase(&self, set: &Set, phrase: &Phrase) -> Result<Set> {
         let mut found = set.clone();
         for term in &phrase.terms {
-            let mut having = Set::none(next);
+            let mut having = self.set(std::iter::empty());
             lookup::having(self.view.connection(), term, |id, _| having.insert(id))?;
             found.keep(&having);
         }
         let sql =
             "SELECT d.title || char(10) || b.body FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
         let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
-        let words = spaced(&phrase.words);
+        let has = Sequence::of(&phrase.words);
         for id in found.ids().collect::<Vec<_>>() {
             let text: Option<String> =
                 statement.query_row([id as i64], |row| row.get(0)).optional().map_err(meant)?;
-            if !text.is_some_and(|text| spaced(&folded(&text)).contains(&words)) {
+            if !text.is_some_and(|text| has.stands_in(&folded(&text))) {
                 found.remove(id);
             }
         }
@@ -76,36 +79,65 @@ impl Search<'_> {
     }
 
     fn filtered(&self, filter: &Filter, next: usize) -> Result<Set> {
-        let sql = "SELECT d.id, d.address, f.key, b.tags, d.shape, d.kind, d.importance
+        let sql = "SELECT d.id, d.address, f.key, b.tags, d.shape, d.kind, d.importance, coalesce(d.date, f.mtime), d.grp
                    FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
-                   WHERE coalesce(d.date, f.mtime) >= ?1 AND coalesce(d.date, f.mtime) < ?2";
+                   WHERE coalesce(d.date, f.mtime) >= ?1 AND coalesce(d.date, f.mtime) < ?2 OR d.shape = 'graph'";
         let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
         let span = [filter.since.unwrap_or(i64::MIN), filter.before.unwrap_or(i64::MAX)];
         let mut rows = statement.query(span).map_err(meant)?;
         let mut found = Set::none(next);
+        // What a node holds has the kind, tags and importance that are told of the node, in another file
+        // and perhaps at another time.
+        let (mut held, mut told) = (Vec::new(), HashSet::new());
         while let Some(row) = rows.next().map_err(meant)? {
-            if lets_pass(filter, row).map_err(meant)? {
-                found.insert(usize::try_from(row.get::<_, i64>(0).map_err(meant)?).unwrap_or(0));
+            let id = usize::try_from(row.get::<_, i64>(0).map_err(meant)?).unwrap_or(0);
+            let lies_there = lies_there(filter, row).map_err(meant)?;
+            let is_such = is_such(filter, row).map_err(meant)?;
+            if lies_there && is_such {
+                found.insert(id);
+            }
+            if text(row, 4).map_err(meant)? == Shape::Graph.name() {
+                let group = text(row, 8).map_err(meant)?.to_owned();
+                match is_such {
+                    true => drop(told.insert(group)),
+                    false if lies_there => held.push((id, group)),
+                    false => {}
+                }
             }
         }
+        held.iter().filter(|(_, group)| told.contains(group)).for_each(|(id, _)| found.insert(*id));
         Ok(found)
     }
 }
 
-/// Whether a filter lets a document pass: its address, key, tags, shape, kind and importance.
-fn lets_pass(filter: &Filter, row: &Row<'_>) -> rusqlite::Result<bool> {
-    let text = |column: usize| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-    let Filter { shapes, kinds, tags, importances, within, .. } = filter;
-    let (shape, importance): (&str, i64) = (text(4)?, row.get(6)?);
-    Ok((shapes.is_empty() || shapes.iter().any(|wanted| wanted.name() == shape))
-        && (importances.is_empty() || importances.iter().any(|wanted| wanted.points() == importance))
-        && (kinds.is_empty() || kinds.contains(&folded(text(5)?)))
-        && (within.is_empty() || {
-            let (address, key) = (text(1)?, text(2)?);
-            within.iter().any(|place| lies_in(address, key, place))
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)
+}
+
+/// Whether a filter lets a document pass by its place, its shape and its date.
+fn lies_there(filter: &Filter, row: &Row<'_>) -> rusqlite::Result<bool> {
+    let Filter { shapes, within, since, before, .. } = filter;
+    let date: i64 = row.get(7)?;
+    Ok(since.is_none_or(|since| date >= since)
+        && before.is_none_or(|before| date < before)
+        && (shapes.is_empty() || {
+            let shape = text(row, 4)?;
+            shapes.iter().any(|wanted| wanted.name() == shape)
         })
+        && (within.is_empty() || {
+            let (address, key) = (text(row, 1)?, text(row, 2)?);
+            within.iter().any(|place| lies_in(address, key, place))
+        }))
+}
+
+/// Whether a filter lets a document pass by its kind, its tags and its importance.
+fn is_such(filter: &Filter, row: &Row<'_>) -> rusqlite::Result<bool> {
+    let Filter { kinds, tags, importances, .. } = filter;
+    let importance: i64 = row.get(6)?;
+    Ok((importances.is_empty() || importances.iter().any(|wanted| wanted.points() == importance))
+        && (kinds.is_empty() || kinds.contains(&folded(text(row, 5)?)))
         && (tags.is_empty() || {
-            let there: Vec<String> = text(3)?.lines().map(folded).collect();
+            let there: Vec<String> = text(row, 3)?.lines().map(folded).collect();
             tags.iter().all(|tag| there.contains(tag))
         }))
 }
@@ -122,6 +154,41 @@ fn lies_in(address: &str, key: &str, place: &str) -> bool {
     [address, path, inside, key].into_iter().any(beneath)
 }
 
+/// Words in a row, whatever stands between them: `green tea` in `**green** tea`.
+enum Sequence {
+    Words(String),
+    /// Without any letter or digit, as it is written.
+    Signs(String),
+}
+
+impl Sequence {
+    fn of(phrase: &str) -> Self {
+        let words = spaced(phrase);
+        if words.trim().is_empty() {
+            return Sequence::Signs(phrase.to_owned());
+        }
+        // Scripts without spaces have no borders of words.
+        let first = words.trim_start().starts_with(is_east_asian);
+        let last = words.trim_end().ends_with(is_east_asian);
+        let words = if first { words.trim_start() } else { &words };
+        Sequence::Words(if last { words.trim_end() } else { words }.to_owned())
+    }
+
+    fn stands_in(&self, text: &str) -> bool {
+        match self {
+            Sequence::Words(words) => spaced(text).contains(words),
+            Sequence::Signs(signs) => text.contains(signs),
+        }
+    }
+}
+
+/// The words of a text, with a space before, between and behind them.
 fn spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut found = String::with_capacity(text.len() + 2);
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        found.push(' ');
+        found.push_str(word);
+    }
+    found.push(' ');
+    found
 }

@@ -1,8 +1,9 @@
 //! One document as it comes out of the index.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Params, Row};
 
 use super::database::meant;
+use super::digest::{self, COLUMNS, kept};
 use super::rank::Parts;
 use super::{View, write};
 use crate::clock::Timestamp;
@@ -39,15 +40,21 @@ pub struct Hit {
     pub alike: Vec<String>,
 }
 
-const HIT: &str = "SELECT d.address, d.shape, d.kind, d.title, b.body, b.tags, b.links, coalesce(d.date, f.mtime), f.key, b.start, b.stop, b.subject
-                   FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id";
+macro_rules! hit {
+    ($rest:literal) => {
+        concat!(
+            "SELECT ",
+            kept!(),
+            ", coalesce(d.date, f.mtime), f.key FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id ",
+            $rest
+        )
+    };
+}
 
 impl View<'_> {
     /// A document by its number.
     pub(super) fn by_id(&self, id: usize) -> Result<Option<Hit>> {
-        let mut statement =
-            self.connection().prepare_cached(&format!("{HIT} WHERE d.id = ?1")).map_err(meant)?;
-        statement.query_row([id as i64], hit).optional().map_err(meant)
+        self.hit(hit!("WHERE d.id = ?1"), [id as i64])
     }
 
     /// How many files there are.
@@ -67,9 +74,16 @@ impl View<'_> {
 
     /// A document by its address.
     pub(super) fn by_address(&self, address: &str) -> Result<Option<Hit>> {
-        let mut statement =
-            self.connection().prepare_cached(&format!("{HIT} WHERE d.address = ?1")).map_err(meant)?;
-        statement.query_row([address], hit).optional().map_err(meant)
+        self.hit(hit!("WHERE d.address = ?1"), [address])
+    }
+
+    /// A document as it was written: one that is damaged is never shown.
+    fn hit(&self, sql: &str, by: impl Params) -> Result<Option<Hit>> {
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let mut rows = statement.query(by).map_err(meant)?;
+        let Some(row) = rows.next().map_err(meant)? else { return Ok(None) };
+        digest::check(row)?;
+        hit(row).map(Some).map_err(meant)
     }
 }
 
@@ -90,20 +104,20 @@ impl View<'_> {
 }
 
 fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
-    let (tags, links): (String, String) = (row.get(5)?, row.get(6)?);
-    let date: i64 = row.get(7)?;
-    let [start, stop]: [i64; 2] = [row.get(9)?, row.get(10)?];
+    let (tags, links): (String, String) = (row.get(5)?, row.get(9)?);
+    let date: i64 = row.get(COLUMNS)?;
+    let [start, stop]: [i64; 2] = [row.get(16)?, row.get(17)?];
     Ok(Hit {
-        address: row.get(0)?,
-        shape: row.get(1)?,
-        kind: row.get(2)?,
-        title: row.get(3)?,
-        subject: row.get(11)?,
-        text: row.get(4)?,
+        address: row.get(6)?,
+        shape: row.get(8)?,
+        kind: row.get(0)?,
+        title: row.get(1)?,
+        subject: row.get(2)?,
+        text: row.get(3)?,
         tags: write::listed(&tags),
         links: write::listed(&links),
         date: Timestamp::from_millisecond(date).ok(),
-        file: row.get(8)?,
+        file: row.get(COLUMNS + 1)?,
         span: usize::try_from(start).unwrap_or(0)..usize::try_from(stop).unwrap_or(0),
         parts: Parts::default(),
         alike: Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::database::{Database, meant};
+use super::digest::{self, COLUMNS, kept};
 use super::known::Known;
 use super::postings;
 use super::sync::{Files, Synced};
@@ -135,21 +136,26 @@ impl View<'_> {
     fn dump(&self) -> Result<Dump> {
         let mut dump = Dump::new();
         let mut addresses = HashMap::new();
-        let sql = "SELECT d.id, d.address, f.key, d.ord, hex(d.whole), f.version FROM docs d JOIN files f ON f.id = d.file";
+        let sql = concat!(
+            "SELECT ",
+            kept!(),
+            ", d.id, f.key, d.ord, f.version FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id"
+        );
         let mut statement = self.connection().prepare(sql).map_err(meant)?;
         let mut rows = statement.query([]).map_err(meant)?;
         while let Some(row) = rows.next().map_err(meant)? {
-            let (id, address, key): (i64, String, String) =
-                (row.get(0).map_err(meant)?, row.get(1).map_err(meant)?, row.get(2).map_err(meant)?);
-            let (ord, whole, version): (i64, String, String) =
-                (row.get(3).map_err(meant)?, row.get(4).map_err(meant)?, row.get(5).map_err(meant)?);
+            let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, String, String)> {
+                let (address, key): (String, String) = (row.get(6)?, row.get(COLUMNS + 1)?);
+                let (ord, version): (i64, String) = (row.get(COLUMNS + 2)?, row.get(COLUMNS + 3)?);
+                // A digest vouches for its row only if it is that of the row.
+                let whole: Option<Vec<u8>> = digest::is_sound(row)?.then(|| row.get(19)).transpose()?;
+                Ok((row.get(COLUMNS)?, format!("{address} in {key}"), format!("{ord} {whole:?} {version}")))
+            };
+            let (id, address, held) = read(row).map_err(meant)?;
             let vector = self.known.vector(usize::try_from(id).unwrap_or(0));
             let vector = vector.map(blake3::hash).map(|hash| hash.to_hex());
-            dump.insert(
-                format!("document {address} in {key}"),
-                format!("{ord} {whole} {version} {vector:?}"),
-            );
-            addresses.insert(id, format!("{address} in {key}"));
+            dump.insert(format!("document {address}"), format!("{held} {vector:?}"));
+            addresses.insert(id, address);
         }
         let mut statement =
             self.connection().prepare("SELECT term, block, data FROM postings").map_err(meant)?;

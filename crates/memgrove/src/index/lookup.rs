@@ -200,8 +200,12 @@ pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<Str
     rows.collect::<Result<_, _>>().map_err(meant)
 }
 
-/// The word of the index that a misspelled one most likely is: nearest, then most frequent.
+/// The word of the index that a misspelled one most likely is: nearest, then most frequent. Numbers
+/// are never misspelled, and hardly ever is the first letter.
 pub(crate) fn nearest(connection: &Connection, word: &str) -> Result<Option<String>> {
+    if has_digit(word) {
+        return Ok(None);
+    }
     let size = word.chars().count();
     let Some((_, far)) = TYPO_CHARS.into_iter().find(|(chars, _)| size >= *chars) else { return Ok(None) };
     let sql = "SELECT term, sum(length(data)) FROM postings GROUP BY term";
@@ -211,7 +215,7 @@ pub(crate) fn nearest(connection: &Connection, word: &str) -> Result<Option<Stri
     while let Some(row) = rows.next().map_err(meant)? {
         let term = row.get_ref(0).map_err(meant)?;
         let term = term.as_str().map_err(|_| postings::broken())?;
-        if term.len().abs_diff(word.len()) > 2 * far {
+        if term.len().abs_diff(word.len()) > 2 * far || !begin_alike(word, term) || has_digit(term) {
             continue;
         }
         let Some(distance) = distance(word, term, far) else { continue };
@@ -222,6 +226,19 @@ pub(crate) fn nearest(connection: &Connection, word: &str) -> Result<Option<Stri
         }
     }
     Ok(best.map(|(.., term)| term))
+}
+
+fn has_digit(word: &str) -> bool {
+    word.chars().any(char::is_numeric)
+}
+
+/// Whether two words begin with the same letter, or their first two have traded places.
+fn begin_alike(a: &str, b: &str) -> bool {
+    let [a, b] = [a, b].map(|word| {
+        let mut chars = word.chars();
+        (chars.next(), chars.next())
+    });
+    a.0 == b.0 || (a.0 == b.1 && a.1 == b.0)
 }
 
 /// How many letters must change, be added, be left out or trade places; `None` if more than `most`.

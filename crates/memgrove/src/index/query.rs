@@ -9,10 +9,13 @@
 //! | `since:2024-05-01` `since:7d` `before:yesterday` | by date |
 //! | `in:projects` | only beneath this address or folder |
 //! | `is:hidden` | what was superseded, has ended or not begun, or was archived, too |
-//! | `last week`, `in July 2023` | plain words that name a time |
+//! | `last week`, `since yesterday`, `in July 2023` | plain words that speak of a time |
+//!
+//! The names of signs may be written in capital letters, and quotes as printers set them.
 
 use super::analysis::{Analysis, folded, is_stop_word};
-use super::dates::{self, Asked};
+use super::dates;
+use super::spoken::{self, Asked};
 use crate::clock::Timestamp;
 use crate::document::{Shape, Weight};
 use crate::error::{Error, Kind, Result};
@@ -51,7 +54,7 @@ pub(crate) struct Phrase {
 }
 
 impl Phrase {
-    fn new(text: &str, analysis: &Analysis) -> Self {
+    pub(crate) fn new(text: &str, analysis: &Analysis) -> Self {
         Phrase { words: folded(text.trim()), terms: analysis.parts(text) }
     }
 }
@@ -75,8 +78,8 @@ impl Filter {
         *self == Filter { hidden: self.hidden, ..Filter::default() }
     }
 
-    /// Takes a condition. `false` for what is none.
-    fn takes(&mut self, key: &str, value: &str, now: Timestamp) -> Result<bool> {
+    /// Takes a condition.
+    fn take(&mut self, key: &str, value: &str, now: Timestamp) -> Result<()> {
         let wrong = |what: &str, hint: String| {
             Err(Error::new(Kind::Invalid, format!("`{}` is not {what}", value.escape_debug())).hint(hint))
         };
@@ -103,10 +106,10 @@ impl Filter {
             "type" => self.kinds.push(folded(value)),
             "tag" => self.tags.push(folded(value)),
             "in" => self.within.push(value.to_owned()),
-            "is" if value == "hidden" => self.hidden = true,
-            _ => return Ok(false),
+            _ if value.eq_ignore_ascii_case("hidden") => self.hidden = true,
+            _ => return wrong("what something can be", "`is:hidden` is all there is".to_owned()),
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -120,6 +123,10 @@ struct Piece<'a> {
     typed: &'a str,
 }
 
+/// What is asked of a time by whoever asks for nothing else.
+const ANYTHING: [&str; 9] =
+    ["anything", "everything", "happen", "happened", "happening", "happens", "new", "news", "something"];
+
 /// The signs that take a value.
 const KEYS: [&str; 8] = ["shape", "type", "tag", "importance", "since", "before", "in", "is"];
 
@@ -130,8 +137,10 @@ fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
         text.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '"'));
     let bare = signed.unwrap_or(text);
     let has_value = |rest: &&str| !rest.is_empty() && !rest.starts_with(char::is_whitespace);
-    let keyed =
-        |key: &&'static str| Some((*key, bare.strip_prefix(*key)?.strip_prefix(':').filter(has_value)?));
+    let keyed = |key: &&'static str| {
+        let (typed, rest) = bare.split_once(':')?;
+        (typed.eq_ignore_ascii_case(key) && has_value(&rest)).then_some((*key, rest))
+    };
     let (key, rest) = KEYS.iter().find_map(keyed).unwrap_or(("", bare));
     let (value, quoted, rest) = match rest.strip_prefix('"') {
         Some(inside) => {
@@ -148,9 +157,27 @@ fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
 }
 
 impl Query {
-    /// Whether it is one word and no question: who types that looks for the word itself.
+    /// Whether it is one word, no question and no time: who types that looks for the word itself.
     pub(crate) fn is_one_word(&self) -> bool {
-        self.words.len() + self.prefixes.len() == 1 && self.phrases.is_empty() && !self.plain.contains(' ')
+        self.words.len() + self.prefixes.len() == 1
+            && self.phrases.is_empty()
+            && !self.plain.contains(' ')
+            && self.asked.is_none()
+    }
+
+    /// Whether nothing is asked for but what is new.
+    pub(crate) fn is_open(&self) -> bool {
+        self.terms().is_empty()
+            && self.prefixes.is_empty()
+            && self.phrases.is_empty()
+            && self.asked.is_none()
+            && self.filter.is_open()
+            && self.unwanted.is_empty()
+    }
+
+    /// Whether something is asked for that has no words, such as a picture.
+    pub(crate) fn is_unspeakable(&self) -> bool {
+        self.is_open() && !self.plain.is_empty() && !self.plain.contains(char::is_alphanumeric)
     }
 
     /// Understands a query.
@@ -160,7 +187,8 @@ impl Query {
     pub(crate) fn parse(text: &str, analysis: &Analysis, now: Timestamp) -> Result<Query> {
         let mut query = Query::default();
         let (mut plain, mut spoken): (Vec<&str>, Vec<&str>) = Default::default();
-        let mut rest = text;
+        let text = text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
+        let mut rest = text.as_str();
         while let Some((piece, after)) = piece(rest) {
             rest = after;
             if piece.value.is_empty() || query.sign(&piece, analysis, now)? {
@@ -174,22 +202,44 @@ impl Query {
             }
         }
         query.plain = plain.join(" ");
-        let mut told = Vec::new();
-        if let Some((asked, words)) = dates::asked(&spoken.join(" "), now) {
-            query.asked = Some(asked);
-            told = words;
-        }
+        query.take_words(&plain, &spoken.join(" "), analysis, now);
+        Ok(query)
+    }
+
+    /// Takes the words that say something, and the time that they speak of.
+    fn take_words(&mut self, plain: &[&str], spoken: &str, analysis: &Analysis, now: Timestamp) {
+        // A number alone is one that someone looks for, though it may be a year.
+        let is_number = spoken.bytes().all(|byte| byte.is_ascii_digit());
+        let asked = spoken::asked(spoken, now).filter(|_| !is_number);
+        let (mut asked, told) = asked.map_or((None, Vec::new()), |(asked, told)| (Some(asked), told));
+        let is_named = asked.as_ref().is_some_and(|asked| asked.named);
+        let (mut of_time, mut others) = (Vec::new(), Vec::new());
         for word in plain {
             let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
-            if is_stop_word(&bare) || told.contains(&bare) {
+            let mut parts = dates::words(word);
+            parts.retain(|part| part != "s");
+            let is_told = !parts.is_empty() && parts.iter().all(|part| told.contains(part));
+            if is_stop_word(&bare) || (is_told && !is_named) {
                 continue;
             }
-            let terms = analysis.terms(word);
+            let terms = analysis.asked(word);
             if !terms.is_empty() {
-                query.words.push((word.to_owned(), terms));
+                let words = if is_told { &mut of_time } else { &mut others };
+                words.push((self.words.len(), bare));
+                self.words.push(((*word).to_owned(), terms));
             }
         }
-        Ok(query)
+        if let Some(asked) = &mut asked
+            && self.prefixes.is_empty()
+            && self.phrases.is_empty()
+            && others.iter().all(|(_, word)| ANYTHING.contains(&word.as_str()))
+        {
+            asked.alone = true;
+            asked.firm |= asked.named;
+            let mut at = 0..;
+            self.words.retain(|_| at.next().is_some_and(|at| of_time.iter().any(|(place, _)| *place == at)));
+        }
+        self.asked = asked;
     }
 
     /// Takes a piece that is a sign.
@@ -203,12 +253,12 @@ impl Query {
                 );
             }
             let mut filter = if negated { Filter::default() } else { std::mem::take(&mut self.filter) };
-            let taken = filter.takes(key, value, now)?;
+            filter.take(key, value, now)?;
             match negated {
                 true => self.unwanted.push(filter),
                 false => self.filter = filter,
             }
-            return Ok(taken);
+            return Ok(true);
         }
         let start = value.strip_suffix('*').filter(|start| !quoted && start.contains(char::is_alphanumeric));
         if let Some(start) = start {
@@ -289,14 +339,38 @@ mod tests {
         assert_eq!(told("importance:huge"), Err("`huge` is not an importance".to_owned()));
         assert_eq!(told("since:whenever"), Err("`whenever` is not a date".to_owned()));
         assert_eq!(told("-since:2024"), Err("`-since:` means nothing".to_owned()));
-        assert_eq!(told("any:thing else: is:odd -is"), Ok(()));
+        assert_eq!(told("is:archived"), Err("`archived` is not what something can be".to_owned()));
+        assert_eq!(told("any:thing else: -is"), Ok(()));
     }
 
     #[test]
     fn plain_words_name_times() {
         let query = parsed("what happened last week").expect("good");
         assert!(query.asked.is_some());
-        assert_eq!(query.terms(), ["happen"]);
+        assert!(query.terms().is_empty(), "nothing else is asked");
         assert!(parsed("tea since:yesterday").expect("good").asked.is_none());
+        let told = |text: &str| {
+            let query = parsed(text).expect("good");
+            let asked = query.asked.clone().expect("a time");
+            (asked.firm, asked.alone, query.terms().join(" "))
+        };
+        assert_eq!(told("what did I do in October?"), (true, true, "octob".to_owned()));
+        assert_eq!(told("camping in October 2023"), (false, false, "camp octob 2023".to_owned()));
+        assert_eq!(told("yesterday's tea"), (true, false, "tea".to_owned()));
+        assert_eq!(told("tea recently"), (false, false, "tea recent".to_owned()));
+        assert!(parsed("2023").expect("good").asked.is_none(), "a number alone");
+    }
+
+    #[test]
+    fn signs_may_be_written_in_other_ways() {
+        let query = parsed("Tag:drink SINCE:3d \u{201c}green tea\u{201d}").expect("good");
+        assert_eq!((query.filter.tags.as_slice(), query.phrases.len()), (&["drink".to_owned()][..], 1));
+        assert!(query.filter.since.is_some());
+        let open =
+            |text: &str| parsed(text).map(|query| (query.is_open(), query.is_unspeakable())).expect("good");
+        assert_eq!(
+            (open("the"), open("\u{1f389}"), open("tag:x")),
+            ((true, false), (true, true), (false, false))
+        );
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::dates::Asked;
+use super::spoken::Asked;
 use super::wordpiece::Quickly;
 
 /// How many of the best by words, and by meaning, are weighed against each other.
@@ -20,9 +20,9 @@ const GROUP: f32 = 0.3;
 pub(crate) const LINK: f32 = 0.3;
 /// What it is worth that the query names whom a document is about.
 const SUBJECT: f32 = 0.25;
-/// What the time that a query names is worth; more, where it is told from now.
+/// What the time that a query names is worth; more, where what is from then comes first.
 const TIME: f32 = 0.15;
-const TIME_FROM_NOW: f32 = 1.0;
+const TIME_FIRM: f32 = 1.0;
 /// What a point of the plain score of names (100, 50, 25) is worth.
 const NAME_POINT: f32 = 0.005;
 /// Small terms, which decide between equals.
@@ -36,6 +36,10 @@ const LIKENESS_MIN: f32 = 0.2;
 /// Where nothing has any of the words, only what means much of the same is shown, and few of it.
 const LIKENESS_ALONE: f32 = 0.3;
 const ALONE_MAX: usize = 5;
+/// Of the best score, what has one of the words must have this share, and what has none that, to be
+/// more than faintly what was asked for.
+const FAINT: f32 = 0.5;
+const FAINT_WORDLESS: f32 = 0.7;
 
 /// What is known of a document that may be found.
 #[derive(Debug, Clone, Default)]
@@ -180,11 +184,8 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.group = GROUP * groups.get(&candidate.group).copied().unwrap_or(0.0);
         parts.links = LINK * candidate.linked;
         parts.subject = if candidate.subject { SUBJECT } else { 0.0 };
-        parts.time = match asked {
-            Some(asked @ Asked::Relative(_)) if asked.covers(candidate.date) => TIME_FROM_NOW,
-            Some(asked) if asked.covers(candidate.date) => TIME,
-            _ => 0.0,
-        };
+        parts.time = asked
+            .map_or(0.0, |asked| asked.share(candidate.date) * if asked.firm { TIME_FIRM } else { TIME });
         parts.name = NAME_POINT * candidate.named as f32;
         let days = (now.saturating_sub(candidate.date)).max(0) as f32 / 86_400_000.0;
         parts.recency = RECENT * (-days / RECENT_DAYS).exp2();
@@ -194,21 +195,41 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
     candidates.sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()));
 }
 
-/// Keeps the candidates, best first, that have something to do with what was asked.
-pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, wordless: bool) {
-    let is_then = |hit: &Candidate| matches!(asked, Some(Asked::Relative(_))) && hit.parts.time > 0.0;
-    let says = |hit: &Candidate| hit.words > 0.0 || hit.meaning >= LIKENESS_MIN;
+/// Whether a document is from the time that comes first.
+fn is_then(hit: &Candidate, asked: Option<&Asked>) -> bool {
+    asked.is_some_and(|asked| asked.firm && asked.is_then(hit.date))
+}
+
+/// Keeps the candidates, best first, that have something to do with what was asked: what is from a
+/// time that comes first, before all others. `false` if nothing is from then.
+pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, wordless: bool) -> bool {
+    // The name of a time means nothing beside that time.
+    let alone = asked.is_some_and(|asked| asked.alone);
+    let says = |hit: &Candidate| hit.words > 0.0 || (hit.meaning >= LIKENESS_MIN && !alone);
     // Where nothing that is from then says anything of it, everything from then is an answer.
-    let any_then = !candidates.iter().any(|hit| is_then(hit) && says(hit));
+    let any_then = alone || !candidates.iter().any(|hit| is_then(hit, asked) && says(hit));
     let mut few = ALONE_MAX;
     candidates.retain(|hit| {
         let fits = match wordless {
             true => hit.meaning >= LIKENESS_ALONE && few > 0,
-            false => says(hit) || hit.parts.neighbours + hit.parts.links > 0.0,
+            false => says(hit) || (hit.parts.neighbours + hit.parts.links > 0.0 && !alone),
         };
         few -= usize::from(fits && wordless);
-        fits || (any_then && is_then(hit))
+        fits || (any_then && is_then(hit, asked))
     });
+    candidates.sort_by_key(|hit| !(is_then(hit, asked) && (any_then || says(hit))));
+    asked.is_none_or(|asked| !asked.firm) || candidates.iter().any(|hit| is_then(hit, asked))
+}
+
+/// Leaves out what fits only faintly beside the best, and says how many that were.
+pub(crate) fn leave_faint(candidates: &mut Vec<Candidate>, asked: Option<&Asked>) -> usize {
+    let before = candidates.len();
+    let best = candidates.iter().map(|hit| hit.parts.total()).fold(0.0, f32::max);
+    candidates.retain(|hit| {
+        let share = if hit.words > 0.0 { FAINT } else { FAINT_WORDLESS };
+        hit.parts.total() >= share * best || is_then(hit, asked)
+    });
+    before - candidates.len()
 }
 
 /// Whether more may fit than were weighed, if so many have one of the words.

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use super::Index;
-use super::analysis::Analysis;
+use super::analysis::{Analysis, is_east_asian};
 use super::hit::Hit;
-use super::search::{Found, Take};
+use super::search::{Found, Reach, Take};
 use super::wordpiece::tokens;
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -14,9 +14,13 @@ use crate::error::Result;
 /// What one snippet may cost before it is cut around what matched.
 const SNIPPET_TOKENS_MAX: usize = 180;
 /// Less than this says nothing: it is left out instead.
-const SNIPPET_TOKENS_MIN: usize = 24;
+pub(super) const SNIPPET_TOKENS_MIN: usize = 24;
 /// What the line above a snippet costs beside its words.
 const HEAD_TOKENS: usize = 4;
+/// What the brackets around a notice cost.
+const NOTICE_TOKENS: usize = 2;
+/// How many words or places a notice names.
+const NAMED_MAX: usize = 3;
 
 /// From which length on, in bytes, a word may be cut; paths and addresses are left whole.
 const LONG_WORD: usize = 36;
@@ -42,7 +46,9 @@ pub struct Snippet {
 pub struct Recalled {
     /// The pieces, best first.
     pub snippets: Vec<Snippet>,
-    /// What they cost together.
+    /// What is to be said beside them, as sentences.
+    pub notices: Vec<String>,
+    /// What all this costs together.
     pub tokens: usize,
     /// How many that fit are neither shown nor said to be like one that is.
     pub left_out: usize,
@@ -50,6 +56,8 @@ pub struct Recalled {
     pub total: usize,
     /// Whether `total` is a lower bound.
     pub at_least: bool,
+    /// How many more fit only faintly, and were left out for that.
+    pub faint: usize,
     /// Whether none of the words stands anywhere.
     pub wordless: bool,
     /// Words that nothing has, and those that were looked for instead.
@@ -59,15 +67,24 @@ pub struct Recalled {
 }
 
 impl Index {
-    /// Finds what answers a question, within a budget of tokens.
+    /// Finds what answers a question, within a budget of tokens. What fits only faintly beside the
+    /// best is left out.
     ///
     /// # Errors
     /// As [`Index::search`].
     pub fn recall(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.search_with(query, |search| self.told(budget, |take| search(limit, take)))
+        self.search_with(query, Reach::Near, |search| self.told(budget, |take| search(limit, take)))
     }
 
-    /// As [`Index::recall`], for what is like the document of an address.
+    /// As [`Index::recall`], with what fits only faintly.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn recall_all(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
+        self.search_with(query, Reach::All, |search| self.told(budget, |take| search(limit, take)))
+    }
+
+    /// As [`Index::recall_all`], for what is like the document of an address.
     ///
     /// # Errors
     /// As [`Index::similar`].
@@ -77,9 +94,10 @@ impl Index {
 
     /// Tells what a search finds, within a budget.
     fn told(&self, budget: usize, search: impl FnOnce(Take<'_>) -> Result<Found>) -> Result<Recalled> {
-        let mut teller = Teller { analysis: &self.analysis, left: budget, snippets: Vec::new() };
-        let found = search(&mut |hit, terms| teller.takes(hit, terms))?;
-        Ok(teller.told(found))
+        let mut teller =
+            Teller { analysis: &self.analysis, left: budget, notices: None, snippets: Vec::new() };
+        let found = search(&mut |hit, found| teller.takes(hit, found))?;
+        Ok(teller.told(budget, found))
     }
 }
 
@@ -87,33 +105,89 @@ impl Index {
 struct Teller<'a> {
     analysis: &'a Analysis,
     left: usize,
+    /// What is said beside them, once it is known.
+    notices: Option<Vec<String>>,
     snippets: Vec<Snippet>,
 }
 
 impl Teller<'_> {
-    fn takes(&mut self, hit: &Hit, terms: &HashSet<String>) -> bool {
-        let Some(snippet) = snippet(hit.clone(), terms, self.analysis, self.left) else { return false };
+    fn takes(&mut self, hit: &Hit, found: &Found) -> bool {
+        self.note(found);
+        let snippet = snippet(hit.clone(), &found.terms, self.analysis, self.left);
+        let Some(snippet) = snippet else { return false };
         self.left -= snippet.tokens;
         self.snippets.push(snippet);
         true
     }
 
-    fn told(self, found: Found) -> Recalled {
+    /// Sets aside what the notices cost, before all memories; those that cost too much are not told.
+    fn note(&mut self, found: &Found) {
+        if self.notices.is_some() {
+            return;
+        }
+        let mut notices = notices(found);
+        notices.retain(|notice| {
+            let cost = tokens(notice) + NOTICE_TOKENS;
+            let fits = cost <= self.left;
+            self.left -= if fits { cost } else { 0 };
+            fits
+        });
+        self.notices = Some(notices);
+    }
+
+    fn told(mut self, budget: usize, found: Found) -> Recalled {
+        self.note(&found);
         let mut snippets = self.snippets;
         // What says the same may have been found later.
         for (snippet, hit) in snippets.iter_mut().zip(found.hits) {
             snippet.hit.alike = hit.alike;
         }
         Recalled {
-            tokens: snippets.iter().map(|snippet| snippet.tokens).sum(),
+            tokens: budget - self.left,
             snippets,
+            notices: self.notices.unwrap_or_default(),
             left_out: found.more,
             total: found.total,
             at_least: found.at_least,
+            faint: found.faint,
             wordless: found.wordless,
             corrected: found.corrected,
             unreadable: found.unreadable,
         }
+    }
+}
+
+/// What is to be said beside the hits of a search.
+fn notices(found: &Found) -> Vec<String> {
+    let mut told = Vec::new();
+    let (words, instead): (Vec<&str>, Vec<&str>) =
+        found.corrected.iter().map(|(word, instead)| (word.as_str(), instead.as_str())).unzip();
+    if !words.is_empty() {
+        told.push(format!("nothing has {}: looked for {}", few(&words), few(&instead)));
+    }
+    if !found.unreadable.is_empty() {
+        let places: Vec<&str> = found.unreadable.iter().map(String::as_str).collect();
+        told.push(format!("{} cannot be read: what is known of it may be old", few(&places)));
+    }
+    let sentences = [
+        (found.barred, "the filters let nothing pass"),
+        (found.untimely && !found.barred, "nothing is from then"),
+        (found.newest && found.total > 0, "no word to look for: these are the newest"),
+        (found.wordless && found.total > 0, "no memory has these words, some mean alike"),
+    ];
+    told.extend(sentences.into_iter().filter(|(so, _)| *so).map(|(_, sentence)| sentence.to_owned()));
+    if found.hidden > 0 {
+        told.push(format!("{} hidden: `is:hidden` finds what was superseded or put away", found.hidden));
+    }
+    told
+}
+
+/// The first of some names, and how many more there are.
+fn few(names: &[&str]) -> String {
+    let shown: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -158,10 +232,13 @@ fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usiz
         .collect();
     // A piece may cost more within its word than alone.
     let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word).max(word.len().div_ceil(3))).collect();
-    let worth: Vec<usize> = words
-        .iter()
-        .map(|(_, word)| usize::from(analysis.terms(word).iter().any(|term| terms.contains(term))))
-        .collect();
+    let worth = |(at, word): &(usize, &str)| {
+        // A pair of characters may be cut apart: then it is worth something where it ends.
+        let before = text[..*at].chars().next_back().filter(|c| is_east_asian(*c));
+        let whole = &text[at - before.map_or(0, char::len_utf8)..at + word.len()];
+        usize::from(analysis.terms(whole).iter().any(|term| terms.contains(term)))
+    };
+    let worth: Vec<usize> = words.iter().map(worth).collect();
     // Two marks say that the text goes on before and behind.
     let budget = budget.saturating_sub(4);
     let (mut best, mut start, mut spent, mut value) = ((0, 0..0), 0, 0, 0);

@@ -1,22 +1,22 @@
 //! One search: from a query to ranked documents.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::analysis::{Analysis, folded};
-use super::database::meant;
+use super::analysis::Analysis;
 use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
-use super::lookup::{self, Group, Lexical, PREFIX_TERMS_MAX, Set};
+use super::looked::LookedUp;
+use super::lookup::{Group, Lexical, PREFIX_TERMS_MAX, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
+use super::sync::Synced;
 use super::{Index, View, write};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::shapes::entities;
 
-/// For how many of the best their neighbours, and for how many their links, are looked at.
+/// For how many of the best their neighbours are looked at.
 const NEIGHBOURED: usize = 60;
-const LINKED: usize = 10;
 /// How many parts of a thing say what it is about.
 const SAID_MAX: usize = 8;
 
@@ -31,8 +31,18 @@ pub struct Found {
     pub total: usize,
     /// Whether even more fit, which were not counted.
     pub at_least: bool,
+    /// How many more fit only faintly beside the best, and were left out for that.
+    pub faint: usize,
     /// Whether none of the words stands anywhere: then hits only mean something like it.
     pub wordless: bool,
+    /// Whether nothing is from the time that was asked for.
+    pub untimely: bool,
+    /// Whether there was no word to look for: then hits are the newest.
+    pub newest: bool,
+    /// Whether the filters let nothing pass.
+    pub barred: bool,
+    /// How many have the words and are hidden, where no other has.
+    pub hidden: usize,
     /// Words that nothing has, and those that were looked for instead.
     pub corrected: Vec<(String, String)>,
     /// Folders and files that could not be read: what is known of them may be old.
@@ -47,24 +57,33 @@ impl Index {
     /// # Errors
     /// `Invalid` for a query that cannot be understood; else as [`Index::sync`].
     pub fn search(&self, text: &str, limit: usize) -> Result<Found> {
-        self.search_with(text, |search| search(limit, &mut |_, _| true))
+        self.search_with(text, Reach::All, |search| search(limit, &mut |_, _| true))
     }
 
     /// Finds documents as long as they are taken.
     pub(super) fn search_with<T>(
         &self,
         text: &str,
+        reach: Reach,
         mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
     ) -> Result<T> {
         let now = self.clock.now();
         let query = Query::parse(text, &self.analysis, now)?;
         self.with(&mut |_, _| (), |view, synced| {
-            let search = Search { view, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
-            with(&mut |limit, take| {
-                let unreadable = synced.unreadable.clone();
-                Ok(Found { unreadable, ..search.run(&query, limit, take)? })
-            })
+            let search = self.searching(view, synced, now, reach);
+            with(&mut |limit, take| search.run(&query, limit, take))
         })
+    }
+
+    fn searching<'a>(
+        &'a self,
+        view: &'a View<'a>,
+        synced: Synced,
+        now: Timestamp,
+        reach: Reach,
+    ) -> Search<'a> {
+        let (analysis, embedder) = (&*self.analysis, self.embedder.as_deref());
+        Search { view, analysis, embedder, now, reach, unreadable: synced.unreadable }
     }
 
     /// Finds documents that say something like the document of an address.
@@ -95,23 +114,31 @@ impl Index {
             let terms = self.analysis.terms(&said);
             let words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
             let query = Query { words, except, ..Query::default() };
-            let search = Search { view, analysis: &self.analysis, embedder: self.embedder.as_deref(), now };
-            with(&mut |limit, take| {
-                let unreadable = synced.unreadable.clone();
-                Ok(Found { unreadable, ..search.run(&query, limit, take)? })
-            })
+            let search = self.searching(view, synced, now, Reach::All);
+            with(&mut |limit, take| search.run(&query, limit, take))
         })
     }
 }
 
-/// Takes a document that was found for these terms; `false` if it is enough.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &HashSet<String>) -> bool;
+/// Takes a document, told what else is known of what was found; `false` if there is no room for it.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &Found) -> bool;
+
+/// How far a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// To what is more than faintly what was asked for.
+    Near,
+    /// To all that has something to do with it.
+    All,
+}
 
 pub(super) struct Search<'a> {
     pub(super) view: &'a View<'a>,
     pub(super) analysis: &'a Analysis,
     embedder: Option<&'a dyn Embedder>,
     pub(super) now: Timestamp,
+    reach: Reach,
+    unreadable: Vec<String>,
 }
 
 /// The scores of all documents, and which may be found.
@@ -119,7 +146,7 @@ pub(super) struct Scores {
     lexical: Lexical,
     meaning: Vec<f32>,
     allowed: Option<Set>,
-    fusion: Fusion,
+    pub(super) fusion: Fusion,
 }
 
 impl Scores {
@@ -144,70 +171,72 @@ impl Scores {
 
 impl Search<'_> {
     fn run(&self, query: &Query, limit: usize, take: Take<'_>) -> Result<Found> {
-        let mut groups: Vec<Group> = query.terms().into_iter().map(Group::of).collect();
-        for prefix in &query.prefixes {
-            groups.push(self.beginning(prefix)?);
+        if query.is_unspeakable() {
+            return Ok(Found { unreadable: self.unreadable.clone(), ..Found::default() });
         }
-        let mut lexical = lookup::lexical(self.view.connection(), &groups, self.view.known.statistics)?;
-        let mut corrected = Vec::new();
-        if lexical.touched.is_empty() && !groups.is_empty() {
-            corrected = self.corrected(query)?;
-            let terms: Vec<Group> = corrected.iter().map(|(_, to)| Group::of(to)).collect();
-            lexical = lookup::lexical(self.view.connection(), &terms, self.view.known.statistics)?;
-        }
-        let allowed = self.allowed(query)?;
+        let LookedUp { groups, lexical, corrected, allowed } = self.looked_up(query)?;
         let asked = query.asked.as_ref();
-        let allows = |id: &u32| allowed.as_ref().is_none_or(|set| set.has(*id as usize));
-        let having = lexical.touched.iter().filter(|id| allows(id)).count();
-        let wordless = having == 0 && !groups.is_empty();
+        let allows = |id: &&u32| allowed.as_ref().is_none_or(|set| set.has(**id as usize));
+        let having = lexical.touched.iter().filter(allows).count();
+        let wordless = having == 0 && !groups.is_empty() && asked.is_none_or(|asked| !asked.alone);
         // One word that stands somewhere is looked for as it stands, not for what is like it.
         let exact = having > 0 && query.is_one_word();
+        let mut found = Found {
+            wordless,
+            newest: query.is_open(),
+            barred: allowed.as_ref().is_some_and(|set| set.ids().next().is_none()),
+            hidden: if wordless { self.hidden_among(&lexical.touched) } else { 0 },
+            terms: groups
+                .iter()
+                .flat_map(Group::all)
+                .chain(corrected.iter().map(|(_, to)| to))
+                .cloned()
+                .collect(),
+            unreadable: self.unreadable.clone(),
+            ..Found::default()
+        };
         let most = if exact { WEIGHED.max(limit.min(having)) } else { WEIGHED };
         let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, (exact, most));
+        found.corrected = corrected;
         // All that have one word, or pass a filter, are counted; what fits a question is not.
-        let (ids, counted) = match groups.is_empty() {
-            true => self.newest(&scores, asked, limit).map(|(ids, all)| (ids, Some(all)))?,
-            false if exact => (weighed, Some(having)),
+        let (ids, counted, are_all) = match groups.is_empty() {
+            true => self.newest(&scores, asked, limit).map(|(ids, all)| (ids, Some(all), true))?,
+            false if exact => (weighed, Some(having), true),
             false => {
                 let mut ids = self.around(&weighed, &scores)?;
-                self.add_timely(&mut ids, &scores, asked)?;
-                (ids, None)
+                let are_all = self.add_timely(&mut ids, &scores, asked)?;
+                (ids, None, are_all)
             }
         };
-        let mut candidates = self.described(&ids, &scores, query)?;
-        rank::fuse(&mut candidates, scores.fusion);
-        if !exact {
-            self.link(&mut candidates, &scores, query)?;
-        }
-        rank::settle(&mut candidates, asked, self.now.as_millisecond());
+        let mut candidates = self.weighed(&ids, &scores, query, exact)?;
         candidates.retain(|hit| !query.except.contains(&hit.id));
-        if !groups.is_empty() {
-            rank::keep_fitting(&mut candidates, asked, wordless);
-        }
-        let total = counted.unwrap_or(candidates.len());
-        let at_least = groups.iter().any(|group| group.terms.len() == PREFIX_TERMS_MAX)
+        found.untimely = match groups.is_empty() {
+            true => candidates.is_empty() && asked.is_some_and(|asked| asked.firm),
+            false => !rank::keep_fitting(&mut candidates, asked, wordless),
+        };
+        found.at_least = groups.iter().any(|group| group.terms.len() == PREFIX_TERMS_MAX)
             || (counted.is_none()
                 && !wordless
-                && rank::not_all(&candidates, having.saturating_sub(query.except.len())));
-        let looked_for = groups.iter().flat_map(Group::all).chain(corrected.iter().map(|(_, to)| to));
-        let terms = looked_for.cloned().collect();
-        let hits = self.distinct(candidates, limit, &terms, take)?;
-        let shown: usize = hits.iter().map(|hit| 1 + hit.alike.len()).sum();
-        let more = total.saturating_sub(shown);
-        Ok(Found { hits, more, total, at_least, wordless, corrected, unreadable: Vec::new(), terms })
+                && (!are_all || rank::not_all(&candidates, having.saturating_sub(query.except.len()))));
+        if self.reach == Reach::Near && counted.is_none() && !wordless {
+            found.faint = rank::leave_faint(&mut candidates, asked);
+        }
+        found.total = counted.unwrap_or(candidates.len());
+        found.hits = self.distinct(candidates, limit, &found, take)?;
+        let shown: usize = found.hits.iter().map(|hit| 1 + hit.alike.len()).sum();
+        found.more = found.total.saturating_sub(shown);
+        Ok(found)
     }
 
-    /// What misspelled words were probably meant to be.
-    fn corrected(&self, query: &Query) -> Result<Vec<(String, String)>> {
-        let mut found = Vec::new();
-        for (word, terms) in &query.words {
-            for term in terms {
-                if let Some(near) = lookup::nearest(self.view.connection(), term)? {
-                    found.push((word.clone(), near));
-                }
-            }
+    /// These documents with all parts of their scores, best first.
+    fn weighed(&self, ids: &[usize], scores: &Scores, query: &Query, exact: bool) -> Result<Vec<Candidate>> {
+        let mut candidates = self.described(ids, scores, query)?;
+        rank::fuse(&mut candidates, scores.fusion);
+        if !exact {
+            self.link(&mut candidates, scores, query)?;
         }
-        Ok(found)
+        rank::settle(&mut candidates, query.asked.as_ref(), self.now.as_millisecond());
+        Ok(candidates)
     }
 
     /// Scores everything, and picks those that are weighed against each other.
@@ -300,7 +329,7 @@ impl Search<'_> {
     }
 
     /// What is known of these documents.
-    fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
+    pub(super) fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
         let named = entities::Named::by(&query.plain);
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
@@ -322,54 +351,4 @@ impl Search<'_> {
         }
         Ok(found)
     }
-
-    /// Follows the links of the best, one step.
-    fn link(&self, candidates: &mut Vec<Candidate>, scores: &Scores, query: &Query) -> Result<()> {
-        let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
-        let order =
-            rank::best(candidates.iter().enumerate().map(|(at, candidate)| (at, own(candidate))), LINKED);
-        let mut gifts: HashMap<usize, f32> = HashMap::new();
-        let mut links =
-            self.view.connection().prepare_cached("SELECT links FROM bodies WHERE id = ?1").map_err(meant)?;
-        let mut named = self
-            .view
-            .connection()
-            .prepare_cached("SELECT id FROM docs WHERE name = ?1 AND name <> '' LIMIT 4")
-            .map_err(meant)?;
-        for at in order {
-            let from = &candidates[at];
-            let text: String = links.query_row([from.id as i64], |row| row.get(0)).map_err(meant)?;
-            for link in write::listed(&text) {
-                let rows =
-                    named.query_map([linked_name(&link)], |row| row.get::<_, i64>(0)).map_err(meant)?;
-                for id in rows {
-                    let id = usize::try_from(id.map_err(meant)?).unwrap_or(0);
-                    if id != from.id && scores.allows(id) {
-                        let gift = gifts.entry(id).or_default();
-                        *gift = gift.max(own(from));
-                    }
-                }
-            }
-        }
-        if gifts.is_empty() {
-            return Ok(());
-        }
-        let known = self.set(candidates.iter().map(|candidate| candidate.id));
-        let mut new: Vec<usize> = gifts.keys().copied().filter(|id| !known.has(*id)).collect();
-        new.sort_unstable();
-        let mut more = self.described(&new, scores, query)?;
-        rank::fuse(&mut more, scores.fusion);
-        candidates.extend(more);
-        for candidate in candidates {
-            candidate.linked = gifts.get(&candidate.id).copied().unwrap_or(0.0);
-        }
-        Ok(())
-    }
-}
-
-/// The name by which a linked thing is known: an address without its kind, a path without dots.
-fn linked_name(link: &str) -> String {
-    let name =
-        link.split_once(':').map_or(link, |(_, name)| name.rsplit_once('/').map_or(name, |(_, last)| last));
-    folded(name.trim_start_matches("./").trim_start_matches("/memories/").trim_end_matches(".md"))
 }

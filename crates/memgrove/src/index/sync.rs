@@ -47,12 +47,29 @@ pub struct Synced {
     pub unreadable: Vec<String>,
 }
 
+impl Synced {
+    /// Adds what a further look did; what can be read is as it says.
+    pub(super) fn add(&mut self, later: Synced) {
+        self.read += later.read;
+        self.removed += later.removed;
+        self.touched += later.touched;
+        self.unreadable = later.unreadable;
+    }
+}
+
 /// What was seen of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(super) stamp: u64,
     pub(super) version: String,
     pub(super) settled: bool,
+}
+
+impl Seen {
+    /// Whether both are of the same content, at the same time.
+    fn is_of(&self, other: &Seen) -> bool {
+        self.stamp == other.stamp && self.version == other.version
+    }
 }
 
 /// What a process has seen of the files.
@@ -75,6 +92,11 @@ impl Files {
             *self = Files { seen: known(connection)?, change, ..Files::default() };
         }
         Ok(())
+    }
+
+    /// Whether they are what the index was made of, as a connection sees it.
+    pub(super) fn are_of(&self, connection: &Connection) -> Result<bool> {
+        Ok(changes(connection)? == self.change)
     }
 
     /// Whether a file that a listing shows is not what was seen.
@@ -109,9 +131,14 @@ impl Index {
             let mut writer = Writer::new(&transaction, &self.analysis, self.embedder.as_deref())?;
             let mut learnt = Vec::new();
             for key in gone.drain(..) {
-                // Another process may have done some of the work while we waited for our turn.
-                synced.removed += usize::from(writer.remove(&key)?);
-                learnt.push((key, None));
+                // While we waited for our turn the file may have come back, and another process may
+                // have seen that.
+                let now = seen_by(&transaction, &key)?;
+                let is_known = |now: &Seen| files.seen.get(&key).is_some_and(|seen| seen.is_of(now));
+                if now.as_ref().is_none_or(is_known) {
+                    synced.removed += usize::from(writer.remove(&key)?);
+                    learnt.push((key, None));
+                }
             }
             while writer.pending() < BATCH_DOCUMENTS
                 && let Some(Held { file, content, read_ms }) = held.pop_front()

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::analysis::Analysis;
 use super::database::meant;
-use super::digest::{embed, hashes};
+use super::digest::{digests, embed, span, uses};
 use super::embedding::{DIMENSIONS, Embedder, Vector};
 use super::postings::{self, BLOCK, Entry};
 use crate::document::Document;
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
         self.blocks.extend(old.values().map(|known| known.id / VECTORS));
         let (mut fresh, mut moved) = (Vec::new(), Vec::new());
         for (document, ord) in documents.iter().zip(0i64..) {
-            let (terms, whole) = hashes(document);
+            let (terms, whole) = digests(document);
             match old.remove(&document.address) {
                 Some(known) if known.terms == terms => {
                     if known.whole != whole {
@@ -208,7 +208,6 @@ impl<'a> Writer<'a> {
                    grp = ?9, name = ?10, title = ?11, begins = ?12, ends = ?13 WHERE id = ?1";
         let holds =
             document.holds.map(|(from, until)| [from, until].map(crate::clock::Timestamp::as_millisecond));
-        let uses = i64::try_from(document.uses).unwrap_or(i64::MAX);
         self.run(
             sql,
             &[
@@ -218,7 +217,7 @@ impl<'a> Writer<'a> {
                 &document.kind,
                 &date,
                 &document.importance.points(),
-                &uses,
+                &uses(document),
                 &document.hidden,
                 &document.group,
                 &document.name,
@@ -229,8 +228,7 @@ impl<'a> Writer<'a> {
         )?;
         let sql = "INSERT OR REPLACE INTO bodies (id, subject, body, tags, links, start, stop)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let [start, stop] =
-            [document.span.start, document.span.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+        let [start, stop] = span(document);
         let [tags, links] = [&document.tags, &document.links].map(|list| list.join("\n"));
         self.run(sql, &[&id, &document.subject, &document.text, &tags, &links, &start, &stop])
     }

@@ -20,7 +20,9 @@ pub(crate) const MONTHS: [&str; 12] = [
     "november",
     "december",
 ];
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+/// The English names of the days of the week, in lower case.
+pub(crate) const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// A date at the start of a line, behind marks and the day of the week, as `YYYY-MM-DD`.
 pub fn written_date(line: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Finding things: what a search finds, and that the index is what the files say, whatever happens.
 
+mod asking;
 mod finding;
 mod keeping;
 mod together;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Source, links, markdown};
-use crate::document::{Document, Shape};
+use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
 use crate::index::dates;
 use crate::locator::copies::is_like_copy_of;
@@ -60,6 +60,8 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
     }
     let said: Said = serde_json::from_slice(source.bytes).unwrap_or_default();
     let called = ["title", "name"].iter().find_map(|key| said.properties.get(*key)?.as_str());
+    let importance =
+        ["importance", "priority"].iter().find_map(|key| Weight::named(said.properties.get(*key)?.as_str()?));
     let mut lines = Vec::new();
     if !said.from.is_empty() {
         lines.push(format!("{} {} {}", said.from, said.kind, said.to));
@@ -72,6 +74,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
         shape: Shape::Graph,
         title: called.unwrap_or(id).to_owned(),
         tags: said.properties.get("tags").map(tags).unwrap_or_default(),
+        importance: importance.unwrap_or_default(),
         date: dates::written(&said.updated).or_else(|| dates::written(&said.created)),
         links: ends.chain(links(&text)).collect(),
         kind: said.kind,
@@ -111,12 +114,12 @@ mod tests {
 
     #[test]
     fn nodes_and_connections_are_told() {
-        let meta = r#"{"id":"mem_a_001","type":"project","properties":{"title":"Kitchen","tags":["home"],"rooms":2},"updated":"2026-11-15T22:03:10Z"}"#;
+        let meta = r#"{"id":"mem_a_001","type":"project","properties":{"title":"Kitchen","tags":["home"],"importance":"high","rooms":2},"updated":"2026-11-15T22:03:10Z"}"#;
         let found = of("_content/nodes/mem_a_001.meta.json", meta);
         let [node] = found.as_slice() else { panic!("one document") };
         assert_eq!((node.address.as_str(), node.title.as_str()), ("node:mem_a_001", "Kitchen"));
         assert_eq!((node.kind.as_str(), node.tags.as_slice()), ("project", &["home".to_owned()][..]));
-        assert!(node.text.contains("rooms: 2") && node.date.is_some());
+        assert!(node.text.contains("rooms: 2") && node.date.is_some() && node.importance == Weight::High);
         let meta = r#"{"type":"uses","from":"mem_a_001","to":"mem_b_001","storage":{"path":"x"}}"#;
         let found = of("_content/connections/conn_1.meta.json", meta);
         assert_eq!(found[0].address, "connection:conn_1#properties");

@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
 use crate::index::dates;
+use crate::text::links::listed;
 use crate::text::metadata::metadata;
 
 /// What a front matter says of a whole file.
@@ -34,6 +35,18 @@ impl Section {
     fn says(&self, text: &str, title: &str) -> bool {
         let itself = self.heading.as_deref().filter(|heading| *heading != title);
         itself.is_some_and(|heading| !heading.is_empty()) || !text[self.span.clone()].trim().is_empty()
+    }
+}
+
+impl Section {
+    /// Whether it is nothing but the list that memgrove keeps of the notes that one leads to, each with
+    /// a few of its words. What someone says of one in a sentence is said here.
+    fn lists_links(&self, text: &str) -> bool {
+        let is_called_so =
+            self.heading.as_deref().is_some_and(|heading| heading.eq_ignore_ascii_case("links"));
+        let mut lines = text[self.span.clone()].lines().filter(|line| !line.trim().is_empty());
+        let are_words = |told: &str| told.split(", ").all(|word| !word.contains(char::is_whitespace));
+        is_called_so && lines.all(|line| listed(line).is_some_and(|(_, told)| are_words(told)))
     }
 }
 
@@ -86,8 +99,14 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
     } else {
         vec![Section { heading: None, span: body..text.len() }]
     };
+    let mut leads_to = Vec::new();
     if blank.shape == Shape::Notes {
         sections = sections.into_iter().flat_map(|section| without_metadata(text, section)).collect();
+        sections.retain(|section| {
+            let is_list = section.lists_links(text);
+            leads_to.extend(is_list.then(|| links(&text[section.span.clone()])).into_iter().flatten());
+            !is_list
+        });
     }
     let top = sections.iter().find_map(|section| section.heading.clone());
     let title = front.title.clone().or(top).unwrap_or_else(|| stem.clone());
@@ -136,6 +155,7 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
     if found.is_empty() {
         found.push(Document { title, kind: front.kind, tags: front.tags, date: front.date, ..blank });
     }
+    found[0].links.extend(leads_to);
     found
 }
 

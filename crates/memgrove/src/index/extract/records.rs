@@ -52,12 +52,16 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 session += 1;
             }
             last = made;
+            let address = format!("record:{}", record.id);
+            let subject = speaker(&record.content).unwrap_or_default().to_owned();
             found.push(Document {
-                address: format!("record:{}", record.id),
+                // What is said in turns belongs together; facts that were told one after another do not.
+                group: if subject.is_empty() { address.clone() } else { format!("{}#{session}", source.key) },
+                address,
                 shape: Shape::Records,
                 kind: kind.name().to_owned(),
                 title: record.category.unwrap_or_default(),
-                subject: speaker(&record.content).unwrap_or_default().to_owned(),
+                subject,
                 links: links(&record.content),
                 text: text_of(record.content, record.task_metadata),
                 tags: record.tags,
@@ -73,7 +77,6 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 name: String::new(),
                 hidden: record.archived || source.inside.starts_with(ARCHIVE),
                 holds: None,
-                group: format!("{}#{session}", source.key),
                 span,
             });
         }

@@ -121,6 +121,108 @@ fn a_garbled_index_heals() {
 }
 
 #[test]
+fn a_text_that_was_changed_in_the_index_is_never_shown() {
+    let machine = Machine::new();
+    drop(machine.index().status().unwrap());
+    let file = machine.databases().remove(0);
+    let bytes = fs::read(&file).unwrap();
+    let at = bytes.windows(6).position(|part| part == b"eighty").expect("the text is there");
+    fs::write(&file, [&bytes[..at], b"ninety", &bytes[at + 6..]].concat()).unwrap();
+    let index = machine.index();
+    assert!(!index.verify(&mut |_, _| ()).unwrap().is_empty());
+    assert_eq!(texts(&index, "tea"), ["Green tea at eighty degrees."]);
+    check_true(&index);
+}
+
+#[test]
+fn indexes_of_other_formats_are_removed_once_they_are_old() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.cache()).unwrap();
+    let [old, log, young, other] =
+        ["mg1-english-words.2.db", "mg1-english-words.2.db-wal", "mg2-english-words.1.db", "mgx-notes.db"]
+            .map(|name| machine.cache().join(name));
+    for path in [&old, &log, &young, &other] {
+        fs::write(path, "").unwrap();
+        if *path != young {
+            let long_ago = std::time::SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
+            fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+    }
+    assert_eq!(first(&machine.index(), "tea"), TEA);
+    assert_eq!([old, log, young, other].map(|path| path.exists()), [false, false, true, true]);
+}
+
+/// Something that happens once.
+type Event = Box<dyn FnOnce() + Send>;
+
+/// A storage in which something happens right after it was listed.
+struct Meanwhile {
+    inner: Arc<dyn Backend>,
+    happens: Arc<Mutex<Option<Event>>>,
+    listings: Arc<AtomicUsize>,
+}
+
+impl Hook for Meanwhile {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
+    }
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        let listed = self.inner.list(under, depth);
+        self.listings.fetch_add(1, Ordering::SeqCst);
+        let happens = self.happens.lock().unwrap().take();
+        if let Some(happens) = happens {
+            happens();
+        }
+        listed
+    }
+}
+
+#[test]
+fn a_file_that_came_back_while_another_process_looked_stays() {
+    let machine = Machine::new();
+    let (other, happens) = (machine.index(), Arc::new(Mutex::default()));
+    let backend = Hooked(Meanwhile {
+        inner: Arc::clone(machine.store.backend()),
+        happens: Arc::clone(&happens),
+        listings: Arc::default(),
+    });
+    let index = kept(&Store::new(backend), &machine.cache());
+    assert_eq!(first(&index, "tea"), TEA);
+    fs::remove_file(machine.file("tea.md")).unwrap();
+    let file = machine.file("tea.md");
+    *happens.lock().unwrap() = Some(Box::new(move || {
+        fs::write(file, "Green tea again.\n").unwrap();
+        assert_eq!(first(&other, "tea"), TEA);
+    }));
+    let synced = index.sync(&mut |_, _| ()).unwrap();
+    assert_eq!((synced.removed, texts(&index, "tea")), (0, vec!["Green tea again.".to_owned()]));
+    check_true(&index);
+}
+
+#[test]
+fn what_another_process_wrote_meanwhile_is_looked_at_again() {
+    let machine = Machine::new();
+    let (other, listings) = (machine.index(), Arc::new(AtomicUsize::new(0)));
+    let backend = Hooked(Meanwhile {
+        inner: Arc::clone(machine.store.backend()),
+        happens: Arc::default(),
+        listings: Arc::clone(&listings),
+    });
+    let index = kept(&Store::new(backend), &machine.cache());
+    let mut written = false;
+    index
+        .sync(&mut |_, _| {
+            if !std::mem::replace(&mut written, true) {
+                fs::write(machine.file("new.md"), "Something new.\n").unwrap();
+                other.sync(&mut |_, _| ()).unwrap();
+            }
+        })
+        .unwrap();
+    assert_eq!((written, listings.load(Ordering::SeqCst)), (true, 2));
+    check_true(&index);
+}
+
+#[test]
 fn a_garbled_index_heals_beneath_a_running_process() {
     for how in 0..5 {
         let machine = Machine::new();

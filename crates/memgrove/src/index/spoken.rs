@@ -1,0 +1,353 @@
+//! The time that a question speaks of: told from now (`last week`, `since yesterday`), or by name
+//! (`in July 2023`).
+
+use std::ops::Range;
+
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
+
+use super::dates::{DAY_MS, days, iso_day, moment, month_of, named, words};
+use crate::clock::Timestamp;
+use crate::text::dates::WEEKDAYS;
+
+const HOUR_MS: i64 = 60 * 60 * 1000;
+/// What happened is told afterwards: so much longer, at least and at most, a time is looked for, and
+/// what is from then counts for so much.
+const TOLD_MS: (i64, i64) = (7 * DAY_MS, 31 * DAY_MS);
+const TOLD: f32 = 0.5;
+/// For so many years back a month without a year may be any of them.
+const YEARS_BACK: i16 = 30;
+/// What `recently` means.
+const RECENT_MS: i64 = 30 * DAY_MS;
+
+/// A time that a question speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// From one moment until before another, in milliseconds, the newest first: one, unless it is
+    /// a month of any year.
+    pub(crate) spans: Vec<Range<i64>>,
+    /// Whether what is from then comes first, and is not merely preferred.
+    pub(crate) firm: bool,
+    /// Whether it has a name, such as `July 2023`, which may stand in a text as well.
+    pub(crate) named: bool,
+    /// Whether nothing else is asked.
+    pub(crate) alone: bool,
+}
+
+impl Asked {
+    /// Whether a memory of this moment is from then.
+    pub(crate) fn is_then(&self, ms: i64) -> bool {
+        self.spans.iter().any(|span| span.contains(&ms))
+    }
+
+    /// How much of a memory of this moment is from then: what was told soon afterwards, half.
+    pub(crate) fn share(&self, ms: i64) -> f32 {
+        let told = |span: &Range<i64>| {
+            let after = span.end.saturating_sub(span.start).clamp(TOLD_MS.0, TOLD_MS.1);
+            (span.end..span.end.saturating_add(after)).contains(&ms)
+        };
+        match self.is_then(ms) {
+            true => 1.0,
+            false if !self.firm && self.spans.iter().any(told) => TOLD,
+            false => 0.0,
+        }
+    }
+}
+
+/// The time that a question speaks of, and the words that say so. A date says more than a time that
+/// is told from now: in `last Friday, 23 January 2022`, now is then.
+pub(crate) fn asked(query: &str, now: Timestamp) -> Option<(Asked, Vec<String>)> {
+    let words = words(query);
+    let told_by = |at: Vec<usize>| at.into_iter().filter_map(|at| words.get(at).cloned()).collect();
+    let by_name = by_name(query, &words, now);
+    if let Some((at, span)) = told(&words, now)
+        && by_name.as_ref().is_none_or(|named| named.precision < Precision::Month)
+    {
+        let (bound, before) = bound(&words, at.start);
+        let asked = Asked { spans: vec![bound.of(span)], firm: true, named: false, alone: false };
+        return Some((asked, told_by(before.into_iter().chain(at).collect())));
+    }
+    let recently = || words.iter().position(|word| matches!(word.as_str(), "recently" | "lately"));
+    let (spans, at) = match by_name {
+        Some(ByName { at, spans, precision }) => {
+            // Before a day is shortly before it.
+            let first = at.iter().copied().min().filter(|_| precision != Precision::Day);
+            let (bound, before) = first.map_or((Bound::None, None), |first| bound(&words, first));
+            let last = || spans.iter().find(|span| span.start <= now.as_millisecond()).cloned();
+            let spans = match before {
+                // Since May is since the last one.
+                Some(_) => last().into_iter().map(|span| bound.of(span)).collect(),
+                None => spans,
+            };
+            (spans, before.into_iter().chain(at).collect())
+        }
+        None => {
+            let (at, span) = (recently()?, now.as_millisecond() - RECENT_MS..i64::MAX);
+            (vec![span], vec![at])
+        }
+    };
+    Some((Asked { spans, firm: false, named: true, alone: false }, told_by(at)))
+}
+
+/// What stands before a time and makes it a border.
+#[derive(Clone, Copy)]
+enum Bound {
+    None,
+    Since,
+    After,
+    Before,
+    Until,
+}
+
+impl Bound {
+    fn of(self, span: Range<i64>) -> Range<i64> {
+        match self {
+            Bound::None => span,
+            Bound::Since => span.start..i64::MAX,
+            Bound::After => span.end..i64::MAX,
+            Bound::Before => i64::MIN..span.start,
+            Bound::Until => i64::MIN..span.end,
+        }
+    }
+}
+
+/// What stands before the word at a place, and where.
+fn bound(words: &[String], at: usize) -> (Bound, Option<usize>) {
+    let before = words[..at].iter().rposition(|word| word != "the");
+    let bound = match before.map_or("", |at| words[at].as_str()) {
+        "since" => Bound::Since,
+        "after" => Bound::After,
+        "before" => Bound::Before,
+        "until" | "till" => Bound::Until,
+        _ => return (Bound::None, None),
+    };
+    (bound, before)
+}
+
+/// How much of a date a name gives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Precision {
+    /// A month or a day of any year, or a year.
+    Part,
+    Month,
+    Day,
+}
+
+/// The times of a name, and which of the words it is.
+struct ByName {
+    at: Vec<usize>,
+    spans: Vec<Range<i64>>,
+    precision: Precision,
+}
+
+fn by_name(query: &str, words: &[String], now: Timestamp) -> Option<ByName> {
+    let parts = query.split(|c: char| !c.is_ascii_digit() && c != '-');
+    if let Some((day, written)) = parts.into_iter().find_map(|part| Some((iso_day(part)?, part))) {
+        let parts = super::dates::words(written);
+        let at = words.windows(parts.len()).position(|there| there == parts)?;
+        let at = (at..at + parts.len()).collect();
+        return Some(ByName { at, spans: vec![days(day, 1)?], precision: Precision::Day });
+    }
+    let named = named(words)?;
+    let (spans, precision) = match (named.year, named.month, named.day) {
+        (Some(year), Some(month), Some(day)) => {
+            (vec![days(Date::new(year, month, day).ok()?, 1)?], Precision::Day)
+        }
+        (Some(year), Some(month), None) => (vec![month_of(year, month)?], Precision::Month),
+        (Some(year), None, _) => {
+            let first = |year: i16| Some(moment(date(year, 1, 1), None)?.as_millisecond());
+            let span = first(year)?..first(year + 1)?;
+            (vec![span], Precision::Part)
+        }
+        (None, Some(month), day) => {
+            let this = now.to_zoned(TimeZone::UTC).year();
+            let of = |year: i16| match day {
+                Some(day) => days(Date::new(year, month, day).ok()?, 1),
+                None => month_of(year, month),
+            };
+            ((this - YEARS_BACK..=this).rev().filter_map(of).collect(), Precision::Part)
+        }
+        (None, None, _) => return None,
+    };
+    Some(ByName { at: named.at, spans, precision })
+}
+
+/// A time that is told from now, and where the words stand that tell it.
+pub(super) fn told(words: &[String], now: Timestamp) -> Option<(Range<usize>, Range<i64>)> {
+    (0..words.len()).find_map(|at| {
+        let (used, span) = told_from(now, &words[at..])?;
+        Some((at..at + used, span))
+    })
+}
+
+/// The time that words begin with, told from a moment, and how many of them tell it.
+fn told_from(now: Timestamp, words: &[String]) -> Option<(usize, Range<i64>)> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    match [word(0), word(1), word(2)] {
+        ["today" | "tonight", ..] => Some((1, days(today, 1)?)),
+        ["this", "morning" | "afternoon" | "evening", _] => Some((2, days(today, 1)?)),
+        ["yesterday", ..] => Some((1, before(today, "day", 1)?)),
+        ["day", "before", "yesterday"] => Some((3, before(today, "day", 2)?)),
+        ["this", unit @ ("week" | "month" | "year"), _] => Some((2, before(today, unit, 0)?)),
+        ["last" | "past", "night", _] => {
+            let Range { start, end } = before(today, "day", 1)?;
+            Some((2, start..end + 6 * HOUR_MS))
+        }
+        ["last" | "past", "weekend", _] => {
+            let week = before(today, "week", 1)?;
+            Some((2, week.end - 2 * DAY_MS..week.end))
+        }
+        ["last" | "past", unit @ ("week" | "month" | "year"), _] => Some((2, before(today, unit, 1)?)),
+        ["last" | "past", "couple", "of"] => Some((4, until_now(now, 2, unit(word(3))?)?)),
+        ["last" | "past", next, _] => match WEEKDAYS.iter().position(|day| *day == next) {
+            Some(day) => {
+                let ago =
+                    (i64::from(today.weekday().to_monday_zero_offset()) - day as i64 + 6).rem_euclid(7) + 1;
+                Some((2, before(today, "day", ago)?))
+            }
+            None => Some((3, until_now(now, number(next)?, unit(word(2))?)?)),
+        },
+        ["few", _, "ago"] => {
+            let unit = unit(word(1))?;
+            Some((3, until_now(now, 2 * FEW, unit)?.start..until_now(now, 1, unit)?.start))
+        }
+        [count, _, "ago"] => match unit(word(1))? {
+            "hour" => {
+                let ago = |count: i64| now.as_millisecond() - count * HOUR_MS;
+                Some((3, ago(number(count)? + 1)..ago(number(count)? - 1)))
+            }
+            unit => Some((3, before(today, unit, number(count)?)?)),
+        },
+        _ => None,
+    }
+}
+
+/// What time is counted in.
+const UNITS: [&str; 5] = ["hour", "day", "week", "month", "year"];
+
+fn unit(word: &str) -> Option<&str> {
+    Some(word.trim_end_matches('s')).filter(|unit| UNITS.contains(unit))
+}
+
+/// Numbers as they are spoken, from one on.
+const NUMBERS: [&str; 12] =
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const FEW: i64 = 3;
+/// Further back than this nobody counts.
+const BACK_MAX: i64 = 5_000;
+
+fn number(word: &str) -> Option<i64> {
+    let spoken = NUMBERS.iter().position(|number| *number == word).and_then(|at| i64::try_from(at + 1).ok());
+    match word {
+        "a" | "an" => Some(1),
+        "few" | "several" => Some(FEW),
+        _ => spoken.or_else(|| word.parse().ok().filter(|count| (1..=BACK_MAX).contains(count))),
+    }
+}
+
+/// The day so many days, weeks, months or years before one.
+fn back(today: Date, unit: &str, count: i64) -> Option<Date> {
+    let span = jiff::Span::new();
+    let span = match unit {
+        "day" => span.days(count),
+        "week" => span.weeks(count),
+        "month" => span.months(count),
+        _ => span.years(count),
+    };
+    today.checked_sub(span).ok()
+}
+
+/// So many hours, days and so on until the end of today, which is one of the days.
+fn until_now(now: Timestamp, count: i64, unit: &str) -> Option<Range<i64>> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let start = match unit {
+        "hour" => now.as_millisecond() - count * HOUR_MS,
+        "day" => before(today, unit, count)?.end,
+        _ => moment(back(today, unit, count)?, None)?.as_millisecond(),
+    };
+    Some(start..days(today, 1)?.end)
+}
+
+/// The whole day, week from Monday on, month or year so many before the one that a day is in.
+fn before(today: Date, unit: &str, count: i64) -> Option<Range<i64>> {
+    let there = back(today, unit, count)?;
+    match unit {
+        "day" => days(there, 1),
+        "week" => days(back(there, "day", there.weekday().to_monday_zero_offset().into())?, 7),
+        "month" => month_of(there.year(), there.month()),
+        _ => days(there.first_of_year(), there.days_in_year().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much of a memory of this day is from the time that a question speaks of.
+    fn share(query: &str, day: &str) -> f32 {
+        let now = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        let moment: Timestamp = format!("{day}T09:00:00Z").parse().expect("a moment");
+        asked(query, now).map_or(-1.0, |(asked, _)| asked.share(moment.as_millisecond()))
+    }
+
+    #[test]
+    fn questions_speak_of_times() {
+        for (query, then, not_then) in [
+            ("what did I do last week", "2026-11-10", "2026-11-16"),
+            ("6 days ago", "2026-11-10", "2026-11-11"),
+            ("in the last 7 days", "2026-11-10", "2026-11-09"),
+            ("last seven days", "2026-11-16", "2026-11-17"),
+            ("last 2 weeks", "2026-11-02", "2026-11-01"),
+            ("what was two weeks ago", "2026-11-02", "2026-11-09"),
+            ("a year ago", "2025-02-01", "2026-02-01"),
+            ("3 months ago", "2026-08-31", "2026-09-01"),
+            ("yesterday's talk", "2026-11-15", "2026-11-14"),
+            ("the day before yesterday", "2026-11-14", "2026-11-15"),
+            ("before yesterday", "2026-11-14", "2026-11-15"),
+            ("since yesterday", "2026-11-16", "2026-11-14"),
+            ("after last week", "2026-11-16", "2026-11-15"),
+            ("until last Friday", "2026-11-13", "2026-11-14"),
+            ("last friday", "2026-11-13", "2026-11-06"),
+            ("last monday", "2026-11-09", "2026-11-16"),
+            ("last night", "2026-11-15", "2026-11-16"),
+            ("this morning", "2026-11-16", "2026-11-15"),
+            ("last 24 hours", "2026-11-16", "2026-11-15"),
+            ("past few days", "2026-11-14", "2026-11-13"),
+            ("the last couple of days", "2026-11-15", "2026-11-14"),
+            ("a few days ago", "2026-11-12", "2026-11-16"),
+            ("last weekend", "2026-11-14", "2026-11-13"),
+            ("recently", "2026-11-01", "2026-10-01"),
+            ("in July 2023", "2023-07-30", "2022-07-05"),
+            ("since July 2023", "2024-07-30", "2023-06-05"),
+            ("since May", "2026-07-30", "2026-04-30"),
+            ("since December", "2025-12-30", "2025-11-30"),
+            ("before 2024", "2023-07-30", "2024-02-05"),
+            ("camping in July", "2020-07-01", "2020-09-01"),
+            ("on 31 October, 2022", "2022-10-31", "2022-10-30"),
+            ("2026-10-20", "2026-10-20", "2026-10-19"),
+            ("the weekend before 4 October, 2023", "2023-10-04", "2023-10-03"),
+            ("last Friday, 23 January 2022", "2022-01-23", "2026-11-13"),
+            ("the 2023 budget of last week", "2026-11-10", "2023-11-10"),
+        ] {
+            assert_eq!((share(query, then), share(query, not_then)), (1.0, 0.0), "{query}");
+        }
+        // What happened is told afterwards.
+        assert_eq!((share("in July 2023", "2023-08-05"), share("in July 2023", "2023-10-05")), (0.5, 0.0));
+        assert_eq!(share("on 31 October, 2022", "2022-11-02"), 0.5);
+        for query in
+            ["nothing of the kind", "long ago", "99999999999 days ago", "may we go", "the last straw"]
+        {
+            assert_eq!(share(query, "2026-05-10"), -1.0, "{query}");
+        }
+    }
+
+    #[test]
+    fn the_words_that_speak_of_it_are_told() {
+        let now = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        let told = |query: &str| asked(query, now).map(|(_, words)| words).unwrap_or_default();
+        assert_eq!(told("tea since the last 3 weeks"), ["since", "last", "3", "weeks"]);
+        assert_eq!(told("what on 20 Oct 2026"), ["oct", "20", "2026"]);
+        assert_eq!(told("what on 2026-10-20?"), ["2026", "10", "20"]);
+    }
+}

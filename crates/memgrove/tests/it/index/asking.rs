@@ -1,0 +1,268 @@
+//! What a query means: times, identifiers, filters, and how much of what it finds is shown.
+
+use std::sync::Arc;
+
+use memgrove::Index;
+use memgrove::clock::ManualClock;
+use memgrove::index::Place;
+
+use super::{first, found, indexed, over, store};
+
+const NOW: &str = "2026-11-16T12:00:00Z";
+
+/// An index over files with dates, on a Monday.
+fn dated(files: &[(&str, &str, &str)]) -> Index {
+    let files: Vec<(String, String)> = files
+        .iter()
+        .map(|(name, date, text)| (format!("files/{name}.md"), format!("---\ndate: {date}\n---\n{text}\n")))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    over(&store(&files), Place::Ram, Arc::new(ManualClock::new(NOW.parse().unwrap())))
+}
+
+fn names(addresses: Vec<String>) -> Vec<String> {
+    addresses
+        .into_iter()
+        .map(|a| a.trim_start_matches("file:/memories/").trim_end_matches(".md").to_owned())
+        .collect()
+}
+
+fn diary() -> Index {
+    let old: Vec<(String, String)> = (0..13)
+        .map(|i| {
+            (
+                format!("old{i}"),
+                format!("It happened at the harbour, and what happened in number {i} happened."),
+            )
+        })
+        .collect();
+    let mut files: Vec<(&str, &str, &str)> =
+        old.iter().map(|(name, text)| (name.as_str(), "2022-06-01", text.as_str())).collect();
+    files.extend([
+        ("trees", "2026-11-10", "Planted apple trees."),
+        ("mayor", "2026-11-12", "Met the mayor."),
+        ("wood", "2026-11-14", "Cut wood."),
+        ("bread", "2026-11-15", "Baked bread."),
+        ("skis", "2026-10-20", "Bought skis."),
+        ("boots", "2026-10-27", "Sold boots in the October sale of 20 shops."),
+        ("tent", "2023-07-15", "Slept in a tent."),
+        ("late", "2023-01-05", "A decision on rents in spring."),
+        ("early", "2022-12-30", "A decision on rents in autumn."),
+        ("sale", "2024-03-01", "There was a sale in July 2023."),
+    ]);
+    dated(&files)
+}
+
+#[test]
+fn times_in_words_are_understood() {
+    let index = diary();
+    for (query, first) in [
+        ("what happened last week", &["bread", "wood", "mayor", "trees"][..]),
+        ("what did I do in October?", &["boots", "skis"]),
+        ("in October", &["boots", "skis"]),
+        ("October", &["boots", "skis"]),
+        ("July 2023", &["tent", "sale"]),
+        ("what happened in July 2023", &["tent", "sale"]),
+        ("20 Oct 2026", &["skis"]),
+        ("2026-10-20", &["skis"]),
+        ("day before yesterday", &["wood"]),
+        ("before yesterday", &["wood", "mayor", "trees", "boots", "skis"]),
+        ("since last Saturday", &["bread", "wood"]),
+        ("since yesterday", &["bread"]),
+        ("until last Saturday", &["wood", "mayor"]),
+        ("last night", &["bread"]),
+        ("last weekend", &["bread", "wood"]),
+        ("past few days", &["bread", "wood"]),
+        ("yesterday's", &["bread"]),
+        ("trees since October", &["trees"]),
+        ("decision of 2022", &["early", "late"]),
+    ] {
+        let mut told = names(found(&index, query));
+        told.truncate(first.len());
+        assert_eq!(told, first, "{query}");
+    }
+    assert_eq!(found(&index, "since yesterday").len(), 1);
+    assert!(!index.search("since yesterday", 5).unwrap().wordless);
+}
+
+#[test]
+fn where_nothing_is_from_then_that_is_told() {
+    let index = diary();
+    for query in ["last year", "five weeks ago", "what happened in May 2021"] {
+        let told = index.search(query, 10).unwrap();
+        assert!(told.untimely && told.hits.is_empty(), "{query}");
+    }
+    let told = index.search("trees five weeks ago", 10).unwrap();
+    assert!(told.untimely && told.hits[0].address.contains("trees"));
+    assert!(!index.search("trees last week", 10).unwrap().untimely);
+}
+
+#[test]
+fn many_of_a_month_are_counted_as_many() {
+    let names: Vec<String> = (0..150).map(|i| format!("n{i}")).collect();
+    let texts: Vec<String> = (0..150).map(|i| format!("Item q{i}x.")).collect();
+    let files: Vec<(&str, &str, &str)> =
+        names.iter().zip(&texts).map(|(name, text)| (name.as_str(), "2026-10-20", text.as_str())).collect();
+    let told = dated(&files).search("in October", 10).unwrap();
+    assert_eq!((told.hits.len(), told.at_least), (10, true));
+}
+
+#[test]
+fn numbers_are_never_corrected() {
+    let index = indexed(&[("files/a.md", "In 2026 port 151 of 3f9a2bc7 ran the code of an arabica shop.\n")]);
+    for query in ["in 2023", "1951", "3f9a2bc8", "node"] {
+        assert!(index.search(query, 5).unwrap().corrected.is_empty(), "{query}");
+    }
+    assert_eq!(index.search("arabcia", 5).unwrap().corrected[0].1, "arabica");
+}
+
+#[test]
+fn one_identifier_is_looked_for_as_a_whole() {
+    let index = indexed(&[
+        ("files/a.md", "The function handleInvoice118 of v1.2.3 runs on 192.168.1.17, see node7.\n"),
+        ("files/b.md", "The function handleQuery57 of v1.3 runs on 192.168.2.4 and has 2 or 3 callers.\n"),
+        ("files/c.md", "There is a handle, an invoice, and 118 of them.\n"),
+        ("files/zh.md", "我住在北京。\n"),
+        ("files/zh2.md", "他住在南京，喜欢北方。\n"),
+        ("files/ko.md", "오늘 회의가 있다.\n"),
+        ("files/ko2.md", "회사원과 의사.\n"),
+    ]);
+    for (query, addresses) in [
+        ("handleInvoice118", &["a", "c"][..]),
+        ("handleInvoice119", &["a", "b", "c"]),
+        ("v1.2.3", &["a"]),
+        ("192.168.1.17", &["a"]),
+        ("invoice", &["a", "c"]),
+        ("node", &["a"]),
+        ("北京", &["zh"]),
+        ("京", &["zh", "zh2"]),
+        ("회의", &["ko"]),
+    ] {
+        let mut told = names(found(&index, query));
+        told.sort();
+        assert_eq!(told, addresses, "{query}");
+    }
+    assert_eq!(index.search("handleInvoice118", 9).unwrap().total, 2);
+}
+
+#[test]
+fn what_a_node_holds_is_of_its_type() {
+    let meta = r#"{"id":"mem_project_001","type":"project","properties":{"title":"Atlas","tags":["infra"],"importance":"high"},"storage":{"path":"x"},"updated":"2020-01-01T00:00:00Z"}"#;
+    let index = indexed(&[
+        ("graph/_content/nodes/mem_project_001.meta.json", meta),
+        ("graph/_content/nodes/mem_project_001.md", "It has twelve shards.\n"),
+        ("graph/_content/nodes/mem_other_001.md", "It has no shards.\n"),
+    ]);
+    for filter in ["type:project", "tag:infra", "importance:high", "type:project since:2021"] {
+        assert_eq!(first(&index, &format!("shards {filter}")), "node:mem_project_001", "{filter}");
+    }
+    assert_eq!(found(&index, "shards -type:project"), ["node:mem_other_001"]);
+}
+
+fn record(number: usize, content: &str, rest: &str) -> String {
+    format!(
+        "{{\"id\":\"{number:08x}-0000-4000-8000-000000000000\",\"type\":\"learning\",\"content\":\"{content}\",\"created_at\":\"2026-11-16T11:00:{number:02}Z\",\"updated_at\":\"2026-11-16T11:00:{number:02}Z\",\"accessed_at\":\"2026-11-16T11:00:00Z\",\"access_count\":0,\"tags\":[],\"archived\":false{rest}}}\n"
+    )
+}
+
+#[test]
+fn facts_that_were_told_one_after_another_stand_alone() {
+    let records = record(1, "The accountant is called Ms Ito", "")
+        + &record(2, "The staging database is orchid_stage", "")
+        + &record(3, "Ann: the auditor comes on Monday", "")
+        + &record(4, "Bob: then I shall bake", "");
+    let index = indexed(&[("records/learnings.jsonl", &records)]);
+    let beside = |query: &str| -> Vec<(String, bool)> {
+        let hits = index.search(query, 10).unwrap().hits.into_iter();
+        hits.map(|hit| (hit.text, hit.parts.neighbours > 0.0)).collect()
+    };
+    assert!(beside("who is the accountant").iter().all(|(text, beside)| !beside || !text.contains("orchid")));
+    assert!(beside("who is the auditor").contains(&("Bob: then I shall bake".to_owned(), true)));
+}
+
+#[test]
+fn a_brief_tells_what_matters_and_nothing_twice() {
+    let important = ",\"importance\":\"high\"";
+    let rules: String = (1..=6)
+        .map(|i| record(i, &format!("Alice: critical rule number {i}, never to be broken"), important))
+        .collect();
+    let sections: String = (1..=6).map(|i| format!("## Part {i}\nWord number {i} of it.\n\n")).collect();
+    let files: Vec<(String, String)> = (0..4)
+        .map(|i| (format!("files/same{i}.md"), "The wifi password is hunter two.\n".to_owned()))
+        .collect();
+    let mut all: Vec<(&str, &str)> = files.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    all.extend([("records/learnings.jsonl", rules.as_str()), ("files/parts.md", &sections)]);
+    let brief = indexed(&all).brief(2_000).unwrap();
+    let count = |part: &str| brief.snippets.iter().filter(|snippet| snippet.text.contains(part)).count();
+    assert_eq!((count("critical rule"), count("Word number"), count("wifi")), (6, 6, 1));
+    assert_eq!(brief.left_out, 0, "copies are told");
+}
+
+#[test]
+fn what_fits_faintly_is_left_out_and_counted() {
+    let index = indexed(&[
+        ("files/ann.md", "Ann has a peanut allergy, and carries a pen for it.\n"),
+        ("files/bob.md", "Bob drinks coffee in the morning.\n"),
+        ("files/eve.md", "Eve has no allergy of any kind and likes walnuts.\n"),
+        ("files/car.md", "The car is in the garage.\n"),
+    ]);
+    let [near, all] = [index.recall("peanut allergy", 900, 9), index.recall_all("peanut allergy", 900, 9)]
+        .map(Result::unwrap);
+    assert_eq!(near.snippets[0].hit.address, "file:/memories/ann.md");
+    assert!(near.snippets.iter().all(|snippet| !snippet.text.contains("coffee")));
+    assert_eq!((near.snippets.len() + near.faint, all.faint), (all.snippets.len(), 0));
+    assert!(near.faint > 0);
+}
+
+#[test]
+fn notices_say_why_little_is_found() {
+    let index = indexed(&[
+        ("files/a.md", "We drink **green** tea, said Ann\u{2019}s friend.\n"),
+        ("files/b.md", "---\narchived: true\n---\nOslo is cold.\n"),
+    ]);
+    for (query, hits, notice) in [
+        ("\"green tea\"", 1, ""),
+        ("\u{201c}green tea\u{201d}", 1, ""),
+        ("\"ann's friend\"", 1, ""),
+        ("\"een tea\"", 0, "the filters let nothing pass"),
+        ("tea in:nowhere", 0, "the filters let nothing pass"),
+        ("Oslo", 0, "1 hidden: `is:hidden` finds what was superseded or put away"),
+        ("the", 1, "no word to look for: these are the newest"),
+        ("\u{1f389}", 0, ""),
+        ("tea last year", 1, "nothing is from then"),
+        ("gren", 1, "nothing has `gren`: looked for `green`"),
+    ] {
+        let told = index.recall(query, 900, 9).unwrap();
+        assert_eq!((told.snippets.len(), told.notices.join("; ").as_str()), (hits, notice), "{query}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_makes_room_for_what_does() {
+    let long = "a-rather-long-name-of-a-folder/".repeat(4);
+    let index = indexed(&[
+        (&format!("files/{long}camp.md"), "The camping trip, the camping trip.\n"),
+        ("files/b.md", "A camping trip.\n"),
+    ]);
+    let told = index.recall_all("camping trip", 40, 9).unwrap();
+    assert_eq!((told.snippets.len(), told.left_out), (1, 1));
+    assert_eq!(told.snippets[0].hit.address, "file:/memories/b.md");
+}
+
+#[test]
+fn those_of_one_time_come_as_they_stand_in_their_files() {
+    let text = "---\ndate: 2024-05-01\ntags: [x]\n---\n# B\none\n\n# A\ntwo\n\n# C\nthree\n";
+    let index = indexed(&[("files/a.md", text)]);
+    assert_eq!(names(found(&index, "tag:x")), ["a.md#b", "a.md#a", "a.md#c"]);
+}
+
+#[test]
+fn what_is_derived_is_no_memory() {
+    let index = indexed(&[
+        ("notes/memory.md", "# Memory\n\n## Links\n\n- [[projects/silica]] - kestrel, tools\n"),
+        ("notes/places.md", "# Places\n\n## Links\n\n- [[Paris]] - where we met the kestrel\n"),
+        ("notes/projects/silica.md", "# Silica\nA search engine.\n"),
+    ]);
+    assert_eq!(found(&index, "kestrel"), ["note:places"]);
+    assert!(index.search("memory", 5).unwrap().hits[0].links.contains(&"projects/silica".to_owned()));
+}
