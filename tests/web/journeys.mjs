@@ -277,13 +277,15 @@ export async function phone({ room, served, look, state }) {
     if (name === "graph") await page.locator("#graph[data-state]").waitFor();
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(over <= 0, `${name} is ${over} pixels too wide for a phone`);
-    const tab = await page.locator("header nav [aria-current=page]").boundingBox().catch(() => null);
-    check(name === "missing" || (tab.x >= 0 && tab.x + tab.width <= 375), `the tab of ${name} is in sight`);
+    const tab = name === "missing" ? null : await page.locator("header nav [aria-current=page]").boundingBox();
+    check(tab === null || (tab.x >= 0 && tab.x + tab.width <= 375), `the tab of ${name} is in sight`);
     await look(page, `phone-${name}`);
     page.expectsErrors = name === "doctor";
   }
   page.expectsErrors = false;
-  await page.goto(`${served.base}/history?${at("files/projects/harbor.md")}`);
+  await served.call("file_create", { path: "/memories/phone.md", text: "# Phone\n\nCharge it at night.\n" });
+  await served.call("file_replace", { path: "/memories/phone.md", old: "at night", new: "in the morning, before the walk" });
+  await page.goto(`${served.base}/history?${at("files/phone.md")}`);
   await page.locator(".changes a").first().click();
   const row = page.locator(".compare tr:not(.same):has(.removed)").first();
   const [cut, added] = [await row.locator(".removed").boundingBox(), await row.locator(".added").boundingBox()];
