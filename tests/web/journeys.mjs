@@ -283,7 +283,9 @@ export async function phone({ room, served, look, state }) {
     page.expectsErrors = name === "doctor";
   }
   page.expectsErrors = false;
-  await page.goto(`${served.base}/history?${at("files/projects/harbor.md")}`);
+  await served.call("file_create", { path: "/memories/phone.md", text: "# Phone\n\nCharge it at night.\n" });
+  await served.call("file_replace", { path: "/memories/phone.md", old: "at night", new: "in the morning, before the walk" });
+  await page.goto(`${served.base}/history?${at("files/phone.md")}`);
   await page.locator(".changes a").first().click();
   const row = page.locator(".compare tr:not(.same):has(.removed)").first();
   const [cut, added] = [await row.locator(".removed").boundingBox(), await row.locator(".added").boundingBox()];
