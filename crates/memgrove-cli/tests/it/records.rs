@@ -427,26 +427,26 @@ fn a_task_is_recalled_by_what_came_of_it() {
 /// Whatever happens to the file itself is noticed, also behind what was added since.
 #[test]
 fn lost_records_are_missed_and_brought_back() {
-    let zeroed = |file: &Path| {
-        let size = std::fs::metadata(file).expect("a file").len();
-        std::fs::write(file, vec![0; usize::try_from(size).expect("a size")])
-    };
-    let emptied = |file: &Path| std::fs::write(file, "");
-    let removed = |file: &Path| std::fs::remove_file(file);
-    let losses: [&dyn Fn(&Path) -> std::io::Result<()>; 3] = [&zeroed, &emptied, &removed];
-    for (case, lose) in losses.into_iter().enumerate() {
+    for loss in ["zeroed", "emptied", "removed"] {
         let sandbox = Sandbox::new();
         for text in ["one", "two", "three"] {
             sandbox.run(&["record", "add", text, "--type", "core"]).ok();
         }
-        lose(&sandbox.store().join("records/core_memories.jsonl")).expect("a file");
-        if case == 0 {
+        let file = sandbox.store().join("records/core_memories.jsonl");
+        let size = std::fs::read(&file).expect("a file").len();
+        let lost = match loss {
+            "zeroed" => std::fs::write(&file, vec![0; size]),
+            "emptied" => std::fs::write(&file, ""),
+            _ => std::fs::remove_file(&file),
+        };
+        lost.expect("a file");
+        if loss == "zeroed" {
             let told = sandbox.run(&["record", "list"]);
             assert!(told.err.contains("no record in `core_memories.jsonl` can be read"), "{}", told.err);
         }
         sandbox.run(&["record", "add", "four", "--type", "core"]).ok();
         let told = sandbox.run(&["doctor", "--fix"]).out;
-        assert!(told.contains(": 3 records"), "{case}: {told}");
-        assert_eq!(sandbox.run(&["record", "list", "--json"]).json()["total"], 4, "{case}");
+        assert!(told.contains(": 3 records"), "{loss}: {told}");
+        assert_eq!(sandbox.run(&["record", "list", "--json"]).json()["total"], 4, "{loss}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use super::Core;
@@ -15,14 +16,22 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::vfs::Open;
 
-/// How many of the newest segments are remembered, and how many edits of each.
-const REMEMBERED_SEGMENTS: usize = 2;
+/// How many segments are remembered, and how many edits of each.
+const REMEMBERED_SEGMENTS: usize = 3;
 const REMEMBERED_EDITS_MAX: usize = 50_000;
 
-/// The headers of the newest segments, as they were last read. A segment only grows, so the next
-/// reader reads the rest.
+/// The headers of the newest segment and of those that were read last, as they were read. A segment
+/// only grows, so the next reader reads the rest.
 #[derive(Default)]
 pub(super) struct Remembered(VecDeque<Headers>);
+
+/// A record whose bytes are not read yet.
+struct Located {
+    segment: u64,
+    /// Where it is, behind whatever is damaged before it.
+    span: Range<u64>,
+    header: Arc<Header>,
+}
 
 #[derive(Default)]
 struct Headers {
@@ -31,7 +40,7 @@ struct Headers {
     /// How far was looked, and where the last record ends.
     upto: u64,
     end: u64,
-    headers: Vec<Arc<Header>>,
+    headers: Vec<Arc<Located>>,
 }
 
 impl Core {
@@ -52,6 +61,11 @@ impl Core {
 
     /// The headers of all records of a segment, oldest first.
     pub(super) fn segment_headers(&self, segment: u64) -> io::Result<Vec<Arc<Header>>> {
+        Ok(self.located(segment)?.iter().map(|located| Arc::clone(&located.header)).collect())
+    }
+
+    /// All records of a segment, oldest first, to be read one by one.
+    fn located(&self, segment: u64) -> io::Result<Vec<Arc<Located>>> {
         let file = self.state.open(&segment_name(segment), Open::Read)?;
         let stat = file.stat()?;
         let upto = self.end_of(segment).unwrap_or(stat.size);
@@ -63,28 +77,53 @@ impl Core {
             None => Headers { segment, inode: stat.inode, ..Headers::default() },
         };
         if known.upto < upto {
-            let found = scan_headers(&*file, known.end..upto)?;
-            known.headers.extend(found.records.into_iter().map(|(_, header)| header));
+            let (found, mut start) = (scan_headers(&*file, known.end..upto)?, known.end);
+            for (end, header) in found.records {
+                known.headers.push(Arc::new(Located { segment, span: start..end, header }));
+                start = end;
+            }
             (known.upto, known.end) = (upto, found.end);
         }
         let headers = known.headers.clone();
-        if headers.iter().map(|header| header.edits.len()).sum::<usize>() <= REMEMBERED_EDITS_MAX {
+        if headers.iter().map(|located| located.header.edits.len()).sum::<usize>() <= REMEMBERED_EDITS_MAX {
             remembered.0.push_front(known);
-            remembered.0.make_contiguous().sort_unstable_by_key(|known| std::cmp::Reverse(known.segment));
-            remembered.0.truncate(REMEMBERED_SEGMENTS);
+            // The newest is asked for most; of the others, those that were read last.
+            let newest = remembered.0.iter().map(|known| known.segment).max();
+            if remembered.0.len() > REMEMBERED_SEGMENTS {
+                let oldest = remembered.0.iter().rposition(|known| Some(known.segment) != newest);
+                oldest.and_then(|oldest| remembered.0.remove(oldest));
+            }
         }
         Ok(headers)
     }
 
-    /// Hands every record that happened to `visit`, newest first, until it says to stop.
-    fn backwards(&self, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
-        self.backwards_from(u64::MAX, visit)
+    fn read_located(&self, located: &Located) -> Result<Option<Arc<Record>>> {
+        let file = self.state.open(&segment_name(located.segment), Open::Read);
+        let found = file.and_then(|file| scan(&*file, located.span.clone(), false));
+        let found = found.map_err(|error| Error::from_io(error, "the journal"))?.records.pop();
+        Ok(found.map(|(_, record)| record).filter(|record| record.header.seq == located.header.seq))
     }
 
-    /// As [`Core::backwards`], without the segments that only hold later records than the one of a
-    /// number.
-    fn backwards_from(&self, seq: u64, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
-        self.walk_back(seq, |segment| self.segment_records(segment), |record| &record.header, visit)
+    /// Hands every record that happened to `visit`, newest first, until it says to stop.
+    fn backwards(&self, visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
+        self.walk_back(u64::MAX, |segment| self.segment_records(segment), |record| &record.header, visit)
+    }
+
+    /// As [`Core::backwards`], from the record of a number on, one by one: for whoever does not need to
+    /// go far.
+    fn backwards_from(&self, seq: u64, mut visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
+        let read = |segment| self.located(segment).map_err(|error| Error::from_io(error, "the journal"));
+        self.walk_back(
+            seq,
+            read,
+            |located| &located.header,
+            |located| {
+                if located.header.seq > seq {
+                    return Ok(Visit::On);
+                }
+                self.read_located(located)?.map_or(Ok(Visit::On), |record| visit(&record))
+            },
+        )
     }
 
     /// As [`Core::backwards`], without the bytes.
