@@ -1,0 +1,171 @@
+//! Where a fact belongs, and whether it is known there already.
+
+use memgrove::Result;
+use memgrove::backend::Note;
+use memgrove::index::analysis::folded;
+use memgrove::memory::Done;
+use memgrove::shapes::entities::{Entity, How, Knowledge, Loaded, Observation};
+use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
+
+use super::RememberAnswer;
+use crate::context::Context;
+use crate::journals::name_of;
+use crate::verbs::record::settle;
+
+/// The type of an entity that is first heard of here.
+const NEW_TYPE: &str = "general";
+
+/// How many memories are compared with a fact.
+const HITS_MAX: usize = 5;
+
+/// What is to be remembered, wherever it belongs.
+pub(super) struct Fact {
+    pub(super) text: String,
+    pub(super) tags: Vec<String>,
+    pub(super) importance: Option<Importance>,
+}
+
+impl Fact {
+    /// Keeps it as a record.
+    pub(super) fn record(self, cx: &Context, note: Note) -> Result<RememberAnswer> {
+        let known = if note.key.is_none() { self.known(cx) } else { Ok(None) };
+        // Where that cannot be looked up, the fact is kept all the same.
+        let known = known.unwrap_or_else(|error| {
+            crate::notice(&format!("it cannot be told whether this is known already: {error}"));
+            None
+        });
+        if let Some(address) = known {
+            match address.strip_prefix("record:") {
+                Some(id) => return self.add_to(cx, id, note),
+                None if self.tags.is_empty() && self.importance.is_none() => {
+                    return Ok(RememberAnswer { known: true, ..RememberAnswer::at(address) });
+                }
+                None => {}
+            }
+        }
+        let records = cx.records_writing()?;
+        let new = NewRecord {
+            tags: self.tags,
+            importance: self.importance.unwrap_or_default(),
+            ..NewRecord::new(RecordType::Learning, self.text)
+        };
+        let done = records.add(note, &[new])?;
+        settle(&records);
+        let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
+        let change = done.change.map(|change| name_of(&records, &change));
+        let address = format!("record:{id}");
+        Ok(RememberAnswer { change, replayed: done.replayed, ..RememberAnswer::at(address) })
+    }
+
+    /// The address of a memory that says exactly this, of nobody in particular: of a record, if
+    /// there is one, because it can take what else is said of it.
+    fn known(&self, cx: &Context) -> Result<Option<String>> {
+        // Signs of the query language are plain characters in a fact.
+        let words: String = self.text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+        if words.trim().is_empty() {
+            return Ok(None);
+        }
+        let (index, wanted) = (cx.index()?, bare(&self.text));
+        let mut same = Vec::new();
+        for hit in index.search(&words, HITS_MAX)?.hits {
+            for address in hit.alike {
+                let says = index.document(&address)?.is_some_and(|other| bare(&other.text) == wanted);
+                same.extend(says.then_some(address));
+            }
+            same.extend((bare(&hit.text) == wanted).then_some(hit.address));
+        }
+        same.retain(|address| !address.starts_with("entity:"));
+        same.sort_by_key(|address| !address.starts_with("record:"));
+        Ok(same.into_iter().next())
+    }
+
+    /// Adds what is said of a fact to the record that is there.
+    fn add_to(&self, cx: &Context, id: &str, note: Note) -> Result<RememberAnswer> {
+        let records = cx.records_writing()?;
+        let there = records.view(id)?.record;
+        let new = self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned();
+        let tags: Vec<String> = there.tags.iter().cloned().chain(new).collect();
+        let patch = Patch {
+            tags: (tags.len() > there.tags.len()).then_some(tags),
+            importance: self.importance.filter(|importance| *importance != there.importance),
+            ..Patch::default()
+        };
+        let told = (patch.tags.is_some() || patch.importance.is_some())
+            .then(|| "tags and importance are as said now".to_owned());
+        let mut change = None;
+        if told.is_some() {
+            let done = records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
+            change = done.change.map(|change| name_of(&records, &change));
+            settle(&records);
+        }
+        Ok(RememberAnswer { change, known: true, note: told, ..RememberAnswer::at(format!("record:{id}")) })
+    }
+
+    /// Keeps it as an observation of whom it is about.
+    pub(super) fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
+        let knowledge = cx.knowledge()?;
+        let there = knowledge.load(name, None)?;
+        let mut told =
+            self.importance.map(|_| "an observation has no importance: it was not kept".to_owned());
+        let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
+        if let Some((loaded, number)) = same
+            && note.key.is_none()
+            && self.tags.iter().all(|tag| loaded.entity.tags.contains(tag))
+        {
+            let at = RememberAnswer::at(address_in(loaded, number));
+            return Ok(RememberAnswer { known: true, note: told, ..at });
+        }
+        let (name, kind) = match &there {
+            Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
+            None => (name.to_owned(), NEW_TYPE.to_owned()),
+        };
+        if there.is_none()
+            && let Some(twin) = twin(&knowledge, &name)?
+        {
+            told = Some(format!("this is another than {twin}: if it is the same, undo, and name it so"));
+        }
+        // As it stands there already, so that it is not kept twice.
+        let said =
+            same.map_or(self.text.as_str(), |(loaded, number)| &loaded.entity.observations[number - 1].text);
+        let entity = Entity {
+            name: name.clone(),
+            kind: kind.clone(),
+            tags: self.tags.clone(),
+            observations: vec![Observation::from(said)],
+            ..Entity::default()
+        };
+        let Done { change, replayed, .. } = knowledge.store(note, &[entity], How::Merge)?;
+        let stored = knowledge.load(&name, Some(&kind))?;
+        let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
+        let folder = memgrove::shapes::entities::folder_name(&kind);
+        let address = address.unwrap_or(format!("entity:{folder}/{name}"));
+        let change = change.map(|change| change.to_string());
+        Ok(RememberAnswer { address, change, known: same.is_some(), replayed, note: told })
+    }
+}
+
+/// The entity whose name differs from a new one only in how it is written.
+fn twin(knowledge: &Knowledge, name: &str) -> Result<Option<String>> {
+    let found = knowledge.load_from_memory(name)?;
+    let found = found.filter(|found| bare(&found.entity.name) == bare(name));
+    Ok(found.and_then(|twin| Some(format!("entity:{}/{}", twin.path.parent()?.name(), twin.entity.name))))
+}
+
+/// Which observation of an entity says exactly this, counted from 1.
+fn said_in(loaded: &Loaded, text: &str) -> Option<usize> {
+    let says = |observation: &Observation| {
+        observation.facts.superseded_by.is_none() && bare(&observation.text) == bare(text)
+    };
+    Some(loaded.entity.observations.iter().position(says)? + 1)
+}
+
+/// The address of an observation of an entity.
+fn address_in(loaded: &Loaded, number: usize) -> String {
+    let folder = loaded.path.parent().map(|folder| folder.name().to_owned()).unwrap_or_default();
+    format!("entity:{folder}/{}#{number}", loaded.entity.name)
+}
+
+/// A text as far as it matters whether two are the same.
+fn bare(text: &str) -> String {
+    folded(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
