@@ -55,6 +55,9 @@ fn every_name_is_told_for_what_it_is() {
     assert_eq!([".icloud", "note.icloud", "note.md"].map(placeholder), [None; 3]);
 }
 
+/// How long a file must have rested at least, give or take the tick of a file system.
+const SETTLED: Duration = Duration::from_millis(1_900);
+
 struct Folders {
     tree: TempDir,
     state: TempDir,
@@ -79,6 +82,13 @@ impl Folders {
     /// The store with the copies in sight.
     fn bare(&self) -> Memory {
         Memory::new(Store::new(Local::open(self.options()).unwrap()), Arc::new(SystemClock))
+    }
+
+    /// As a sync tool writes: past us, and just now.
+    fn begun_by_another(&self, name: &str) -> Instant {
+        let begun = Instant::now();
+        std::fs::write(self.tree.path().join(name), "theirs").unwrap();
+        begun
     }
 
     /// As a sync tool writes: past us, and long ago.
@@ -124,20 +134,11 @@ fn a_file_that_is_on_its_way_is_waited_for() {
         start.elapsed()
     });
     assert!(quickest.skip(1).min().unwrap() < Duration::from_millis(1500), "our own writes need no waiting");
-    // Someone else has begun to write, and goes on after a while.
-    let path = folders.tree.path().join("theirs.md");
-    std::fs::write(&path, "").unwrap();
-    let other = std::thread::spawn({
-        let path = path.clone();
-        move || {
-            std::thread::sleep(Duration::from_millis(400));
-            std::fs::write(path, "all of it\n").unwrap();
-        }
-    });
-    let added = vault.update(&at("theirs.md"), |old| Ok([old.unwrap_or_default(), b"and more\n"].concat()));
-    other.join().unwrap();
-    added.unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it\nand more\n");
+    // Someone else has begun to write.
+    let begun = folders.begun_by_another("theirs.md");
+    vault.update(&at("theirs.md"), |old| Ok([old.unwrap_or_default(), b" ours"].concat())).unwrap();
+    assert!(begun.elapsed() >= SETTLED, "it was waited for");
+    assert_eq!(vault.read(&at("theirs.md")).unwrap(), "theirs ours");
 }
 
 #[test]
@@ -166,15 +167,10 @@ fn what_another_program_is_changing_is_waited_for_whatever_we_did_before() {
     edit(append("moved.md"));
     edit(Edit::Rename { from: at("moved.md"), to: at("here.md"), expect: Expect::Any });
     for name in ["grown.md", "here.md"] {
-        let path = folders.tree.path().join(name);
-        std::fs::write(&path, "half of").unwrap();
-        let other = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(400));
-            std::fs::write(path, "all of it\n").unwrap();
-        });
+        let begun = folders.begun_by_another(name);
         edit(append(name));
-        other.join().unwrap();
-        assert_eq!(vault.read(&at(name)).unwrap(), "all of it\nours\n", "{name}");
+        assert!(begun.elapsed() >= SETTLED, "{name} was waited for");
+        assert_eq!(vault.read(&at(name)).unwrap(), "theirsours\n", "{name}");
     }
 }
 
