@@ -7,6 +7,7 @@ mod status;
 mod address;
 mod agents;
 mod context;
+mod ending;
 mod journals;
 mod modes;
 mod mounts;
