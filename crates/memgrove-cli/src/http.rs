@@ -33,6 +33,7 @@ use served::{DEFAULT_SPACE, Limits};
 pub(crate) use served::{Served, Space};
 
 use crate::context::{Context, Input, random_id};
+use crate::ending::asked_to_end;
 
 /// The port that is tried first.
 const PORT: u16 = 4747;
@@ -262,19 +263,6 @@ async fn settling(served: Arc<Served>) {
         let served = Arc::clone(&served);
         let _ = tokio::task::spawn_blocking(move || served.settle()).await;
     }
-}
-
-/// Waits until someone wants the server to end.
-async fn asked_to_end() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        let mut told = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .expect("a signal can be waited for");
-        tokio::select! { _ = interrupted => {}, _ = told.recv() => {} }
-    }
-    #[cfg(not(unix))]
-    let _ = interrupted.await;
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod address;
 mod agents;
 mod context;
 mod deeds;
+mod ending;
 mod journals;
 mod modes;
 mod mounts;

@@ -21,6 +21,7 @@ use tokio::io::{Stdin, Stdout};
 
 use crate::changes::Changes;
 use crate::context::Context;
+use crate::ending::asked_to_end;
 use crate::page::{Page, Paper};
 use crate::verbs::{On, Reply};
 use bounded::{Bounded, TOO_LONG_METHOD};
@@ -37,7 +38,7 @@ const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Serve MCP on standard input and output
 ///
 /// Speaks the protocol revisions with a handshake up to 2025-11-25 and the stateless 2026-07-28.
-/// Ends when its input does.
+/// Ends when its input does, or when it is told to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
     /// Which sets of tools to offer, with commas between them
@@ -46,7 +47,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Serves until standard input ends.
+    /// Serves until standard input ends, or a signal says so.
     pub(crate) fn run(self, cx: &Context) -> Result<()> {
         let profile = Profile::new(self.tools)?;
         let wrong = |error: String| Error::new(Kind::Io, format!("the MCP connection failed: {error}"));
@@ -87,8 +88,16 @@ async fn serve(
     server: impl ServerHandler,
     transport: impl Transport<RoleServer> + 'static,
 ) -> Result<(), String> {
-    match rmcp::serve_server(server, transport).await {
-        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+    let mut end = std::pin::pin!(asked_to_end());
+    let started = tokio::select! {
+        started = rmcp::serve_server(server, transport) => started,
+        () = &mut end => return Ok(()),
+    };
+    match started {
+        Ok(running) => tokio::select! {
+            ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
+            () = &mut end => Ok(()),
+        },
         // A client that leaves before it has introduced itself is no failure.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),

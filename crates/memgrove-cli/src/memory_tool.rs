@@ -3,12 +3,15 @@
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use memgrove::{Error, Kind, Result};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::ending;
 use crate::verbs::Verb;
 use crate::verbs::memory::{MemoryAnswer, MemoryCommand, refusal};
 
@@ -18,8 +21,8 @@ pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Answer commands of Anthropic's Memory Tool, one JSON object per line
 ///
 /// Reads commands such as {"command":"view","path":"/memories"} from standard input and answers each
-/// with {"content":…,"is_error":…} on standard output, until the input ends. A whole tool_use block of
-/// the API is answered with its tool_result block.
+/// with {"content":…,"is_error":…} on standard output, until the input ends or it is told to end. A
+/// whole tool_use block of the API is answered with its tool_result block.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryTool {
     /// Use this folder itself as /memories; nothing else is written into it
@@ -28,13 +31,13 @@ pub(crate) struct MemoryTool {
 }
 
 impl MemoryTool {
-    /// Answers until standard input ends.
+    /// Answers until standard input ends, or a signal says so.
     pub(crate) fn run(self, cx: &Context) -> Result<()> {
         let cx = match &self.memories {
             Some(folder) => &cx.in_folder(folder)?,
             None => cx,
         };
-        match answer_all(cx, &mut io::stdin().lock(), &mut io::stdout().lock()) {
+        match answer_all(cx, lines().into_iter().map_while(Heard::line), &mut io::stdout().lock()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => {
                 Err(Error::new(Kind::Io, format!("standard input or output failed: {error}")).source(error))
@@ -44,9 +47,57 @@ impl MemoryTool {
     }
 }
 
-fn answer_all(cx: &Context, input: &mut impl BufRead, out: &mut impl Write) -> io::Result<()> {
-    let mut line = Vec::new();
-    while let Some(read) = next_line(input, &mut line, LINE_BYTES_MAX)? {
+/// What comes to be done.
+enum Heard {
+    /// A line, or that there can be none.
+    Line(io::Result<(LineRead, Vec<u8>)>),
+    /// That the input has ended, or the program is told to end.
+    End,
+}
+
+impl Heard {
+    fn line(self) -> Option<io::Result<(LineRead, Vec<u8>)>> {
+        match self {
+            Heard::Line(line) => Some(line),
+            Heard::End => None,
+        }
+    }
+}
+
+/// The lines of standard input, read by another thread: so a signal ends the program between two of
+/// them, and its store is closed.
+fn lines() -> Receiver<Heard> {
+    let (said, heard) = mpsc::sync_channel(0);
+    let (told, (listening, is_listening)) = (said.clone(), mpsc::channel());
+    thread::spawn(move || {
+        if ending::wait_for_end(|| drop(listening)).is_ok() {
+            let _ = told.send(Heard::End);
+        }
+    });
+    // Nothing is answered before: whoever has an answer can rely on it. It ends without a word.
+    let _: Result<(), _> = is_listening.recv();
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = next_line(&mut input, &mut line, LINE_BYTES_MAX).transpose();
+            let next = read.map_or(Heard::End, |read| Heard::Line(read.map(|read| (read, line))));
+            let is_last = !matches!(next, Heard::Line(Ok(_)));
+            if said.send(next).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    heard
+}
+
+fn answer_all(
+    cx: &Context,
+    lines: impl Iterator<Item = io::Result<(LineRead, Vec<u8>)>>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for line in lines {
+        let (read, line) = line?;
         let answer = match read {
             LineRead::Whole if line.trim_ascii().is_empty() => continue,
             LineRead::Whole => answer(cx, &line),
@@ -55,8 +106,14 @@ fn answer_all(cx: &Context, input: &mut impl BufRead, out: &mut impl Write) -> i
                 format!("a command has at most {LINE_BYTES_MAX} bytes; it was not carried out"),
             ))),
         };
-        serde_json::to_writer(&mut *out, &answer)?;
-        out.write_all(b"\n")?;
+        let mut told = serde_json::to_string(&answer)?;
+        // To some readers these end a line too. They stand in texts alone.
+        for (end, escaped) in [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")] {
+            if told.contains(end) {
+                told = told.replace(end, escaped);
+            }
+        }
+        writeln!(out, "{told}")?;
         out.flush()?;
     }
     Ok(())

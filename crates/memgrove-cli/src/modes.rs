@@ -41,7 +41,8 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| others_may(&metadata))
 }
 
-/// Every file and folder of the store that others have any right to; links are not followed.
+/// Every file and folder of the store that others have any right to; links are not followed, and what
+/// has a name elsewhere too is left alone.
 fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     let mut open = Vec::new();
     let mut waiting = vec![root.to_owned()];
@@ -52,16 +53,33 @@ fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
             metadata => metadata.map_err(wrong)?,
         };
         if metadata.is_dir() {
-            for entry in fs::read_dir(&path).map_err(wrong)? {
-                waiting.push(entry.map_err(wrong)?.path());
+            match fs::read_dir(&path) {
+                // The check of the storage tells of it.
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+                entries => {
+                    for entry in entries.map_err(wrong)? {
+                        waiting.push(entry.map_err(wrong)?.path());
+                    }
+                }
             }
         }
-        if (metadata.is_dir() || metadata.is_file()) && others_may(&metadata) {
+        if (metadata.is_dir() || is_ours(&metadata)) && others_may(&metadata) {
             open.push(path);
         }
     }
     open.sort();
     Ok(open)
+}
+
+/// Whether it is a file that has no other name, perhaps outside the store.
+#[cfg(unix)]
+fn is_ours(metadata: &Metadata) -> bool {
+    metadata.is_file() && std::os::unix::fs::MetadataExt::nlink(metadata) == 1
+}
+
+#[cfg(not(unix))]
+fn is_ours(metadata: &Metadata) -> bool {
+    metadata.is_file()
 }
 
 #[cfg(unix)]

@@ -229,6 +229,11 @@ fn modes_are_private_and_the_doctor_mends_them() {
     assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("mended the modes of 1 file"));
     assert_eq!(mode("files/a.md"), 0o600);
     assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+    // What has a name elsewhere too is not the store's alone.
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("our own file");
+    std::fs::hard_link(&open, sandbox.path().join("elsewhere.md")).expect("a second name");
+    assert!(sandbox.run(&["doctor", "--fix"]).ok().ends_with("all is well\n"));
+    assert_eq!(mode("files/a.md"), 0o644);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `memgrove memory-tool`: one answer for every line, whatever the line is.
 
+use std::io::{BufRead, BufReader, Write};
+
 use serde_json::Value;
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, spawn};
 
 fn answers(text: &str) -> Vec<(String, bool)> {
     text.lines()
@@ -75,4 +77,37 @@ fn the_store_remembers_which_command_it_was() {
     let past = sandbox.run(&["--json", "history"]).json();
     assert_eq!(past["changes"][0]["verb"], "memory_create");
     assert_eq!(sandbox.run(&["read", "file:/memories/a.md"]).ok(), "x");
+}
+
+#[test]
+fn an_answer_is_one_line_whatever_a_reader_takes_for_its_end() {
+    let sandbox = Sandbox::new();
+    let text = "one\u{85}two\u{2028}three\u{2029}four";
+    let input = format!(
+        "{{\"command\":\"create\",\"path\":\"/memories/a.md\",\"file_text\":\"{text}\"}}\n\
+         {{\"command\":\"view\",\"path\":\"/memories/a.md\"}}\n"
+    );
+    let out = sandbox.feed(&["memory-tool"], input).ok();
+    assert!(!out.contains(['\u{85}', '\u{2028}', '\u{2029}']), "{out:?}");
+    assert!(answers(&out)[1].0.contains(text), "{out:?}");
+}
+
+/// Told to end, a program that serves closes its store: nothing of its work is left for others to do.
+#[test]
+fn a_signal_ends_it_with_everything_in_its_place() {
+    let sandbox = Sandbox::new();
+    let mut child = spawn(sandbox.memgrove(&["memory-tool"]));
+    let mut input = child.stdin.take().expect("it is piped");
+    let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    writeln!(input, r#"{{"command":"create","path":"/memories/a.md","file_text":"x"}}"#).expect("it listens");
+    output.read_line(&mut line).expect("it answers");
+    assert!(line.contains("\"is_error\":false"), "{line}");
+    let told = std::process::Command::new("kill").arg(child.id().to_string()).status();
+    assert!(told.expect("kill is there").success());
+    assert!(child.wait().expect("it ends").success());
+    let mark = std::fs::read(sandbox.store().join(".journal/mark")).expect("a mark");
+    let mark = String::from_utf8_lossy(&mark);
+    let fields: Vec<&str> = mark.split_ascii_whitespace().collect();
+    assert_eq!(fields[3], fields[5], "the checkpoint is at the end: {mark}");
 }
