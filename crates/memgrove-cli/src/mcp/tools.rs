@@ -240,7 +240,7 @@ mod tests {
             (On::Entities, 1_400, 700),
             (On::Graph, 2_400, 1_750),
             (On::Notes, 1_700, 800),
-            (On::All, 12_000, 7_100),
+            (On::All, 12_200, 7_350),
         ] {
             let tools = Toolbox::new(&Profile(vec![set])).tools();
             let listed = portion::tokens(&serde_json::to_string(&tools).expect("tools are plain data"));

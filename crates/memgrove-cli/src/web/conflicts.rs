@@ -107,27 +107,14 @@ fn one(call: &Call, Found { conflict, texts, is_memory }: &Found) -> Markup {
                             (side_by_side(ours, theirs, &Sides { left: "The file", right: "The copy" }))
                         }
                     }
-                    @if may_write(call) {
-                        form.actions method="post" action=(url(call, "/conflicts", &[])) {
-                            input type="hidden" name="at" value=(at);
-                            button.main { "Merge" }
-                            button name="take" value="ours" { "Keep the file" }
-                            button name="take" value="theirs" { "Take the copy" }
-                        }
-                    }
+                    (choices(call, at, true))
                 }
             }
             Conflict::Perhaps { at, of, by } => {
                 li data-item="" data-level="info" {
                     p { span.level { "perhaps" } " " (link(at)) }
                     p.dim { "It is named like a copy of " (link(of)) " by " (by) ", or is a file of its own." }
-                    @if may_write(call) {
-                        form.actions method="post" action=(url(call, "/conflicts", &[])) {
-                            input type="hidden" name="at" value=(at);
-                            button name="take" value="ours" { "Keep the file" }
-                            button name="take" value="theirs" { "Take the copy" }
-                        }
-                    }
+                    (choices(call, at, false))
                 }
             }
             Conflict::Markers { at, lines } => {
@@ -141,6 +128,20 @@ fn one(call: &Call, Found { conflict, texts, is_memory }: &Found) -> Markup {
                     p { span.level { "away" } " " code { (at) } }
                     p.dim { (sentence(&format!("{of} is not on this machine; open it in the sync tool to fetch it"))) }
                 }
+            }
+        }
+    }
+}
+
+/// What may be done about a copy: one of the two is taken, or both are merged where that is known to be right.
+fn choices(call: &Call, at: &str, merge: bool) -> Markup {
+    html! {
+        @if may_write(call) {
+            form.actions method="post" action=(url(call, "/conflicts", &[])) {
+                input type="hidden" name="at" value=(at);
+                @if merge { button.main { "Merge" } }
+                button name="take" value="ours" { "Keep the file" }
+                button name="take" value="theirs" { "Take the copy" }
             }
         }
     }
