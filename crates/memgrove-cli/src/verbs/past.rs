@@ -72,6 +72,9 @@ struct PastEdit {
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    /// The memory that was touched, where that can be told from its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
     /// What it says, in its first words.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -80,6 +83,12 @@ struct PastEdit {
     /// Whether it only follows from what else was done.
     #[serde(skip)]
     aside: bool,
+}
+
+impl PastEdit {
+    fn name(&self) -> &str {
+        self.memory.as_ref().unwrap_or(&self.at)
+    }
 }
 
 /// The most edits of one change that are told.
@@ -154,10 +163,12 @@ impl History {
 fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
     let mut edits: Vec<PastEdit> = Vec::new();
     for edit in &past.edits {
+        let at = address_of(cx, &edit.at);
         for deed in teller.deeds(&past, edit) {
             edits.push(PastEdit {
                 op: op_name(deed.op),
-                at: deed.address,
+                memory: Some(deed.address).filter(|address| *address != at),
+                at: at.clone(),
                 to: edit.to.as_ref().map(|to| address_of(cx, to)),
                 text: deed.words,
                 version: edit.new.as_ref().map(|version| version.as_str().to_owned()),
@@ -195,10 +206,10 @@ impl PastChange {
         page.put("\n")?;
         let all_aside = self.edits.iter().all(|edit| edit.aside);
         let mut shown: Vec<&PastEdit> = self.edits.iter().filter(|edit| all_aside || !edit.aside).collect();
-        shown.dedup_by(|next, edit| (next.op, &next.at) == (edit.op, &edit.at));
+        shown.dedup_by(|next, edit| (next.op, next.name()) == (edit.op, edit.name()));
         for edit in shown.iter().take(EDITS_MAX) {
             let to = edit.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-            page.put(&format!("    {} {}{to}", edit.op, edit.at))?;
+            page.put(&format!("    {} {}{to}", edit.op, edit.name()))?;
             let words = edit.text.as_ref().map_or(String::new(), |text| format!("  {}", one_line(text)));
             page.ink(Ink::Dim, &format!("{words}\n"))?;
         }
