@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memgrove::{Error, Kind, Result};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::context::Context;
+use crate::journals::Journals;
 use crate::outside::Outside;
-use crate::verbs;
+use crate::verbs::past::{PastChange, told_all};
 
 /// How soon a change of another process is noticed, while anybody listens.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -24,6 +25,13 @@ pub(crate) struct Told {
     pub(crate) change: String,
     /// What the verb `history` says of it.
     pub(crate) data: Value,
+}
+
+impl Told {
+    fn of(change: &PastChange) -> Self {
+        let data = serde_json::to_value(change).expect("a change is plain data");
+        Told { change: data["change"].as_str().unwrap_or_default().to_owned(), data }
+    }
 }
 
 /// What a listener hears.
@@ -156,31 +164,22 @@ async fn blocking<T: Send + 'static>(
 
 /// The newest change.
 pub(crate) fn newest(cx: &Context) -> Result<Option<String>> {
-    Ok(history(cx, 1)?.pop().map(|told| told.change))
-}
-
-/// The last changes, newest first.
-fn history(cx: &Context, limit: usize) -> Result<Vec<Told>> {
-    let entry = verbs::TABLE.iter().find(|entry| entry.name == "history").expect("history is a verb");
-    let mut answer = (entry.run_json)(json!({"limit": limit, "all": true}), cx)?.json();
-    let changes = match answer["changes"].take() {
-        Value::Array(changes) => changes,
-        _ => Vec::new(),
-    };
-    let told = |data: Value| Told { change: data["change"].as_str().unwrap_or_default().to_owned(), data };
-    Ok(changes.into_iter().map(told).collect())
+    let mut past = Journals::reading(cx)?.history(None, None, 1, true)?;
+    Ok(past.pop().map(|past| past.change.as_str().to_owned()))
 }
 
 /// What happened since a change, oldest first; `None` if that is too long ago to tell.
 pub(crate) fn since(cx: &Context, last: Option<&str>) -> Result<Option<Vec<Told>>> {
+    let journals = Journals::reading(cx)?;
     for limit in [8, 128, BEHIND_MAX] {
-        let mut changes = history(cx, limit)?;
-        let whole = changes.len() < limit;
-        let seen = last.and_then(|last| changes.iter().position(|told| told.change == last));
-        if let Some(seen) = seen.or_else(|| (whole && last.is_none()).then_some(changes.len())) {
-            changes.truncate(seen);
-            changes.reverse();
-            return Ok(Some(changes));
+        let mut past = journals.history(None, None, limit, true)?;
+        let whole = past.len() < limit;
+        let seen = last.and_then(|last| past.iter().position(|past| past.change.as_str() == last));
+        if let Some(seen) = seen.or_else(|| (whole && last.is_none()).then_some(past.len())) {
+            // Only of what is new it is looked up which memories it touched: this is asked often.
+            past.truncate(seen);
+            past.reverse();
+            return Ok(Some(told_all(cx, &journals, past).iter().map(Told::of).collect()));
         }
     }
     Ok(None)

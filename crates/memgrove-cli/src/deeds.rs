@@ -29,15 +29,14 @@ pub(crate) struct Deed {
 pub(crate) struct Teller<'a> {
     cx: &'a Context,
     journals: &'a Journals,
-    looks: u64,
+    /// How often the past may still be looked up; `None` before the first time.
+    looks: Option<u64>,
 }
 
 impl<'a> Teller<'a> {
     /// One who tells of the changes in these journals.
     pub(crate) fn new(cx: &'a Context, journals: &'a Journals) -> Self {
-        let journal = cx.place().and_then(|place| cx.selected(place, &[]).ok()?.history_bytes());
-        let looks = (LOOKED_BYTES_MAX / journal.unwrap_or_default().max(1)).min(LOOKS_MAX);
-        Teller { cx, journals, looks }
+        Teller { cx, journals, looks: None }
     }
 
     /// What an edit of a change did; both as they are called in the store.
@@ -56,7 +55,8 @@ impl<'a> Teller<'a> {
 
     /// The documents of a file before a change and after it.
     fn compared(&mut self, past: &Past, edit: &PastEdit) -> Option<[Vec<Document>; 2]> {
-        self.looks = self.looks.checked_sub(2)?;
+        let looks = self.looks.get_or_insert_with(|| looks_in(self.cx));
+        *looks = looks.checked_sub(2)?;
         let (journal, change) = self.journals.of_change(past.change.as_str());
         let (before, after) = (Moment::Before(change.clone()), Moment::After(change));
         let (_, inside) = self.journals.of_place(&edit.at);
@@ -82,6 +82,12 @@ impl<'a> Teller<'a> {
         }
         touched
     }
+}
+
+/// How often the past of this store may be looked up: the less, the longer its history.
+fn looks_in(cx: &Context) -> u64 {
+    let journal = cx.place().and_then(|place| cx.selected(place, &[]).ok()?.history_bytes());
+    (LOOKED_BYTES_MAX / journal.unwrap_or_default().max(1)).min(LOOKS_MAX)
 }
 
 /// The records that came, went or changed.

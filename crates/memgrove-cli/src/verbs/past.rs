@@ -113,9 +113,7 @@ impl Verb for History {
             Some(last) => Some(format!("older changes: history before {last}")),
             None => cut.then(|| "older changes of its file were not looked into".to_owned()),
         };
-        let mut teller = Teller::new(cx, &journals);
-        let changes = past.into_iter().map(|change| told(cx, &mut teller, change)).collect();
-        Ok(HistoryAnswer { changes, left_out, of: self.address })
+        Ok(HistoryAnswer { changes: told_all(cx, &journals, past), left_out, of: self.address })
     }
 
     fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -158,6 +156,12 @@ impl History {
         let past = journals.history(at.as_ref(), self.before.as_deref(), limit, self.all);
         Ok((past.map_err(|error| in_memories(cx, error))?, false))
     }
+}
+
+/// What changes did, as the history tells it.
+pub(crate) fn told_all(cx: &Context, journals: &Journals, past: Vec<Past>) -> Vec<PastChange> {
+    let mut teller = Teller::new(cx, journals);
+    past.into_iter().map(|change| told(cx, &mut teller, change)).collect()
 }
 
 fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
