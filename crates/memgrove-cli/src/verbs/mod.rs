@@ -3,6 +3,7 @@
 
 pub(crate) mod conflict;
 pub(crate) mod connection;
+mod consent;
 pub(crate) mod copy;
 pub(crate) mod diff;
 pub(crate) mod doctor;

@@ -8,8 +8,9 @@ use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::consent::Consent;
 use super::{Effect, On, Verb};
-use crate::context::{Context, Guard};
+use crate::context::Context;
 use crate::journals::Journals;
 use crate::page::{Ink, Page, counted};
 
@@ -25,17 +26,9 @@ pub(crate) struct HistoryPrune {
     /// Keep so many changes, the newest
     #[arg(long, value_name = "COUNT")]
     keep: Option<usize>,
-    /// Only tell what would go
-    #[arg(long)]
-    #[serde(default)]
-    dry_run: bool,
-    /// Do it
-    #[arg(long, conflicts_with = "dry_run")]
-    #[serde(default)]
-    yes: bool,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    consent: Consent,
 }
 
 /// What went, or would go.
@@ -55,20 +48,14 @@ impl Verb for HistoryPrune {
     type Answer = PruneAnswer;
 
     fn run(self, cx: &Context) -> Result<PruneAnswer> {
-        let how = match (self.dry_run, self.yes) {
-            (true, _) => Pruning::Planned,
-            (false, true) => Pruning::Done,
-            (false, false) => {
-                return Err(Error::new(Kind::Invalid, "what is pruned cannot be brought back")
-                    .hint("look at it with --dry-run, then do it with --yes"));
-            }
-        };
+        self.consent.check("pruned")?;
+        let how = if self.consent.is_planned() { Pruning::Planned } else { Pruning::Done };
         let keep = match (self.keep, &self.before) {
             (Some(count), _) => Keep::Changes(count),
             (None, before) => Keep::Since(since(before.as_deref().unwrap_or_default())?),
         };
-        let guard = Guard { reason: self.reason, ..Guard::default() };
-        let mut answer = PruneAnswer { planned: self.dry_run, changes: 0, bytes: 0 };
+        let guard = self.consent.guard();
+        let mut answer = PruneAnswer { planned: self.consent.is_planned(), changes: 0, bytes: 0 };
         for journal in Journals::writing(cx)?.iter() {
             let Pruned { changes, bytes } = journal.memory.prune(cx.note(Self::NAME, &guard), keep, how)?;
             answer.changes += changes;

@@ -8,10 +8,11 @@ use memgrove::{Error, Kind, Locator, Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::consent::Consent;
 use super::read::names_part;
 use super::{Effect, On, Verb};
 use crate::address::{RECORD, called, in_memories, past_at};
-use crate::context::{Context, Guard};
+use crate::context::Context;
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
@@ -29,17 +30,9 @@ pub(crate) struct Redact {
     /// Only what it was after this change
     #[arg(long)]
     change: Option<String>,
-    /// Only tell what would be taken out
-    #[arg(long)]
-    #[serde(default)]
-    dry_run: bool,
-    /// Do it
-    #[arg(long, conflicts_with = "dry_run")]
-    #[serde(default)]
-    yes: bool,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    consent: Consent,
 }
 
 /// What was taken out, or would be.
@@ -65,10 +58,7 @@ impl Verb for Redact {
     type Answer = RedactAnswer;
 
     fn run(self, cx: &Context) -> Result<RedactAnswer> {
-        if !self.dry_run && !self.yes {
-            return Err(Error::new(Kind::Invalid, "what is redacted cannot be brought back")
-                .hint("look at it with --dry-run, then do it with --yes"));
-        }
+        self.consent.check("redacted")?;
         let mut answer = match self.address.split_once(':') {
             Some(("record", id)) => self.record(cx, id)?,
             Some(("node" | "connection", _)) => {
@@ -84,7 +74,7 @@ impl Verb for Redact {
             }
             _ => self.place(cx).map_err(|error| in_memories(cx, error))?,
         };
-        if !self.dry_run
+        if !self.consent.is_planned()
             && !answer.changes.is_empty()
             && let Err(error) = cx.index().and_then(|index| index.scrub())
         {
@@ -122,10 +112,6 @@ struct Held {
 }
 
 impl Redact {
-    fn guard(&self) -> Guard {
-        Guard { reason: self.reason.clone(), ..Guard::default() }
-    }
-
     fn record(&self, cx: &Context, id: &str) -> Result<RedactAnswer> {
         if self.change.is_some() {
             return Err(Error::new(Kind::Invalid, "a record is redacted whole").hint("leave out --change"));
@@ -135,11 +121,11 @@ impl Redact {
         let records = cx.records()?;
         let changes = records.history_of(id, 0)?.changes;
         let changes = changes.iter().map(|past| journal.name(&past.change)).collect();
-        if !self.dry_run {
-            records.redact(cx.note(Self::NAME, &self.guard()), id)?;
+        if !self.consent.is_planned() {
+            records.redact(cx.note(Self::NAME, &self.consent.guard()), id)?;
         }
         let address = format!("{RECORD}{id}");
-        Ok(RedactAnswer { address, planned: self.dry_run, changes, ..RedactAnswer::default() })
+        Ok(RedactAnswer { address, planned: self.consent.is_planned(), changes, ..RedactAnswer::default() })
     }
 
     fn place(&self, cx: &Context) -> Result<RedactAnswer> {
@@ -149,7 +135,7 @@ impl Redact {
         let (versions, is_there) = versions(&journal.memory, &inside)?;
         let mut answer = RedactAnswer {
             address: called(cx, &self.address, &at),
-            planned: self.dry_run,
+            planned: self.consent.is_planned(),
             ..RedactAnswer::default()
         };
         if is_there {
@@ -161,10 +147,10 @@ impl Redact {
                 continue;
             }
             let name = journal.name(&version.change);
-            let done = match self.dry_run {
+            let done = match self.consent.is_planned() {
                 true => Ok(()),
                 false => {
-                    let note = cx.note(Self::NAME, &self.guard());
+                    let note = cx.note(Self::NAME, &self.consent.guard());
                     journal.memory.redact(note, &version.at, &version.moment)
                 }
             };

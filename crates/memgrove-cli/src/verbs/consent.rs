@@ -1,0 +1,47 @@
+//! What the verbs take whose work cannot be undone.
+
+use memgrove::{Error, Kind, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::context::Guard;
+
+/// Whether it is only to be told, or done, and why.
+#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+pub(super) struct Consent {
+    /// Only tell what would go
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    /// Do it
+    #[arg(long, conflicts_with = "dry_run")]
+    #[serde(default)]
+    yes: bool,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl Consent {
+    /// Whether it is only planned.
+    pub(super) fn is_planned(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Refuses where nobody has said to plan or to do what is `done` (pruned, redacted).
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub(super) fn check(&self, done: &str) -> Result<()> {
+        match self.dry_run || self.yes {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be brought back"))
+                .hint("look at it with --dry-run, then do it with --yes")),
+        }
+    }
+
+    /// What the history is told.
+    pub(super) fn guard(&self) -> Guard {
+        Guard { reason: self.reason.clone(), ..Guard::default() }
+    }
+}
