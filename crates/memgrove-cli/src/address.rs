@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use memgrove::address::Scheme;
 use memgrove::backend::HistoryQuery;
 use memgrove::error::code;
 use memgrove::index;
@@ -13,10 +14,6 @@ use crate::journals::Journals;
 
 /// The root of the files, as the Memory Tool calls it.
 pub(crate) const MEMORIES: &str = "/memories";
-/// How the address of a file begins.
-const FILE: &str = "file:";
-/// How the address of a record begins.
-pub(crate) const RECORD: &str = "record:";
 /// The folders of a store that hold memories.
 const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "memory_stores"];
 
@@ -25,7 +22,7 @@ const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "
 /// # Errors
 /// `Invalid` (`INVALID_PATH`) for any other absolute path, and as [`Locator::new`].
 pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
-    let path = path.strip_prefix(FILE).unwrap_or(path);
+    let path = Scheme::File.bare(path);
     let inside = match path.strip_prefix(MEMORIES) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
         _ if path.starts_with('/') => {
@@ -44,24 +41,25 @@ pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
 /// # Errors
 /// As [`file_at`]; `Invalid` for a kind of memory that does not exist.
 pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
-    if let Some(named) = address.strip_prefix("entity:") {
-        return entity_at(cx, named);
-    }
-    if let Some(id) = address.strip_prefix("node:") {
-        return cx.reading_graph()?.locate(id);
-    }
-    if let Some(id) = address.strip_prefix("connection:") {
-        return cx.reading_graph()?.locate_connection(id);
-    }
-    if let Some(path) = address.strip_prefix("note:") {
-        return cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?);
-    }
-    match address.split_once(':') {
-        Some((kind, _)) if kind != "file" && !kind.contains(['/', '.']) => Err(wrong(
-            format!("`{}` is not a kind of memory", kind.escape_default()),
-            "addresses look like file:/memories/notes.md",
+    match Scheme::split(address) {
+        Some((Scheme::Entity, named)) => entity_at(cx, named),
+        Some((Scheme::Node, id)) => cx.reading_graph()?.locate(id),
+        Some((Scheme::Connection, id)) => cx.reading_graph()?.locate_connection(id),
+        Some((Scheme::Note, path)) => {
+            cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?)
+        }
+        Some((Scheme::Record, _)) => Err(wrong(
+            format!("`{}` is a line of a file, not a file", address.escape_default()),
+            "`memgrove read` shows it, `memgrove record update` changes it",
         )),
-        _ => file_at(cx, address),
+        Some((Scheme::File, path)) => file_at(cx, path),
+        None => match address.split_once(':') {
+            Some((kind, _)) if !kind.contains(['/', '.']) => Err(wrong(
+                format!("`{}` is not a kind of memory", kind.escape_default()),
+                "addresses look like file:/memories/notes.md",
+            )),
+            _ => file_at(cx, address),
+        },
     }
 }
 
@@ -71,9 +69,9 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
 /// # Errors
 /// As [`past_at`].
 pub(crate) fn changes_at(cx: &Context, address: &str) -> Result<Locator> {
-    match address.split_once(':') {
-        Some(("node", id)) => cx.reading_graph()?.past_of(id),
-        Some(("connection", id)) => cx.reading_graph()?.past_of_connection(id),
+    match Scheme::split(address) {
+        Some((Scheme::Node, id)) => cx.reading_graph()?.past_of(id),
+        Some((Scheme::Connection, id)) => cx.reading_graph()?.past_of_connection(id),
         _ => past_at(cx, address),
     }
 }
@@ -112,14 +110,13 @@ pub(crate) fn was_ever(cx: &Context, at: &Locator) -> Result<bool> {
 
 /// The file of an entity, a node or a connection that was deleted, as the history knows it.
 fn gone_at(cx: &Context, address: &str) -> Result<Option<Locator>> {
-    let Some((kind, named)) = address.split_once(':') else { return Ok(None) };
-    let (folder, stem) = match kind {
-        "entity" => {
+    let (folder, stem) = match Scheme::split(address) {
+        Some((Scheme::Entity, named)) => {
             let Some((folder, name)) = named.split_once('/') else { return Ok(None) };
             (format!("knowledge/entities/{folder}"), entities::file_name(name))
         }
-        "node" => ("graph/_content/nodes".to_owned(), named.to_owned()),
-        "connection" => ("graph/_content/connections".to_owned(), named.to_owned()),
+        Some((Scheme::Node, id)) => ("graph/_content/nodes".to_owned(), id.to_owned()),
+        Some((Scheme::Connection, id)) => ("graph/_content/connections".to_owned(), id.to_owned()),
         _ => return Ok(None),
     };
     let folder = Locator::new(folder)?;
@@ -138,10 +135,9 @@ fn gone_at(cx: &Context, address: &str) -> Result<Option<Locator>> {
 
 /// An address as it was given, or that of the place where it led.
 pub(crate) fn called(cx: &Context, given: &str, at: &Locator) -> String {
-    let kinds = ["entity:", "node:", "connection:"];
-    match kinds.iter().any(|kind| given.starts_with(kind)) {
-        true => given.to_owned(),
-        false => address_of(cx, at),
+    match Scheme::split(given) {
+        Some((Scheme::Entity | Scheme::Node | Scheme::Connection, _)) => given.to_owned(),
+        _ => address_of(cx, at),
     }
 }
 
@@ -180,8 +176,8 @@ pub(crate) fn path_of(cx: &Context, at: &Locator) -> String {
 pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
     let note = || cx.reading_notes().ok().and_then(|notes| notes.path_of(at));
     match at.is_within(&cx.files()) {
-        true => format!("{FILE}{}", path_of(cx, at)),
-        false => note().map_or_else(|| at.key().to_owned(), |path| format!("note:{path}")),
+        true => Scheme::File.address(path_of(cx, at)),
+        false => note().map_or_else(|| at.key().to_owned(), |path| Scheme::Note.address(path)),
     }
 }
 
@@ -242,7 +238,7 @@ pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {
         false => text
             .replace(&format!("`{files}/"), &format!("`{MEMORIES}/"))
             .replace(&format!("`{files}`"), &format!("`{MEMORIES}`"))
-            .replace(&format!("restore {files}/"), &format!("restore {FILE}{MEMORIES}/")),
+            .replace(&format!("restore {files}/"), &format!("restore file:{MEMORIES}/")),
     };
     error.reworded(told)
 }

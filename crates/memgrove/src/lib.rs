@@ -68,6 +68,7 @@ pub mod vfs;
 
 pub mod backends;
 
+pub mod address;
 pub mod conformance;
 
 pub mod text;

@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use memgrove::address::Scheme;
 use memgrove::backend::{Content, Expect, Version, exists};
 use memgrove::shapes::files::{self, Limits};
 use memgrove::shapes::graph::ContentEdit;
@@ -109,7 +110,7 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     }
     let _turn = if is_large(&call) { call.served.large_bodies.acquire().await.ok() } else { None };
     let bytes = Vec::from(call.large_body().await?);
-    let done = match address.strip_prefix("node:").map(str::to_owned) {
+    let done = match Scheme::Node.of(&address).map(str::to_owned) {
         Some(id) => call.work(move |cx| put_node(cx, &id, bytes, is_new, wanted.as_deref(), key)).await,
         None => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
     };
@@ -175,7 +176,7 @@ fn put_file(
     wanted: Option<&[String]>,
     key: Option<String>,
 ) -> Result<Written> {
-    let path = address.strip_prefix("file:").unwrap_or(address);
+    let path = Scheme::File.bare(address);
     if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
         let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
         return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));

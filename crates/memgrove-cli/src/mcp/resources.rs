@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use memgrove::address::Scheme;
 use memgrove::backend::FileKind;
 use memgrove::shapes::entities::Match;
 use memgrove::shapes::{graph, records};
@@ -54,10 +55,10 @@ fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
     for record in cx.records()?.list(&records::Query::default())?.records {
         let title = record.content.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = title.chars().take(TITLE_CHARS_MAX).collect();
-        add(format!("record:{}", record.id), title, None);
+        add(Scheme::Record.address(&record.id), title, None);
     }
     for node in cx.reading_graph()?.list(&graph::Query::default())?.found {
-        add(format!("node:{}", node.id), node.id, None);
+        add(Scheme::Node.address(&node.id), node.id, None);
     }
     Ok(found)
 }
@@ -111,12 +112,12 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
 /// not be there yet, and what is no memory of ours never changes.
 pub(super) fn watched(cx: &Context, uri: &str) -> Vec<String> {
     let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
-    if let Some(id) = address.strip_prefix("record:") {
+    if let Some(id) = Scheme::Record.of(&address) {
         // A record is a line of its file.
         let file = cx.records().and_then(|records| Ok(records.view(id)?.file));
         return file.map_or(vec![address], |at| vec![address_of(cx, &at)]);
     }
-    let said = address.strip_prefix("node:").map(|id| format!("graph/_content/nodes/{id}.meta.json"));
+    let said = Scheme::Node.of(&address).map(|id| format!("graph/_content/nodes/{id}.meta.json"));
     let at = memory_at(cx, &address).map_or(address, |at| address_of(cx, &at));
     said.into_iter().chain([at]).collect()
 }

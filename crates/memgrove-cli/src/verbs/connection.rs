@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::graph::{Connection, NewConnection, Query, Update};
 use memgrove::{Error, Kind, Result};
@@ -18,7 +19,7 @@ use crate::verbs::node::{LIST_TOKENS_MAX, filters, fitted, left_out, limit_of, l
 
 /// The id that someone gives: itself, or the address of the connection.
 fn connection_id(given: &str) -> &str {
-    given.strip_prefix("connection:").unwrap_or(given)
+    Scheme::Connection.bare(given)
 }
 
 fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {

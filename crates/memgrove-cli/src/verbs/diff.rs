@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{HistoryQuery, Moment, Past};
 use memgrove::memory::{Point, difference};
 use memgrove::{Error, Kind, Locator, Result};
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{RECORD, called, in_memories, past_at, path_of};
+use crate::address::{called, in_memories, past_at, path_of};
 use crate::context::Context;
 use crate::journals::{Journal, Journals};
 use crate::mounts::RECORDS;
@@ -56,7 +57,7 @@ impl Verb for Diff {
     type Answer = DiffAnswer;
 
     fn run(self, cx: &Context) -> Result<DiffAnswer> {
-        let (address, diff) = match self.address.strip_prefix(RECORD) {
+        let (address, diff) = match Scheme::Record.of(&self.address) {
             Some(id) => (self.address.clone(), self.of_record(cx, id)?),
             None => self.of_file(cx).map_err(|error| in_memories(cx, error))?,
         };

@@ -7,6 +7,7 @@ use std::io;
 use std::str::FromStr;
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::entities::{Facts, Relation, Stored, folder_name};
 use schemars::JsonSchema;
@@ -19,7 +20,7 @@ pub(crate) use recall::{EntityLoad, EntitySearch, EntityWalk};
 
 /// The address of an entity.
 pub(crate) fn address(kind: &str, name: &str) -> String {
-    format!("entity:{}/{name}", folder_name(kind))
+    Scheme::Entity.address(format_args!("{}/{name}", folder_name(kind)))
 }
 
 /// A relation as it is given: on the command line as `type:to`.

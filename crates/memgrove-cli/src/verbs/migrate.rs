@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{Actor, Origin};
 use memgrove::shapes::entities::Exported;
 use memgrove::shapes::notes::{Imported, Source, Structure};
@@ -152,7 +153,7 @@ impl Verb for ImportSilicaV1 {
     fn show(answer: &ImportNotesAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let imported = &answer.imported;
         for moved in &imported.moved {
-            let to: Vec<String> = moved.to.iter().map(|path| format!("note:{path}")).collect();
+            let to: Vec<String> = moved.to.iter().map(|path| Scheme::Note.address(path)).collect();
             let noun = if moved.blocks == 1 { "block" } else { "blocks" };
             page.line(&format!("{} -> {} ({} {noun})", moved.from, to.join(", "), moved.blocks))?;
         }

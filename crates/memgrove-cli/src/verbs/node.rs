@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::io;
 use std::str::FromStr;
 
+use memgrove::address::Scheme;
 use memgrove::shapes::graph::{Properties, Storage, inexact_number};
 use memgrove::{Error, Kind};
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ use crate::portion;
 
 /// The id that someone gives: itself, or the address of the node.
 pub(super) fn id_of(given: &str) -> &str {
-    given.strip_prefix("node:").unwrap_or(given)
+    Scheme::Node.bare(given)
 }
 
 /// Properties as they are given: an object, on the command line as JSON.

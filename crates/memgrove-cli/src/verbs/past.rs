@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{Op, Origin, Past, not_in_history};
 use memgrove::shapes::records::RecordPast;
 use memgrove::{Locator, Result};
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::address::{RECORD, address_of, changes_at, in_memories, is_memory};
+use crate::address::{address_of, changes_at, in_memories, is_memory};
 use crate::context::Context;
 use crate::deeds::Teller;
 use crate::journals::Journals;
@@ -139,7 +140,7 @@ impl History {
     /// all was looked into.
     fn past(&self, cx: &Context, journals: &Journals) -> Result<(Vec<Past>, bool)> {
         let limit = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
-        if let Some(id) = self.address.as_deref().and_then(|address| address.strip_prefix(RECORD)) {
+        if let Some(id) = self.address.as_deref().and_then(|address| Scheme::Record.of(address)) {
             let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
             let limit = if self.before.is_some() { 0 } else { limit };
             let RecordPast { changes, cut } = cx.records()?.history_of(id, limit)?;
@@ -147,7 +148,7 @@ impl History {
             if let Some(before) = &self.before {
                 let newer = changes.iter().position(|past| past.change.as_str() == before);
                 let newer =
-                    newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `{RECORD}{id}`")))?;
+                    newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `record:{id}`")))?;
                 changes.drain(..=newer);
             }
             return Ok((changes, cut));

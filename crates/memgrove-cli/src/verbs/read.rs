@@ -4,6 +4,7 @@ use std::io;
 
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
+use memgrove::address::Scheme;
 use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Viewed};
@@ -13,9 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::undo::{point, point_of_record};
 use super::{Effect, On, Verb};
-use crate::address::{
-    Addresses, RECORD, called, entity_named, holds_memories, in_memories, memory_at, past_at,
-};
+use crate::address::{Addresses, called, entity_named, holds_memories, in_memories, memory_at, past_at};
 use crate::context::{Context, Input};
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page, quoted};
@@ -97,7 +96,7 @@ impl Verb for Read {
         {
             return Ok(part);
         }
-        if let Some(id) = self.address.strip_prefix(RECORD) {
+        if let Some(id) = Scheme::Record.of(&self.address) {
             return read_record(cx, id, self.at.as_deref(), budget);
         }
         let memory = cx.reading()?;
@@ -156,7 +155,7 @@ fn read_observation(cx: &Context, address: &str, named: &str, budget: usize) -> 
 /// A part of a file, as search finds it, with what stands around it.
 fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Result<Option<ReadAnswer>> {
     if around == 0 {
-        match address.strip_prefix("entity:") {
+        match Scheme::Entity.of(address) {
             Some(named) if address.contains('#') => return read_observation(cx, address, named, budget),
             None if names_part(cx, address) => {}
             _ => return Ok(None),
@@ -174,7 +173,7 @@ fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Resul
 /// A record, as its line is written.
 fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Result<ReadAnswer> {
     if let Some(change) = at {
-        let address = format!("{RECORD}{id}");
+        let address = Scheme::Record.address(id);
         let line = cx.records()?.read_past(id, &point_of_record(change))?;
         let line = line.ok_or_else(|| not_there(&address, change))?;
         return Ok(read(address, format!("{line}\n").into_bytes(), budget));
@@ -182,16 +181,16 @@ fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Resul
     let got = super::record::got(cx, id)?;
     let version = Some(got.version.as_str().to_owned());
     let text = format!("{}\n", got.text).into_bytes();
-    Ok(ReadAnswer { version, ..read(format!("{RECORD}{}", got.record.id), text, budget) })
+    Ok(ReadAnswer { version, ..read(Scheme::Record.address(&got.record.id), text, budget) })
 }
 
 /// The record or entity whose bare id or name was given.
 fn meant(cx: &Context, given: &str) -> Option<String> {
     if let Ok(got) = cx.records().and_then(|records| records.view(given)) {
-        return Some(format!("{RECORD}{}", got.record.id));
+        return Some(Scheme::Record.address(&got.record.id));
     }
     let loaded = cx.reading_knowledge().ok()?.load(given, None).ok()??;
-    Some(format!("entity:{}/{}", loaded.path.parent()?.name(), loaded.entity.name))
+    Some(Scheme::Entity.address(format_args!("{}/{}", loaded.path.parent()?.name(), loaded.entity.name)))
 }
 
 fn not_there(address: &str, change: &str) -> Error {

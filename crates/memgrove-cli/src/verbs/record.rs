@@ -13,6 +13,7 @@ pub(crate) use keep::{Migrate, RestoreBackup};
 use std::collections::BTreeMap;
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::Finding;
 use memgrove::shapes::records::{Got, Guarded, Record, Records};
 use memgrove::{Error, Kind, Result};
@@ -75,7 +76,7 @@ pub(crate) struct RecordChanged {
 impl RecordChanged {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.put(&format!("{} ", self.done))?;
-        page.ink(Ink::Strong, &format!("record:{}", self.record.id))?;
+        page.ink(Ink::Strong, &Scheme::Record.address(&self.record.id))?;
         super::show_facts(page, self.version.as_deref(), self.change.as_deref(), self.replayed)
     }
 }
@@ -90,7 +91,7 @@ pub(super) fn chosen<T: std::str::FromStr<Err = Error>>(given: &str) -> std::res
 
 /// Shows a record as people read it.
 fn show_record(record: &Record, page: &mut Page<'_>) -> io::Result<()> {
-    page.ink(Ink::Strong, &format!("record:{}", record.id))?;
+    page.ink(Ink::Strong, &Scheme::Record.address(&record.id))?;
     page.ink(Ink::Dim, &format!("  {}\n", facts(record)))?;
     for line in record.content.lines() {
         page.line(&format!("  {line}"))?;
@@ -111,7 +112,7 @@ fn facts(record: &Record) -> String {
 
 /// The id of a record that is named by it, or by its address.
 fn id_of(given: &str) -> String {
-    given.strip_prefix("record:").unwrap_or(given).to_owned()
+    Scheme::Record.bare(given).to_owned()
 }
 
 fn guarded(given: &str, guard: &Guard) -> Guarded {

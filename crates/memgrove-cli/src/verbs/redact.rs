@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, PastEdit, Version};
 use memgrove::{Error, Kind, Locator, Memory, Result};
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::consent::Consent;
 use super::read::names_part;
 use super::{Effect, On, Verb};
-use crate::address::{RECORD, called, in_memories, past_at};
+use crate::address::{called, in_memories, past_at};
 use crate::context::Context;
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
@@ -59,9 +60,9 @@ impl Verb for Redact {
 
     fn run(self, cx: &Context) -> Result<RedactAnswer> {
         self.consent.check("redacted")?;
-        let mut answer = match self.address.split_once(':') {
-            Some(("record", id)) => self.record(cx, id)?,
-            Some(("node" | "connection", _)) => {
+        let mut answer = match Scheme::split(&self.address) {
+            Some((Scheme::Record, id)) => self.record(cx, id)?,
+            Some((Scheme::Node | Scheme::Connection, _)) => {
                 let message = "what is in the graph cannot be redacted: its registry keeps it too";
                 return Err(Error::new(Kind::Unsupported, message)
                     .hint("delete `.journal/` and run `memgrove graph check --rebuild` to be rid of it"));
@@ -124,7 +125,7 @@ impl Redact {
         if !self.consent.is_planned() {
             records.redact(cx.note(Self::NAME, &self.consent.guard()), id)?;
         }
-        let address = format!("{RECORD}{id}");
+        let address = Scheme::Record.address(id);
         Ok(RedactAnswer { address, planned: self.consent.is_planned(), changes, ..RedactAnswer::default() })
     }
 

@@ -4,6 +4,7 @@ mod fact;
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{ChangeId, Edit, Expect, Note, Version};
 use memgrove::memory::Plan;
 use memgrove::shapes::files;
@@ -150,17 +151,17 @@ impl Verb for Forget {
         if let Some(before) = cx.changing()?.repeated(&note)? {
             return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
         }
-        let change = if let Some(id) = address.strip_prefix("record:") {
+        let change = if let Some(id) = Scheme::Record.of(&address) {
             let records = cx.records_writing()?;
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
             let done = records.delete(note, &which)?;
             settle(&records);
             done.change.map(|change| ChangeId::new(name_of(&records, &change)))
-        } else if let Some(id) = graph_id(&address, "node:") {
+        } else if let Some(id) = graph_id(&address, Scheme::Node) {
             cx.graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
-        } else if let Some(id) = graph_id(&address, "connection:") {
+        } else if let Some(id) = graph_id(&address, Scheme::Connection) {
             cx.graph()?.disconnect(note, id, self.guard.expect.as_deref())?.change
-        } else if let Some(named) = address.strip_prefix("entity:") {
+        } else if let Some(named) = Scheme::Entity.of(&address) {
             let (folder, name) = entity_named(named)?;
             let expect = self.guard.expecting();
             cx.knowledge()?.forget(note, folder, name, expect.as_deref())?.change
@@ -202,15 +203,15 @@ fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> 
 }
 
 /// The id of a node or connection as a whole.
-fn graph_id<'a>(address: &'a str, kind: &str) -> Option<&'a str> {
-    address.strip_prefix(kind).filter(|id| !id.contains('#'))
+fn graph_id(address: &str, kind: Scheme) -> Option<&str> {
+    kind.of(address).filter(|id| !id.contains('#'))
 }
 
 /// The kind and the id of a node or connection of which an address names a part.
-fn graph_part(address: &str) -> Option<(&str, &str)> {
-    let (kind, named) = address.split_once(':')?;
+fn graph_part(address: &str) -> Option<(Scheme, &str)> {
+    let (kind, named) = Scheme::split(address)?;
     let (id, _) = named.split_once('#')?;
-    ["node", "connection"].contains(&kind).then_some((kind, id))
+    matches!(kind, Scheme::Node | Scheme::Connection).then_some((kind, id))
 }
 
 /// Takes one section out of the content of a node or connection, by way of the graph, which knows what it
@@ -219,11 +220,12 @@ fn forget_section(
     cx: &Context,
     note: Note,
     at: &Locator,
-    (kind, id): (&str, &str),
+    (kind, id): (Scheme, &str),
     address: &str,
     guard: &Guard,
 ) -> Result<Option<ChangeId>> {
     if at.name().ends_with(META) {
+        let kind = kind.name();
         let what =
             format!("`{}` is all that is known of the {kind}, and stays with it", address.escape_debug());
         return Err(Error::new(Kind::Invalid, what).hint(format!(
@@ -232,7 +234,7 @@ fn forget_section(
     }
     let graph = cx.graph()?;
     let (version, edited) = match kind {
-        "node" => graph.node(id).map(|got| (got.version, got.edited))?,
+        Scheme::Node => graph.node(id).map(|got| (got.version, got.edited))?,
         _ => graph.connection(id).map(|got| (got.version, got.edited))?,
     };
     let edits = without(graph.memory().store(), at, address, None)?.edits;
@@ -241,7 +243,7 @@ fn forget_section(
     let seen = version.as_ref().filter(|_| !edited).map(|version| version.as_str());
     let expect = guard.expect.as_deref().or(seen);
     Ok(match kind {
-        "node" => graph.edit(note, id, edit, expect)?.change,
+        Scheme::Node => graph.edit(note, id, edit, expect)?.change,
         _ => graph.edit_connection(note, id, &edit, expect)?.change,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{ChangeId, Moment, Note, Past, Version, not_in_history};
 use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
 use memgrove::shapes::records::Guarded;
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb, show_facts};
-use crate::address::{RECORD, address_of, called, changes_at, in_memories, past_at};
+use crate::address::{address_of, called, changes_at, in_memories, past_at};
 use crate::context::{Context, Guard, VERSION_PREFIX_MIN};
 use crate::deeds::Teller;
 use crate::journals::{Journal, Journals};
@@ -110,8 +111,8 @@ impl Verb for Restore {
         let told = |error| in_memories(cx, error);
         let expect = self.guard.expect.as_deref();
         let journals = Journals::writing(cx)?;
-        match self.address.split_once(':') {
-            Some(("record", id)) => {
+        match Scheme::split(&self.address) {
+            Some((Scheme::Record, id)) => {
                 let (records, (journal, _)) = (cx.records()?, journals.of_place(&Locator::new(RECORDS)?));
                 let which = Guarded { id: id.to_owned(), expect: expect.map(str::to_owned) };
                 let done = records.restore_past(note, &which, &journal.point_of_record(&self.to)?);
@@ -121,11 +122,11 @@ impl Verb for Restore {
                 let version = records.view(id).ok().map(|got| got.version.as_str().to_owned());
                 Ok(RestoreAnswer { version, ..RestoreAnswer::new(self.address.clone(), done, change) })
             }
-            Some((kind @ ("node" | "connection"), id)) => {
+            Some((kind @ (Scheme::Node | Scheme::Connection), id)) => {
                 let (graph, at) = (cx.graph()?, changes_at(cx, &self.address)?);
                 let point = point(graph.memory(), &at, &self.to).map_err(told)?;
                 let done = match kind {
-                    "node" => graph.restore(note, id, &point, expect)?,
+                    Scheme::Node => graph.restore(note, id, &point, expect)?,
                     _ => graph.restore_connection(note, id, &point, expect)?,
                 };
                 let change = done.change.as_ref().map(|change| change.as_str().to_owned());
@@ -269,7 +270,7 @@ impl Undo {
                 return Ok(vec![(journal, UndoScope::Change(change))]);
             }
             [.., Some(address)] => {
-                if let Some(id) = address.strip_prefix(RECORD) {
+                if let Some(id) = Scheme::Record.of(&address) {
                     let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
                     let changes = cx.records()?.history_of(id, 0)?.changes;
                     return Ok(vec![(journal, UndoScope::Change(latest_live(&journal.memory, changes)?))]);

@@ -1,5 +1,6 @@
 //! Finding memories for the search page: what `recall` finds, with a place to go to.
 
+use memgrove::address::Scheme;
 use memgrove::index::{Recalled, Snippet};
 use memgrove::{Kind, Result};
 
@@ -73,7 +74,7 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
 impl From<Snippet> for Hit {
     fn from(snippet: Snippet) -> Self {
         let Snippet { hit, text, cut, .. } = snippet;
-        let at = if hit.address.starts_with("record:") { hit.address } else { hit.file };
+        let at = if Scheme::Record.of(&hit.address).is_some() { hit.address } else { hit.file };
         Hit {
             at,
             title: first_words(if hit.title.is_empty() { &hit.text } else { &hit.title }),

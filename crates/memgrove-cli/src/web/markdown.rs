@@ -8,14 +8,14 @@ use pulldown_cmark::{
     Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
 
+use memgrove::address::Scheme;
+
 use super::frame::at_base;
 
 /// How deep blocks and spans may lie in each other; what is deeper loses its form, never its text.
 const DEPTH_MAX: usize = 32;
 /// Where a link may lead beside other memories.
 const SCHEMES: &[&str] = &["http", "https", "mailto"];
-/// The kinds of addresses of memories.
-const ADDRESSES: &[&str] = &["file", "note", "node", "entity", "record"];
 /// The images that are shown.
 const IMAGES: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
@@ -187,7 +187,7 @@ impl Tamed<'_> {
         }
         match scheme(&to) {
             Some(scheme) if SCHEMES.contains(&scheme.as_str()) => Some(to.into_owned().into()),
-            Some(scheme) if !ADDRESSES.contains(&scheme.as_str()) => None,
+            Some(scheme) if Scheme::named(&scheme).is_none() => None,
             None if to.starts_with("//") || to.contains('\\') => None,
             _ => {
                 let query = [("link", to.as_ref()), ("from", self.here.at)];

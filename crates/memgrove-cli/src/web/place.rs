@@ -1,5 +1,6 @@
 //! Which memory a page is about: by its place in the store, by its address, or by a link to it.
 
+use memgrove::address::Scheme;
 use memgrove::backend::{Expect, FileKind, Version};
 use memgrove::text::links::joined;
 use memgrove::{Error, Kind, Locator, Result};
@@ -46,7 +47,7 @@ impl Which {
     /// `NotFound` for what is not there; `Invalid` for what can be no memory.
     pub(super) fn meant(&self, cx: &Context) -> Result<Meant> {
         let named = if self.address.is_empty() { &self.link } else { &self.address };
-        if let Some(id) = named.strip_prefix("record:") {
+        if let Some(id) = Scheme::Record.of(named) {
             return Ok(Meant::Record(id.to_owned()));
         }
         let at = match (self.at.as_str(), self.address.as_str(), self.link.as_str()) {
@@ -79,11 +80,11 @@ pub(super) fn located(at: &str) -> Result<Locator> {
 pub(super) fn in_graph(at: &Locator) -> Option<String> {
     let (folder, name) = at.key().rsplit_once('/')?;
     let kind = match folder {
-        "graph/_content/nodes" => "node",
-        "graph/_content/connections" => "connection",
+        "graph/_content/nodes" => Scheme::Node,
+        "graph/_content/connections" => Scheme::Connection,
         _ => return None,
     };
-    Some(format!("{kind}:{}", name.split('.').next().unwrap_or(name)))
+    Some(kind.address(name.split('.').next().unwrap_or(name)))
 }
 
 /// The version of what is said of a node or connection, if the file of it is still what was seen. What is said
@@ -95,8 +96,8 @@ pub(super) fn seen_in_graph(
     version: &str,
 ) -> Result<Option<String>> {
     let graph = cx.graph()?;
-    let (said, edited) = match address.split_once(':') {
-        Some(("connection", id)) => graph.connection(id).map(|got| (got.version, got.edited))?,
+    let (said, edited) = match Scheme::split(address) {
+        Some((Scheme::Connection, id)) => graph.connection(id).map(|got| (got.version, got.edited))?,
         Some((_, id)) => graph.node(id).map(|got| (got.version, got.edited))?,
         None => (None, false),
     };
@@ -118,8 +119,7 @@ pub(super) fn addressed(cx: &Context, address: &str) -> Result<Locator> {
 /// entity.
 fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
     let link = link.split('#').next().unwrap_or_default().trim();
-    let kind = link.split(':').next().unwrap_or_default();
-    if link.contains(':') && ["file", "entity", "note", "node", "connection"].contains(&kind) {
+    if Scheme::split(link).is_some() {
         return memory_at(cx, link);
     }
     let memory = cx.reading()?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::Response;
 use maud::{Markup, html};
+use memgrove::address::Scheme;
 use memgrove::backend::{Content, Info};
 use memgrove::{Kind, Locator, Result};
 use serde::Deserialize;
@@ -140,7 +141,7 @@ impl Memory {
                     a.button href=(url(call, "/edit", &[("at", at)])) data-key="e" { "Edit" }
                 }
                 a.button href=(url(call, "/history", &[("at", at)])) data-key="h" { "History" }
-                @if self.address.starts_with("file:") {
+                @if Scheme::File.of(&self.address).is_some() {
                     a.button href=(url(call, "/api/content", &[("address", &self.address)])) { "Raw" }
                 }
             }
@@ -174,7 +175,7 @@ impl Memory {
         let name = self.at.name().to_ascii_lowercase();
         let is_image = [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(|end| name.ends_with(end));
         match str::from_utf8(&self.content.bytes) {
-            Err(_) if is_image && self.address.starts_with("file:") => {
+            Err(_) if is_image && Scheme::File.of(&self.address).is_some() => {
                 let from = at_base(base, "/api/content", &[("address", &self.address)]);
                 html! { img src=(from) alt=(self.at.name()); }
             }

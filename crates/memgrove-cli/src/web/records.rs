@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use maud::{Markup, html};
+use memgrove::address::Scheme;
 use memgrove::{Kind, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -165,7 +166,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
             (dated(fact(record, "updated_at")))
             span { "≈ " (portion::tokens(content)) " tokens" }
             span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
-            code { "record:" (fact(record, "id")) }
+            code { (Scheme::Record.address(fact(record, "id"))) }
         }
         article { (rendered(content, &Here { base: &base, at: "records/" })) }
         @if may_write(&call) {

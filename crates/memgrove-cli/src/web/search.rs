@@ -3,6 +3,7 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::Result;
+use memgrove::address::Scheme;
 use serde::Deserialize;
 
 use super::frame::{Frame, Live, base, dated, url};
@@ -81,7 +82,7 @@ async fn found(call: &Call, query: &str) -> Result<Markup> {
 }
 
 fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
-    let name = if hit.at.starts_with("record:") { "address" } else { "at" };
+    let name = if Scheme::Record.of(&hit.at).is_some() { "address" } else { "at" };
     let to = super::frame::at_base(base, "/read", &[(name, &hit.at)]);
     html! {
         li.hit data-item="" {

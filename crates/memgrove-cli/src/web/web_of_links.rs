@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use memgrove::address::Scheme;
 use memgrove::backend::{FileKind, Info};
 use memgrove::{Locator, Result, Store};
 use serde::Serialize;
@@ -145,7 +146,7 @@ impl Loom {
                 self.names.insert(id.to_lowercase(), index);
             } else if let (Some(from), Some(to)) = (text(&said["from"]), text(&said["to"])) {
                 let kind = text(&said["type"]).unwrap_or_default();
-                self.starts.insert(format!("connection:{id}"), from.clone());
+                self.starts.insert(Scheme::Connection.address(id), from.clone());
                 // Nodes may come after the connections between them.
                 self.loose.push((usize::MAX, format!("{from}\n{to}"), kind, at.to_owned()));
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::address::Scheme;
 use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, Revision, RoleState};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -183,7 +184,7 @@ impl Verb for EntityDelete {
         let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
         let folder = done.outcome.parent().unwrap_or_default();
         let change = done.change.map(|change| change.as_str().to_owned());
-        let deleted = format!("entity:{}/{}", folder.name(), self.name);
+        let deleted = Scheme::Entity.address(format_args!("{}/{}", folder.name(), self.name));
         Ok(DeletedAnswer { deleted, change, replayed: done.replayed })
     }
 

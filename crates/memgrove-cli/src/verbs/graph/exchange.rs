@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::address::Scheme;
 use memgrove::backend::{Actor, Origin};
 use memgrove::shapes::graph::{Existing, Form, Imported, Operation, Outcome, Ways};
 use memgrove::{Error, Kind, Result};
@@ -65,7 +66,7 @@ impl Verb for GraphBatch {
     fn show(answer: &BatchAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for result in &answer.results {
             match result {
-                Outcome::Node(node) => page.line(&format!("node:{}", node.id))?,
+                Outcome::Node(node) => page.line(&Scheme::Node.address(&node.id))?,
                 Outcome::Connection(one) => {
                     page.line(&format!("{} ({} -{}-> {})", one.id, one.from, one.kind, one.to))?;
                 }

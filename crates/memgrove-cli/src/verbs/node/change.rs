@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use base64::Engine;
+use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::graph::{ContentEdit, NewNode, Node, Removal, Removed, Update, format_of};
 use memgrove::{Error, Kind, Result};
@@ -16,7 +17,7 @@ use crate::page::Page;
 use crate::verbs::{Effect, On, Verb};
 
 fn changed(done: &'static str, outcome: Done<Node>) -> Changed {
-    let address = format!("node:{}", outcome.outcome.id);
+    let address = Scheme::Node.address(&outcome.outcome.id);
     Changed::new(done, address, &outcome.outcome, outcome.change, outcome.replayed)
 }
 
@@ -289,8 +290,13 @@ impl Verb for NodeDelete {
         let how = if self.cascade { Removal::Cascade } else { Removal::Refuse };
         let done = cx.graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
         let Removed { id, connections } = &done.outcome;
-        let answer =
-            Changed::new("deleted", format!("node:{id}"), &done.outcome, done.change.clone(), done.replayed);
+        let answer = Changed::new(
+            "deleted",
+            Scheme::Node.address(&id),
+            &done.outcome,
+            done.change.clone(),
+            done.replayed,
+        );
         Ok(Changed { connections: connections.clone(), ..answer })
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::shapes::graph::{Filter, Node, Properties, Query, Ways};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,7 @@ impl Verb for NodeRead {
 
     fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let node = &answer.node;
-        page.ink(Ink::Strong, &format!("node:{}", node.id))?;
+        page.ink(Ink::Strong, &Scheme::Node.address(&node.id))?;
         let version = answer
             .version
             .as_deref()
@@ -230,7 +231,7 @@ impl Verb for NodeList {
 
     fn show(answer: &ListAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for node in &answer.nodes {
-            page.ink(Ink::Strong, &format!("node:{}", node.id))?;
+            page.ink(Ink::Strong, &Scheme::Node.address(&node.id))?;
             page.line(&line(node)[node.id.len()..])?;
         }
         if answer.nodes.is_empty() && answer.left_out.is_none() {

@@ -3,6 +3,7 @@
 use std::io;
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::shapes::notes::{Decision, Graph, NoteInfo, Proposal, Search, Searched, normal_path, picture};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,7 @@ impl Verb for NoteSearch {
     fn show(answer: &SearchAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let searched = &answer.searched;
         for result in &searched.results {
-            page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+            page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
             page.ink(Ink::Dim, &format!("  {:.2}  {}\n", result.relevance_score, result.context))?;
             page.line(&result.excerpt)?;
         }
@@ -161,7 +162,7 @@ impl Verb for NoteList {
 
     fn show(answer: &ListAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for info in &answer.files {
-            page.ink(Ink::Strong, &format!("note:{}", info.path))?;
+            page.ink(Ink::Strong, &Scheme::Note.address(&info.path))?;
             let day = info.last_updated.get(..10).unwrap_or(&info.last_updated);
             page.ink(Ink::Dim, &format!("  {}  {day}", portion::size(info.size_bytes)))?;
             let links = if info.links_to.is_empty() {

@@ -3,6 +3,7 @@
 use std::io;
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +75,7 @@ impl Verb for NoteSplit {
     fn show(answer: &SplitAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let result = &answer.result;
         page.put(if answer.dry_run { "would split " } else { "split " })?;
-        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
         page.ink(Ink::Dim, &format!(" ({} bytes now){}\n", result.size_bytes, cost(&result.spent)))?;
         result.reasons.iter().try_for_each(|reason| page.ink(Ink::Dim, &format!("{reason}\n")))?;
         result.new_files.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
@@ -153,7 +154,7 @@ impl Verb for NoteMerge {
     fn show(answer: &MergeAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let result = &answer.result;
         page.put(if answer.dry_run { "would merge into " } else { "merged into " })?;
-        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
         page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
         result.merged.iter().try_for_each(|path| page.line(&format!("  note:{path}")))?;
         if !result.relinked.is_empty() {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::address::Scheme;
 use memgrove::error::code;
 use memgrove::shapes::notes::{Mode, WriteResult};
 use memgrove::{Error, Kind, Result};
@@ -127,7 +128,7 @@ impl Verb for NoteWrite {
             (false, _) => "known already in ",
         };
         page.put(done)?;
-        page.ink(Ink::Strong, &format!("note:{}", result.path))?;
+        page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
         page.ink(Ink::Dim, &format!(" ({} bytes)\n", result.size_bytes))?;
         if !result.reason.is_empty() {
             page.ink(Ink::Dim, &format!("{}: {}{}\n", result.agent, result.reason, cost(&result.spent)))?;

@@ -3,6 +3,7 @@
 use std::io;
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::records::{Added, Importance, NewRecord, Record, RecordType, Records, Status};
 use schemars::JsonSchema;
@@ -93,7 +94,7 @@ impl AddAnswer {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         for record in &self.records {
             page.put("added ")?;
-            page.ink(Ink::Strong, &format!("record:{}", record.id))?;
+            page.ink(Ink::Strong, &Scheme::Record.address(&record.id))?;
             page.ink(Ink::Dim, &format!(" ({})\n", record.kind))?;
         }
         for warning in &self.warnings {

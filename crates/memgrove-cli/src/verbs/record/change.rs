@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::records::{Changed, Guarded, Importance, Patch, Records, Status};
 use memgrove::{Error, Kind, Result};
@@ -165,7 +166,7 @@ impl Verb for Archive {
     fn show(answer: &ArchiveAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for id in &answer.archived {
             page.put("archived ")?;
-            page.ink(Ink::Strong, &format!("record:{id}"))?;
+            page.ink(Ink::Strong, &Scheme::Record.address(id))?;
             crate::verbs::show_facts(page, None, None, answer.replayed)?;
         }
         if answer.archived.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::clock::Timestamp;
 use memgrove::shapes::records::{
     Archived, DueRecord, Importance, Query, Record, RecordType, Sort, Statistics, Status,
@@ -246,7 +247,7 @@ impl Verb for Due {
 
     fn show(answer: &DueAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for due in &answer.due {
-            page.ink(Ink::Strong, &format!("record:{}", due.id))?;
+            page.ink(Ink::Strong, &Scheme::Record.address(&due.id))?;
             page.line(&format!("  {}, {}", due.kind, due.why))?;
         }
         if answer.due.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! Where a fact belongs, and whether it is known there already.
 
 use memgrove::Result;
+use memgrove::address::Scheme;
 use memgrove::backend::Note;
 use memgrove::index::analysis::folded;
 use memgrove::memory::Done;
@@ -35,7 +36,7 @@ impl Fact {
             None
         });
         if let Some(address) = known {
-            match address.strip_prefix("record:") {
+            match Scheme::Record.of(&address) {
                 Some(id) => return self.add_to(cx, id, note),
                 None if self.tags.is_empty() && self.importance.is_none() => {
                     return Ok(RememberAnswer { known: true, ..RememberAnswer::at(address) });
@@ -53,7 +54,7 @@ impl Fact {
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
         let change = done.change.map(|change| name_of(&records, &change));
-        let address = format!("record:{id}");
+        let address = Scheme::Record.address(&id);
         Ok(RememberAnswer { change, replayed: done.replayed, ..RememberAnswer::at(address) })
     }
 
@@ -74,8 +75,8 @@ impl Fact {
             }
             same.extend((bare(&hit.text) == wanted).then_some(hit.address));
         }
-        same.retain(|address| !address.starts_with("entity:"));
-        same.sort_by_key(|address| !address.starts_with("record:"));
+        same.retain(|address| Scheme::Entity.of(address).is_none());
+        same.sort_by_key(|address| Scheme::Record.of(address).is_none());
         Ok(same.into_iter().next())
     }
 
@@ -98,7 +99,12 @@ impl Fact {
             change = done.change.map(|change| name_of(&records, &change));
             settle(&records);
         }
-        Ok(RememberAnswer { change, known: true, note: told, ..RememberAnswer::at(format!("record:{id}")) })
+        Ok(RememberAnswer {
+            change,
+            known: true,
+            note: told,
+            ..RememberAnswer::at(Scheme::Record.address(&id))
+        })
     }
 
     /// Keeps it as an observation of whom it is about.
@@ -138,7 +144,7 @@ impl Fact {
         let stored = knowledge.load(&name, Some(&kind))?;
         let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
         let folder = memgrove::shapes::entities::folder_name(&kind);
-        let address = address.unwrap_or(format!("entity:{folder}/{name}"));
+        let address = address.unwrap_or(Scheme::Entity.address(format_args!("{folder}/{name}")));
         let change = change.map(|change| change.to_string());
         Ok(RememberAnswer { address, change, known: same.is_some(), replayed, note: told })
     }
@@ -148,7 +154,7 @@ impl Fact {
 fn twin(knowledge: &Knowledge, name: &str) -> Result<Option<String>> {
     let found = knowledge.load_from_memory(name)?;
     let found = found.filter(|found| bare(&found.entity.name) == bare(name));
-    Ok(found.and_then(|twin| Some(format!("entity:{}/{}", twin.path.parent()?.name(), twin.entity.name))))
+    Ok(found.map(|twin| whole(&twin)))
 }
 
 /// Which observation of an entity says exactly this, counted from 1.
@@ -161,8 +167,13 @@ fn said_in(loaded: &Loaded, text: &str) -> Option<usize> {
 
 /// The address of an observation of an entity.
 fn address_in(loaded: &Loaded, number: usize) -> String {
+    format!("{}#{number}", whole(loaded))
+}
+
+/// The address of an entity.
+fn whole(loaded: &Loaded) -> String {
     let folder = loaded.path.parent().map(|folder| folder.name().to_owned()).unwrap_or_default();
-    format!("entity:{folder}/{}#{number}", loaded.entity.name)
+    Scheme::Entity.address(format_args!("{folder}/{}", loaded.entity.name))
 }
 
 /// A text as far as it matters whether two are the same.

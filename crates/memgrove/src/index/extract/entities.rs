@@ -1,6 +1,7 @@
 //! Entities: a document for each observation, with the name of what it is about.
 
 use super::{Source, links};
+use crate::address::Scheme;
 use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
@@ -22,7 +23,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
     let folder = folder.rsplit('/').next().unwrap_or(folder);
     let text = String::from_utf8_lossy(source.bytes);
     let entity = entities::Document::parse(&text).entity(folder, stem);
-    let base = format!("entity:{folder}/{}", entity.name);
+    let base = Scheme::Entity.address(format_args!("{folder}/{}", entity.name));
     let relations: Vec<String> = entity.relations.iter().map(|relation| relation.to.clone()).collect();
     let blank = Document {
         address: base.clone(),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Source, links, markdown};
+use crate::address::Scheme;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
 use crate::index::dates;
@@ -12,7 +13,8 @@ use crate::locator::copies::is_like_copy_of;
 
 const META: &str = ".meta.json";
 /// The folders of a graph that hold something, and how their things are addressed.
-const FOLDERS: [(&str, &str); 2] = [("_content/nodes/", "node:"), ("_content/connections/", "connection:")];
+const FOLDERS: [(&str, Scheme); 2] =
+    [("_content/nodes/", Scheme::Node), ("_content/connections/", Scheme::Connection)];
 /// The part of an address that stands for what is said of a thing that holds something too.
 const PROPERTIES: &str = "#properties";
 
@@ -41,8 +43,7 @@ fn place(inside: &str) -> Option<(String, &str)> {
         FOLDERS.iter().find_map(|(folder, kind)| Some((kind, inside.strip_prefix(folder)?)))?;
     let id = file.split_once('.').map_or(file, |(id, _)| id);
     // A sync tool's copy of what is said is neither that, nor what the thing holds.
-    (!id.is_empty() && !file.contains('/') && !is_like_copy_of(file, META))
-        .then(|| (format!("{kind}{id}"), id))
+    (!id.is_empty() && !file.contains('/') && !is_like_copy_of(file, META)).then(|| (kind.address(id), id))
 }
 
 /// The documents of one file.

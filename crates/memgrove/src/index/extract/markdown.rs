@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::passages::passages;
 use super::{Source, links, speaker};
+use crate::address::Scheme;
 use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
@@ -175,7 +176,7 @@ fn without_metadata(text: &str, section: Section) -> Vec<Section> {
 fn address(source: &Source<'_>, shape: Shape) -> String {
     match shape {
         Shape::Files => format!("file:/memories/{}", source.inside),
-        Shape::Notes => format!("note:{}", name(source.inside)),
+        Shape::Notes => Scheme::Note.address(name(source.inside)),
         _ => source.key.to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Records: a document for each line that can be read.
 
 use super::{Source, links, speaker};
+use crate::address::Scheme;
 use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::shapes::records::{Importance, Limits, RecordType, TaskMetadata, kind_of_file, reading};
@@ -52,7 +53,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 session += 1;
             }
             last = made;
-            let address = format!("record:{}", record.id);
+            let address = Scheme::Record.address(&record.id);
             let subject = speaker(&record.content).unwrap_or_default().to_owned();
             found.push(Document {
                 // What is said in turns belongs together; facts that were told one after another do not.

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Notes;
 use super::page::{Page, Role, SIZE_BYTES, SPLIT_FROM};
 use super::paths::{METADATA, note_at, path_of, resolved};
+use crate::address::Scheme;
 use crate::backend::{Edit, Expect, FileKind, Finding, Level, Note, Version};
 use crate::error::Result;
 use crate::memory::{Done, Plan};
 use crate::store::Store;
-
-/// Kinds of memories that are no notes, but that a link may name.
-const OTHER_KINDS: [&str; 5] = ["entity:", "node:", "connection:", "record:", "file:"];
 
 /// All notes, as they are now.
 struct Desk {
@@ -56,7 +54,7 @@ impl Desk {
     fn leads(&self, target: &str, from: &str) -> bool {
         let name = target.rsplit('/').next().unwrap_or(target).to_lowercase();
         target.is_empty()
-            || OTHER_KINDS.iter().any(|kind| target.starts_with(kind))
+            || Scheme::split(target).is_some_and(|(scheme, _)| scheme != Scheme::Note)
             || self.linked(target, from).is_some()
             || self.others.contains(&name)
     }

@@ -2,6 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::address::Scheme;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::text::links::joined;
@@ -18,8 +19,7 @@ pub(super) const METADATA: &str = ".metadata";
 /// `Invalid` for a path that no note can have.
 pub fn normal_path(given: Option<&str>) -> Result<String> {
     let given = given.unwrap_or("").trim();
-    let given = given.strip_prefix("note:").unwrap_or(given);
-    let at = Locator::new(given)?;
+    let at = Locator::new(Scheme::Note.bare(given))?;
     let key = at.key().strip_suffix(".md").unwrap_or(at.key());
     if key.is_empty() {
         return Ok(ROOT.to_owned());

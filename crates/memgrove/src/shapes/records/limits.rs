@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema::RecordType;
 use super::table::{Row, Table};
+use crate::address::Scheme;
 use crate::error::{Error, Kind};
 
 /// The fewest bytes of a line that can be a record: an id and a content.
@@ -114,7 +115,7 @@ pub(super) fn full(kind: RecordType, table: &Table, limit: FileLimit) -> Error {
     let mut rows: Vec<&Row> = table.rows.iter().filter(|row| !row.archived).collect();
     rows.sort_by_key(|row| (row.count, row.accessed, row.created));
     let suggested: Vec<String> =
-        rows.iter().take(SUGGESTIONS_MAX).map(|row| format!("record:{}", row.id)).collect();
+        rows.iter().take(SUGGESTIONS_MAX).map(|row| Scheme::Record.address(&row.id)).collect();
     let (records, bytes) = (table.rows.len(), table.bytes.len());
     let message = format!(
         "`{}` is full: {records} of {} records, {bytes} of {} bytes",

@@ -19,11 +19,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agent", &["error", "text", "wire"]),
     ("memory", &["error", "clock", "locator", "backend", "store", "text"]),
     ("copy", &["error", "locator", "backend", "store", "memory"]),
-    ("shapes", &["error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs"]),
+    (
+        "shapes",
+        &[
+            "error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs",
+            "address",
+        ],
+    ),
+    ("address", &[]),
     ("document", &["clock"]),
     (
         "index",
-        &["error", "clock", "locator", "backend", "store", "tier", "vfs", "text", "shapes", "document"],
+        &[
+            "error", "clock", "locator", "backend", "store", "tier", "vfs", "text", "shapes", "document",
+            "address",
+        ],
     ),
 ];
 

@@ -1,0 +1,72 @@
+//! How a memory is named: by its kind and, behind a colon, by what that kind is told apart by.
+
+use std::fmt;
+
+/// The kinds of memories that have addresses.
+///
+/// ```
+/// use memgrove::address::Scheme;
+///
+/// assert_eq!(Scheme::split("entity:person/Alice"), Some((Scheme::Entity, "person/Alice")));
+/// assert_eq!(Scheme::Node.address("mem_task_001"), "node:mem_task_001");
+/// assert_eq!(Scheme::Note.bare("note:home/bike"), "home/bike");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// A file, by its path beneath `/memories`.
+    File,
+    /// A note, by its path.
+    Note,
+    /// A record, by its id.
+    Record,
+    /// An entity, by its type and name.
+    Entity,
+    /// A node of the graph, by its id.
+    Node,
+    /// A connection of the graph, by its id.
+    Connection,
+}
+
+impl Scheme {
+    /// Every kind.
+    pub const ALL: [Scheme; 6] =
+        [Scheme::File, Scheme::Note, Scheme::Record, Scheme::Entity, Scheme::Node, Scheme::Connection];
+
+    /// What an address of this kind begins with, without the colon.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::File => "file",
+            Scheme::Note => "note",
+            Scheme::Record => "record",
+            Scheme::Entity => "entity",
+            Scheme::Node => "node",
+            Scheme::Connection => "connection",
+        }
+    }
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Scheme> {
+        Scheme::ALL.into_iter().find(|scheme| scheme.name() == name)
+    }
+
+    /// The kind that an address names, and what stands behind it; `None` for what begins with no kind.
+    pub fn split(address: &str) -> Option<(Scheme, &str)> {
+        let (name, rest) = address.split_once(':')?;
+        Some((Scheme::named(name)?, rest))
+    }
+
+    /// The address of a memory of this kind.
+    pub fn address(self, rest: impl fmt::Display) -> String {
+        format!("{}:{rest}", self.name())
+    }
+
+    /// What stands behind the kind in an address of this kind.
+    pub fn of(self, address: &str) -> Option<&str> {
+        address.strip_prefix(self.name())?.strip_prefix(':')
+    }
+
+    /// What stands behind the kind, also where the kind is left out.
+    pub fn bare(self, given: &str) -> &str {
+        self.of(given).unwrap_or(given)
+    }
+}
