@@ -41,6 +41,74 @@ fn every_command_explains_itself() {
     }
 }
 
+/// What the documents show as commands of the program: lines of code blocks, and quotes.
+fn shown(text: &str) -> Vec<Vec<&str>> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            found.push(line.trim().trim_start_matches("$ "));
+        } else {
+            found.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    let words = found.into_iter().filter_map(|line| line.strip_prefix("memgrove "));
+    let ends = |word: &&str| !["|", "#", "<", ">", "&", "<<"].contains(word);
+    words.map(|line| line.split_whitespace().take_while(ends).collect()).collect()
+}
+
+/// What is wrong with a command that is shown, if anything.
+fn unknown(sandbox: &Sandbox, all: &[Vec<String>], words: &[&str]) -> Option<String> {
+    let begins = |name: &str| all.iter().any(|known| known[0] == name);
+    let Some(start) = words.iter().position(|word| begins(word)) else {
+        let is_told = words.first().is_none_or(|word| word.starts_with('-') || *word == "…");
+        return (!is_told).then(|| "no such command".to_owned());
+    };
+    let words = &words[start..];
+    let fits =
+        |known: &&Vec<String>| known.iter().zip(words).all(|(a, b)| a == b) && known.len() <= words.len();
+    let Some(command) = all.iter().filter(fits).max_by_key(|known| known.len()) else {
+        return (words.len() > 1 && !words[1].starts_with('-')).then(|| "no such subcommand".to_owned());
+    };
+    let mut asked: Vec<&str> = command.iter().map(String::as_str).collect();
+    asked.push("--help");
+    let help = sandbox.run(&asked).ok();
+    let flags = words.iter().map(|word| word.split('=').next().unwrap_or_default());
+    let mut flags = flags.filter(|word| word.starts_with("--") && word.len() > 2);
+    flags.find(|flag| !help.contains(flag)).map(|flag| format!("no such option {flag}"))
+}
+
+#[test]
+fn documents_show_only_commands_that_exist() {
+    let sandbox = Sandbox::empty();
+    let all = commands(&sandbox, &[]);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let beside = std::fs::read_dir(root.join("docs")).expect("the documents").flatten();
+    let documents =
+        beside.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let above = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name));
+    let mut wrong = Vec::new();
+    for document in documents.chain(above) {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        for words in shown(&text) {
+            let why = unknown(&sandbox, &all, &words);
+            let place = format!("{} shows `memgrove {}`", document.display(), words.join(" "));
+            wrong.extend(why.map(|why| format!("{place}: {why}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for (line, wrong) in [
+        ("`memgrove recal x`", "no such command"),
+        ("`memgrove file vew x`", "no such subcommand"),
+        ("`memgrove file view --lnes 3`", "no such option --lnes"),
+    ] {
+        let [words] = &shown(line)[..] else { panic!("one command") };
+        assert_eq!(unknown(&sandbox, &all, words).as_deref(), Some(wrong), "the rule can fail");
+    }
+}
+
 #[test]
 fn completions_for_every_shell() {
     let sandbox = Sandbox::empty();

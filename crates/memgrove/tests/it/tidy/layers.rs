@@ -8,6 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("wire", &["error"]),
     ("locator", &["error"]),
+    ("address", &[]),
     ("backend", &["error", "clock", "locator"]),
     ("store", &["error", "locator", "backend"]),
     ("registry", &["error", "clock", "backend"]),
@@ -26,7 +27,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "address",
         ],
     ),
-    ("address", &[]),
     ("document", &["clock"]),
     (
         "index",
@@ -44,6 +44,7 @@ fn uses(text: &str) -> Vec<String> {
         code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut found: Vec<String> = Vec::new();
     for piece in code.split("crate::").skip(1) {
+        assert!(!piece.starts_with('{'), "`use crate::{{…}}` hides which modules are used");
         let name: String = piece.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         if !name.is_empty()
             && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
