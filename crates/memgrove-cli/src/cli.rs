@@ -1,6 +1,7 @@
 //! The command line: a rendering of the table of verbs, and the commands that are surfaces
 //! themselves.
 
+mod texts;
 mod words;
 
 use std::ffi::OsString;
@@ -39,7 +40,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let matches = match command().color(colour_of(&arguments)).try_get_matches_from(&arguments) {
+    let matches = match texts::understood(command().color(colour_of(&arguments)), &arguments) {
         Ok(matches) => matches,
         Err(error) => return misspoken(&error, &arguments),
     };

@@ -1,6 +1,8 @@
 //! What past changes did, in the words of whoever uses the memories: which record or entity, and not
 //! only the file that holds it.
 
+use std::collections::HashSet;
+
 use memgrove::backend::{Moment, Op, Past, PastEdit};
 use memgrove::document::Document;
 use memgrove::index;
@@ -93,9 +95,11 @@ fn looks_in(cx: &Context) -> u64 {
 /// The records that came, went or changed.
 fn records(op: Op, [before, after]: [Vec<Document>; 2]) -> Vec<Deed> {
     let deed = |op, one: &Document| Deed { op, address: one.address.clone(), words: words(&one.text) };
-    let gone = before.iter().filter(|one| !after.iter().any(|other| other.address == one.address));
+    let stay: HashSet<&str> = after.iter().map(|one| one.address.as_str()).collect();
+    let gone = before.iter().filter(|one| !stay.contains(one.address.as_str()));
     let gone = gone.map(|one| deed(Op::Delete, one));
-    let said = after.iter().filter(|one| !before.iter().any(|other| is_same(one, other)));
+    let known: HashSet<_> = before.iter().map(as_known).collect();
+    let said = after.iter().filter(|one| !known.contains(&as_known(one)));
     gone.chain(said.map(|one| deed(op, one))).collect()
 }
 
@@ -122,8 +126,9 @@ fn thing(edit: &PastEdit) -> Option<Deed> {
     Some(Deed { op: edit.op, address, words: None })
 }
 
-fn is_same(one: &Document, other: &Document) -> bool {
-    one.address == other.address && one.text == other.text && one.tags == other.tags
+/// A record as far as it matters whether it changed.
+fn as_known(one: &Document) -> (&str, &str, &[String]) {
+    (&one.address, &one.text, &one.tags)
 }
 
 /// The first words of a text, on one line.

@@ -36,6 +36,14 @@ impl Journals {
         Ok(Self::of(cx.reading()?, mounted))
     }
 
+    /// To look at one place: a mounted folder is opened only for what lies in it.
+    pub(crate) fn reading_at(cx: &Context, at: &Locator) -> Result<Self> {
+        match at.parts().next() == Some(RECORDS) {
+            true => Self::reading(cx),
+            false => Ok(Self::of(cx.reading()?, None)),
+        }
+    }
+
     /// To change something by; a store that is not there yet is not made for it.
     pub(crate) fn writing(cx: &Context) -> Result<Self> {
         let own = cx.changing()?;
@@ -118,8 +126,7 @@ impl Journal {
 
     /// What a place is called in the store.
     pub(crate) fn place(&self, at: &Locator) -> Locator {
-        let records = self.mounted.as_ref().and_then(|_| Locator::new(RECORDS).ok()?.child(at.key()).ok());
-        records.unwrap_or_else(|| at.clone())
+        self.mounted.as_ref().map_or_else(|| at.clone(), |records| mounts::place_of(records, at))
     }
 
     /// A change in the words of the store.

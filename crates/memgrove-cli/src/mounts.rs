@@ -76,6 +76,13 @@ pub(crate) fn is_mounted(records: &Records) -> bool {
     records.root().is_root()
 }
 
+/// What a place of the records is called in the store: `records/tasks.jsonl`, wherever they lie.
+pub(crate) fn place_of(records: &Records, at: &Locator) -> Locator {
+    let inside = || Locator::new(RECORDS).ok()?.child(at.key()).ok();
+    let mounted = if is_mounted(records) { inside() } else { None };
+    mounted.unwrap_or_else(|| at.clone())
+}
+
 /// Opens a folder of records that lies elsewhere, with its journal in the state folder.
 fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Records> {
     let folder = resolved(cx, path)?;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::address::{address_of, memory_at};
 use crate::context::Context;
+use crate::mounts;
 use crate::verbs;
 use crate::verbs::entity::address as entity_address;
 
@@ -114,7 +115,7 @@ pub(super) fn watched(cx: &Context, uri: &str) -> Vec<String> {
     let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
     if let Some(id) = Scheme::Record.of(&address) {
         // A record is a line of its file.
-        let file = cx.records().and_then(|records| Ok(records.view(id)?.file));
+        let file = cx.records().and_then(|records| Ok(mounts::place_of(&records, &records.view(id)?.file)));
         return file.map_or(vec![address], |at| vec![address_of(cx, &at)]);
     }
     let said = Scheme::Node.of(&address).map(|id| format!("graph/_content/nodes/{id}.meta.json"));

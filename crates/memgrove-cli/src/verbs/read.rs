@@ -12,10 +12,10 @@ use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::undo::{point, point_of_record};
 use super::{Effect, On, Verb};
 use crate::address::{Addresses, called, entity_named, holds_memories, in_memories, memory_at, past_at};
 use crate::context::{Context, Input};
+use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page, quoted};
 use crate::portion::{self, LineRange};
@@ -99,12 +99,14 @@ impl Verb for Read {
         if let Some(id) = Scheme::Record.of(&self.address) {
             return read_record(cx, id, self.at.as_deref(), budget);
         }
-        let memory = cx.reading()?;
-        let told = |error| in_memories(cx, error);
         let at = past_at(cx, &self.address)?;
         let address = called(cx, &self.address, &at);
+        let journals = Journals::reading_at(cx, &at)?;
+        let (journal, inside) = journals.of_place(&at);
+        let memory = &journal.memory;
+        let told = |error| in_memories(cx, journal.told_error(error));
         let Some(change) = &self.at else {
-            return match files::view(memory.store(), &at) {
+            return match files::view(memory.store(), &inside) {
                 Ok(Viewed::File { bytes, version }) => {
                     let version = Some(version.as_str().to_owned());
                     Ok(ReadAnswer { version, ..read(address, bytes, budget) })
@@ -120,7 +122,8 @@ impl Verb for Read {
                 Err(error) => Err(told(error)),
             };
         };
-        let there = memory.read_past(&at, &point(&memory, &at, change).map_err(told)?).map_err(told)?;
+        let point = journal.point(&inside, change).map_err(told)?;
+        let there = memory.read_past(&inside, &point).map_err(told)?;
         Ok(read(address.clone(), there.ok_or_else(|| not_there(&address, change))?, budget))
     }
 
@@ -174,7 +177,10 @@ fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Resul
 fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Result<ReadAnswer> {
     if let Some(change) = at {
         let address = Scheme::Record.address(id);
-        let line = cx.records()?.read_past(id, &point_of_record(change))?;
+        let journals = Journals::reading(cx)?;
+        let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+        let line = cx.records()?.read_past(id, &journal.point_of_record(change)?);
+        let line = line.map_err(|error| journal.told_error(error))?;
         let line = line.ok_or_else(|| not_there(&address, change))?;
         return Ok(read(address, format!("{line}\n").into_bytes(), budget));
     }

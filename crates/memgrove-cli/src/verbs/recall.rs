@@ -25,7 +25,6 @@ const HITS_MAX: usize = 50;
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Recall {
     /// Words, or filters such as tag:x type:task since:7d in:folder
-    #[arg(allow_hyphen_values = true)]
     query: String,
     /// Further words of it
     #[arg(hide = true)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::shapes::entities::{Direction, Entity, Hit, Match, Walk};
+use memgrove::shapes::entities::{Direction, Entity, Hit, Match, Observation, Walk, When};
 use memgrove::{Locator, Result};
 
 use super::browse::Shape;
@@ -77,6 +77,8 @@ fn table(base: &str, found: &[&Hit], counts: &HashMap<String, usize>) -> Markup 
 /// One entity and its relations in both directions.
 pub(super) struct Around {
     pub(super) entity: Arc<Entity>,
+    /// What holds of it at present, with the numbers that addresses name it by.
+    pub(super) observed: Vec<(usize, Observation)>,
     pub(super) relations: Vec<Relation>,
     pub(super) total: usize,
 }
@@ -92,7 +94,8 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
     let places: BTreeMap<&str, &Locator> =
         everything.iter().map(|hit| (hit.entity.name.as_str(), &hit.path)).collect();
     let walk = Walk { from: name.clone(), depth: 1, kind: None, direction: Direction::Both, as_of: None };
-    let steps = cx.reading_knowledge()?.walk(&walk)?;
+    let knowledge = cx.reading_knowledge()?;
+    let steps = knowledge.walk(&walk)?;
     let total = steps.len();
     let relations = steps.into_iter().take(RELATIONS_MAX).map(|step| {
         let (way, other) = if step.from == *name { (Way::Out, step.to) } else { (Way::In, step.from) };
@@ -100,5 +103,8 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
         Relation { way, kind: step.kind, told_at: None, other, place }
     });
     let relations = relations.collect();
-    Ok(Some(Around { entity: Arc::clone(&hit.entity), relations, total }))
+    let now = When::Now(knowledge.memory().clock().now());
+    let Some(whole) = knowledge.at(at)? else { return Ok(None) };
+    let observed = whole.entity.observed(now).map(|(number, one)| (number, one.clone())).collect();
+    Ok(Some(Around { entity: Arc::clone(&hit.entity), observed, relations, total }))
 }

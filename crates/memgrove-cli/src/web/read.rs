@@ -197,8 +197,8 @@ impl Memory {
 fn observations(around: &entities::Around, here: &Here<'_>) -> Markup {
     html! {
         ol.observations {
-            @for observation in &around.entity.observations {
-                li {
+            @for (number, observation) in &around.observed {
+                li value=(number) {
                     (rendered(&observation.text, here))
                     p.facts {
                         @if let Some(date) = &observation.facts.date { (dated(date)) }

@@ -70,6 +70,25 @@ fn servers_share_a_store_and_see_each_other_at_once() {
     assert!(index.contains("**Count:** 20 entities") && index.contains("edited by hand"), "{index}");
 }
 
+/// What an observation is called does not change when another before it ceases to hold.
+#[test]
+fn numbers_of_observations_are_those_that_addresses_take() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["entity", "store", "Ann", "--type", "person", "-o", "lives in Rome", "-o", "sings"]).ok();
+    let moved = ["entity", "store", "Ann", "-o", "lives in Oslo", "--supersedes", "lives in Rome"];
+    sandbox.run(&moved).ok();
+    let shown = sandbox.run(&["entity", "load", "Ann"]).ok();
+    assert!(shown.contains("\n2. sings\n3. lives in Oslo"), "{shown}");
+    let loaded = sandbox.run(&["entity", "load", "Ann", "--json"]).json();
+    for one in loaded["entities"][0]["observations"].as_array().expect("observations") {
+        let address = format!("entity:person/Ann#{}", one["number"]);
+        assert_eq!(sandbox.run(&["read", &address]).ok().trim(), one["text"]);
+    }
+    sandbox.run(&["forget", "entity:person/Ann#2"]).ok();
+    let shown = sandbox.run(&["entity", "load", "Ann"]).ok();
+    assert!(!shown.contains("sings") && shown.contains("\n2. lives in Oslo"), "{shown}");
+}
+
 #[test]
 #[cfg(unix)]
 fn the_servers_file_may_be_a_link_to_nothing_yet_and_damaged_lines_are_told() {

@@ -17,6 +17,7 @@ mod json;
 mod large;
 mod mcp;
 mod memory_tool;
+mod mounted;
 mod notes;
 mod past;
 mod recall;
@@ -25,6 +26,7 @@ mod serve;
 mod serve_beside;
 mod serve_guards;
 mod serve_pages;
+mod texts;
 mod transcripts;
 mod vaults;
 

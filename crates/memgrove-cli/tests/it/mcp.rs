@@ -39,13 +39,15 @@ impl Connection {
         writeln!(stdin, "{message}").expect("the server reads");
     }
 
-    fn receive(&mut self) -> Value {
+    /// The next message of the server.
+    pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("the server answers");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// The answer to a request.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));

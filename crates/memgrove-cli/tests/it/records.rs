@@ -76,6 +76,21 @@ fn eight_servers_lose_no_record() {
 }
 
 #[test]
+fn tags_that_several_say_of_one_fact_all_stay() {
+    let sandbox = Sandbox::new();
+    let fact = "The heating runs on Mondays";
+    let said = sandbox.run(&["remember", fact, "--json"]).json();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let sandbox = &sandbox;
+            scope.spawn(move || sandbox.run(&["remember", fact, "--tag", &format!("tag{writer}")]).ok());
+        }
+    });
+    let got = sandbox.run(&["record", "get", said["address"].as_str().expect("an address"), "--json"]).json();
+    assert_eq!(got["record"]["tags"].as_array().map(Vec::len), Some(WRITERS), "{got}");
+}
+
+#[test]
 #[ignore = "long: make torture"]
 fn torture_eight_servers_500_records_each() {
     through_servers(500);

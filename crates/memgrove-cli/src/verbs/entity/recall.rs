@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use memgrove::shapes::entities::{Direction, Entity, Facts, Hit, Knowledge, Match, Walk, When, as_of};
+use memgrove::shapes::entities::{
+    Direction, Entity, Facts, Hit, Knowledge, Loaded, Match, Observation, Relation, Walk, When, as_of,
+};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -192,8 +194,42 @@ pub(crate) struct LoadAnswer {
 struct LoadedEntity {
     address: String,
     version: String,
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    observations: Vec<Numbered>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relations: Vec<Relation>,
+}
+
+impl LoadedEntity {
+    /// What holds of an entity, as far as it is worth showing.
+    fn new(loaded: &Loaded, when: When, shown: impl FnMut(&Numbered) -> bool) -> (Self, usize) {
+        let Entity { name, kind, created, updated, tags, relations, .. } = loaded.entity.holding(when);
+        let numbered = |(number, one): (usize, &Observation)| Numbered { number, observation: one.clone() };
+        let mut observations: Vec<Numbered> = loaded.entity.observed(when).map(numbered).collect();
+        let all = observations.len();
+        observations.retain(shown);
+        let left_out = all - observations.len();
+        let (address, version) = (address(&kind, &name), loaded.version.as_str().to_owned());
+        let entity =
+            LoadedEntity { address, version, name, kind, created, updated, tags, observations, relations };
+        (entity, left_out)
+    }
+}
+
+/// An observation and the number that its address ends with: some before it may not hold.
+#[derive(Debug, Serialize)]
+struct Numbered {
+    number: usize,
     #[serde(flatten)]
-    entity: Entity,
+    observation: Observation,
 }
 
 impl Verb for EntityLoad {
@@ -219,15 +255,12 @@ impl Verb for EntityLoad {
                 unknown.push(name.clone());
                 continue;
             };
-            let mut entity = loaded.entity.holding(when);
-            let all = entity.observations.len();
-            entity.observations.retain(|observation| {
-                spent += portion::tokens(&observation.text) + 2;
+            let (entity, left_out) = LoadedEntity::new(&loaded, when, |one| {
+                spent += portion::tokens(&one.observation.text) + 2;
                 spent <= budget
             });
-            cut += all - entity.observations.len();
-            let address = address(&entity.kind, &entity.name);
-            entities.push(LoadedEntity { address, version: loaded.version.as_str().to_owned(), entity });
+            cut += left_out;
+            entities.push(entity);
         }
         if entities.is_empty() {
             return Err(unknown_entity(&knowledge, &unknown)?);
@@ -237,17 +270,17 @@ impl Verb for EntityLoad {
     }
 
     fn show(answer: &LoadAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        for LoadedEntity { address, version, entity } in &answer.entities {
-            page.ink(Ink::Strong, address)?;
+        for entity in &answer.entities {
+            page.ink(Ink::Strong, &entity.address)?;
             let day = entity.updated.as_deref().and_then(|updated| updated.get(..10)).unwrap_or("undated");
             page.ink(
                 Ink::Dim,
-                &format!("  updated {day}, version {}\n", crate::verbs::file::short(version)),
+                &format!("  updated {day}, version {}\n", crate::verbs::file::short(&entity.version)),
             )?;
             if !entity.tags.is_empty() {
                 page.line(&format!("tags: {}", entity.tags.join(", ")))?;
             }
-            for (observation, number) in entity.observations.iter().zip(1..) {
+            for Numbered { number, observation } in &entity.observations {
                 page.put(&format!("{number}. {}", observation.text))?;
                 page.ink(Ink::Dim, &remark(&observation.facts))?;
                 page.put("\n")?;

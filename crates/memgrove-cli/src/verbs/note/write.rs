@@ -20,7 +20,6 @@ use crate::verbs::{Effect, On, Verb};
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteWrite {
     /// What to remember [default: standard input]
-    #[arg(allow_hyphen_values = true, value_parser = remembered)]
     #[schemars(required)]
     content: Option<String>,
     /// The note; the root memory by default
@@ -60,15 +59,6 @@ impl From<WriteMode> for Mode {
             WriteMode::Append => Mode::Append,
             WriteMode::Replace => Mode::Replace,
         }
-    }
-}
-
-/// What to remember may be an item of a list; what looks like an option is one that is misspelled.
-fn remembered(given: &str) -> std::result::Result<String, String> {
-    let option = given.strip_prefix('-').is_some_and(|rest| !rest.starts_with(char::is_whitespace));
-    match option && given != "-" {
-        true => Err("this looks like an option; if it is what to remember, put `--` before it".to_owned()),
-        false => Ok(given.to_owned()),
     }
 }
 

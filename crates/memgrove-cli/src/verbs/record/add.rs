@@ -21,7 +21,6 @@ use crate::verbs::{Effect, On, Verb};
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Add {
     /// The memory, up to 5000 characters [default: standard input]
-    #[arg(allow_hyphen_values = true)]
     #[schemars(required)]
     content: Option<String>,
     /// core, learning or task

@@ -83,6 +83,7 @@ impl Verb for Update {
             content: self.content.map(|content| cx.fact(Some(content))).transpose()?,
             category: self.category,
             tags: cleared(self.tags),
+            add_tags: Vec::new(),
             importance: self.importance,
             status: self.status,
             blockers: cleared(self.blockers),

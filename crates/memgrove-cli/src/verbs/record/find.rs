@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ImportanceName, RecordSchema, StatusName, TypeName, chosen, got, id_of, show_record, tell};
 use crate::context::{Context, Input};
+use crate::mounts;
 use crate::page::{Ink, Page};
 use crate::portion;
 use crate::verbs::{Effect, On, Verb};
@@ -50,7 +51,8 @@ impl Verb for Get {
     fn run(self, cx: &Context) -> Result<GetAnswer> {
         let got = got(cx, &id_of(&self.id))?;
         let version = got.version.as_str().to_owned();
-        Ok(GetAnswer { record: got.record, version, file: got.file.to_string(), line: got.line })
+        let file = mounts::place_of(&*cx.records()?, &got.file).to_string();
+        Ok(GetAnswer { record: got.record, version, file, line: got.line })
     }
 
     fn show(answer: &GetAnswer, page: &mut Page<'_>) -> io::Result<()> {

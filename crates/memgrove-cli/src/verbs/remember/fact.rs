@@ -84,14 +84,12 @@ impl Fact {
     fn add_to(&self, cx: &Context, id: &str, note: Note) -> Result<RememberAnswer> {
         let records = cx.records_writing()?;
         let there = records.view(id)?.record;
-        let new = self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned();
-        let tags: Vec<String> = there.tags.iter().cloned().chain(new).collect();
         let patch = Patch {
-            tags: (tags.len() > there.tags.len()).then_some(tags),
+            add_tags: self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned().collect(),
             importance: self.importance.filter(|importance| *importance != there.importance),
             ..Patch::default()
         };
-        let told = (patch.tags.is_some() || patch.importance.is_some())
+        let told = (!patch.add_tags.is_empty() || patch.importance.is_some())
             .then(|| "tags and importance are as said now".to_owned());
         let mut change = None;
         if told.is_some() {

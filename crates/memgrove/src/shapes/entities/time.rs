@@ -135,11 +135,17 @@ impl Entity {
     /// The observations and relations that hold, at present or on a date.
     #[must_use]
     pub fn holding(&self, when: When) -> Self {
-        let observations = self.observations.iter().filter(|one| self.observes(one, when)).cloned().collect();
+        let observations = self.observed(when).map(|(_, one)| one.clone()).collect();
         let relations = self.relations.iter().filter(|one| self.relates(one, when)).cloned().collect();
         let (created, updated, tags) = (self.created.clone(), self.updated.clone(), self.tags.clone());
         let (name, kind) = (self.name.clone(), self.kind.clone());
         Entity { name, kind, created, updated, tags, observations, relations }
+    }
+
+    /// The observations that hold, at present or on a date, each with its number from 1 among all of
+    /// them, by which addresses name it.
+    pub fn observed(&self, when: When) -> impl Iterator<Item = (usize, &Observation)> {
+        (1..).zip(&self.observations).filter(move |(_, one)| self.observes(one, when))
     }
 
     fn observes(&self, one: &Observation, when: When) -> bool {

@@ -24,6 +24,8 @@ pub struct Patch {
     pub category: Option<String>,
     /// All of its tags.
     pub tags: Option<Vec<String>>,
+    /// Tags that it has besides.
+    pub add_tags: Vec<String>,
     /// How much it matters.
     pub importance: Option<Importance>,
     /// How far the task is.
@@ -121,6 +123,9 @@ impl Records {
         }
         if let Some(tags) = &patch.tags {
             record.tags = deduplicated(tags);
+        }
+        if !patch.add_tags.is_empty() {
+            record.tags = deduplicated(&[record.tags, patch.add_tags.clone()].concat());
         }
         record.importance = patch.importance.unwrap_or(record.importance);
         record.task_metadata = task_after(before.task_metadata.as_ref(), patch, &record.updated_at);

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use super::{Found, Knowledge, Shared};
+use super::{Found, Knowledge, Loaded, Shared};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::shapes::entities::catalog::Shelf;
@@ -101,12 +101,20 @@ impl Knowledge {
         Ok(None)
     }
 
+    /// The entity in a file.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn at(&self, path: &Locator) -> Result<Option<Loaded>> {
+        self.read(path, Found::Name)
+    }
+
     /// One observation of the entity in a file, by its number from 1.
     ///
     /// # Errors
     /// As the store says.
     pub fn observation(&self, path: &Locator, number: usize) -> Result<Option<Observation>> {
-        let loaded = self.read(path, Found::Name)?;
+        let loaded = self.at(path)?;
         Ok(loaded.and_then(|loaded| loaded.entity.observations.get(number.wrapping_sub(1)).cloned()))
     }
 }
