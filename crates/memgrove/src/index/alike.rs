@@ -1,17 +1,12 @@
 //! Ten copies of one fact are one hit.
 
-use std::cmp::Ordering;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use super::analysis::{Analysis, negations};
 use super::database::meant;
 use super::hit::Hit;
 use super::rank::Candidate;
 use super::search::{Found, Search, Take};
+use crate::document::Document;
 use crate::error::Result;
 
-/// From which share of their terms on two texts are one fact told twice.
-const ALIKE: f32 = 0.9;
 /// After how many that were not taken, because they are too long, no shorter one is tried.
 const REFUSED_MAX: usize = 3;
 
@@ -26,15 +21,18 @@ impl Search<'_> {
     ) -> Result<Vec<Hit>> {
         self.order_equals(&mut candidates)?;
         let mut refused = 0;
-        let mut hits: Vec<(Hit, Signature)> = Vec::new();
+        let mut hits: Vec<(Hit, i64)> = Vec::new();
         for candidate in candidates {
+            let Some(fact) = self.view.fact(candidate.id)? else { continue };
+            let twin = hits.iter().position(|(_, says)| *says == fact.says);
+            if twin.is_none() && (hits.len() == limit || refused > REFUSED_MAX) {
+                break;
+            }
             let Some(mut hit) = self.view.by_id(candidate.id)? else { continue };
             hit.parts = candidate.parts;
-            let signed = Signature::of(&hit, self.analysis);
-            match hits.iter().position(|(_, known)| known.is_alike(&signed)) {
+            match twin {
                 Some(twin) => hits[twin].0.alike.push(hit.address),
-                None if hits.len() == limit || refused > REFUSED_MAX => break,
-                None if take(&hit, found) => hits.push((hit, signed)),
+                None if take(&hit, found) => hits.push((hit, fact.says)),
                 None => refused += 1,
             }
         }
@@ -62,72 +60,68 @@ impl Search<'_> {
     }
 }
 
-/// What decides whether two documents say the same.
-pub(super) struct Signature {
-    /// The terms of the text, each once, in order.
-    terms: Vec<u64>,
-    /// Whom it is about, what stands above it, its numbers, how often it says no: in this, those
-    /// that say the same are equal.
-    decides: u64,
+/// What two documents that say the same have alike: a number for whom they are about, what stands
+/// above them, and their words with the signs between them, in order. Another order, `may` for
+/// `must` or `C++` for `C` is another fact; letter case, white space and a full stop are not.
+///
+/// What has no words says nothing, and is like nothing else.
+pub(super) fn says(file: &str, document: &Document) -> i64 {
+    let Document { title, subject, text, address, .. } = document;
+    // Two files may say the same; what stands beneath two headings is two facts.
+    let name = file.rsplit('/').next().and_then(|name| name.strip_prefix(title.as_str()));
+    let is_file = name.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let alone = if text.contains(char::is_alphanumeric) { "" } else { address.as_str() };
+    let mut hasher = blake3::Hasher::new();
+    for part in [subject.as_str(), if is_file { "" } else { title }, text, alone] {
+        let lower = part.to_lowercase();
+        for word in lower.trim_end_matches(is_last).split_whitespace() {
+            hasher.update(word.as_bytes());
+            hasher.update(b" ");
+        }
+        hasher.update(b"\n");
+    }
+    let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
+    i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-impl Signature {
-    /// What a document says, as numbers that are quickly compared.
-    pub(super) fn of(hit: &Hit, analysis: &Analysis) -> Signature {
-        let mut terms = Vec::with_capacity(hit.text.len() / 6);
-        let mut decides = negations(&hit.text) as u64;
-        analysis.each_term(&hit.text, &mut |term| {
-            let number = hashed(term);
-            if term.bytes().any(|byte| byte.is_ascii_digit()) {
-                decides = decides.wrapping_add(number);
-            }
-            terms.push(number);
-        });
-        terms.sort_unstable();
-        terms.dedup();
-        // Two files may say the same; what stands beneath two headings is two facts.
-        let file = hit.file.rsplit('/').next().and_then(|name| name.strip_prefix(&hit.title));
-        let is_file = file.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let title = if is_file { "" } else { hit.title.as_str() };
-        for (part, weight) in [(&*hit.subject, 3), (title, 5)] {
-            analysis.each_term(part, &mut |term| {
-                decides = decides.wrapping_add(hashed(term).wrapping_mul(weight));
-            });
-        }
-        Signature { terms, decides }
-    }
-
-    pub(super) fn is_alike(&self, other: &Signature) -> bool {
-        let (a, b) = (&self.terms, &other.terms);
-        let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
-        if self.decides != other.decides || (less as f32) < ALIKE * more as f32 {
-            return false;
-        }
-        let all = union(a, b);
-        // Of short texts, only those with the very same words are one fact.
-        if all < 10 {
-            a == b && !a.is_empty()
-        } else {
-            (a.len() + b.len() - all) as f32 >= ALIKE * all as f32
-        }
-    }
+/// What may stand behind the last word of a text and says nothing; a question mark does.
+fn is_last(c: char) -> bool {
+    c.is_whitespace() || ".,;:!\u{2026}\u{3002}\u{ff01}".contains(c)
 }
 
-fn hashed(term: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    term.hash(&mut hasher);
-    hasher.finish()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// How many numbers two sorted lists have together.
-fn union(a: &[u64], b: &[u64]) -> usize {
-    let (mut left, mut right, mut both) = (0, 0, 0);
-    while left < a.len() && right < b.len() {
-        match a[left].cmp(&b[right]) {
-            Ordering::Less => left += 1,
-            Ordering::Greater => right += 1,
-            Ordering::Equal => (left, right, both) = (left + 1, right + 1, both + 1),
+    #[test]
+    fn only_what_says_the_same_is_alike() {
+        let said = |text: &str| {
+            says("files/a.md", &Document { text: text.into(), title: "a".into(), ..Document::default() })
+        };
+        for (one, other) in [
+            ("Tea at five.", "tea  at\nFive"),
+            ("Uses C++", "uses c++!"),
+            ("\u{8336}\u{5f88}\u{597d}\u{3002}", "\u{8336}\u{5f88}\u{597d}"),
+        ] {
+            assert_eq!(said(one), said(other), "{one}");
+        }
+        let host =
+            |name: &str| format!("{} on {name} says the team", "the export of the shop runs ".repeat(9));
+        for (one, other) in [
+            ("prefers tabs over spaces", "prefers spaces over tabs"),
+            ("moved from Jenkins to GitHub", "moved from GitHub to Jenkins"),
+            ("call before noon", "call after noon"),
+            ("must sign", "may sign"),
+            ("Ann manages Bob", "Bob manages Ann"),
+            ("over 30", "under 30"),
+            ("-1", "1"),
+            (">=3.11", "<3.11"),
+            ("written in C", "written in C++"),
+            ("written in C#", "written in C++"),
+            ("it works", "it works?"),
+            (&host("production"), &host("staging")),
+        ] {
+            assert_ne!(said(one), said(other), "{one}");
         }
     }
-    a.len() + b.len() - both
 }

@@ -11,11 +11,13 @@
 //! | `東京都` | `東京`, `京都`, and each character; a query has only the pairs |
 //! | `the`, `what`, `did` | nothing: every question has them |
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
+
+use super::wordpiece::Quickly;
 
 /// A term longer than this is cut: nobody types it, and it may be a page of base64.
 const TERM_BYTES_MAX: usize = 64;
@@ -38,6 +40,9 @@ const STOP_WORDS: &[&str] = &[
     "very", "was", "wasn", "we", "were", "weren", "what", "when", "where", "which", "who", "whom", "whose",
     "why", "will", "with", "won", "would", "wouldn", "you", "your", "yours",
 ];
+
+/// None of them is longer.
+const STOP_BYTES_MAX: usize = 7;
 
 /// The languages that have a stemmer.
 const LANGUAGES: &[(&str, Algorithm)] = &[
@@ -239,19 +244,8 @@ fn tell_cut(stem: &str, tell: Tell<'_>) {
 
 /// Whether a word says nothing of what is asked.
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.binary_search(&word).is_ok()
-}
-
-/// Words that turn what a text says into its opposite, though they say nothing of what it is about.
-const NEGATIONS: &[&str] = &[
-    "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "no", "nor", "not", "shouldn",
-    "wasn", "weren", "won", "wouldn",
-];
-
-/// How often a text says no with a word that is no term.
-pub(crate) fn negations(text: &str) -> usize {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() <= 7);
-    words.filter(|word| NEGATIONS.iter().any(|no| word.eq_ignore_ascii_case(no))).count()
+    static WORDS: OnceLock<HashSet<&str, Quickly>> = OnceLock::new();
+    word.len() <= STOP_BYTES_MAX && WORDS.get_or_init(|| STOP_WORDS.iter().copied().collect()).contains(word)
 }
 
 /// A text without what spelling may vary in: letter case, accents, width.
@@ -322,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_table_of_terms_holds() {
-        assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.is_sorted() && STOP_WORDS.iter().all(|word| is_stop_word(word)));
         check("Café CAFE", &["cafe", "cafe"]);
         check("She was running to the shops", &["run", "shop"]);
         check("parseHttpHeader", &["pars", "http", "header", "parsehttphead"]);
@@ -346,7 +340,6 @@ mod tests {
         assert_eq!(analysis.parts("index_file.rs running"), ["index", "file", "rs", "run"]);
         assert_eq!(analysis.parts("東京都 a7"), ["東京", "京都", "a7"]);
         assert_eq!((analysis.asked("東京"), analysis.asked("東")), (vec!["東京".into()], vec!["東".into()]));
-        assert_eq!(negations("It is not so, and it isn't. No!"), 3);
     }
 
     #[test]

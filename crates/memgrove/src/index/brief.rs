@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::alike::Signature;
 use super::analysis::Analysis;
 use super::database::meant;
 use super::recall::{SNIPPET_TOKENS_MIN, Snippet, snippet};
@@ -121,7 +120,7 @@ impl Brief {
             *of_group += 1;
             document.important || *of_group <= GROUP_MAX
         });
-        let mut told: Vec<Signature> = Vec::new();
+        let mut told: Vec<i64> = Vec::new();
         for document in first.into_iter().chain(others) {
             // A brief names many things: of each it says the beginning.
             let spend = budget.saturating_sub(self.tokens).min((budget / 8).max(60));
@@ -129,15 +128,15 @@ impl Brief {
                 break;
             }
             let Some(hit) = view.by_id(document.id)? else { continue };
-            let signed = Signature::of(&hit, analysis);
-            if let Some(twin) = told.iter().position(|known| known.is_alike(&signed)) {
+            let Some(says) = view.fact(document.id)?.map(|fact| fact.says) else { continue };
+            if let Some(twin) = told.iter().position(|known| *known == says) {
                 self.snippets[twin].hit.alike.push(hit.address);
                 continue;
             }
             let Some(snippet) = snippet(hit, &HashSet::new(), analysis, spend) else { continue };
             self.tokens += snippet.tokens;
             self.snippets.push(snippet);
-            told.push(signed);
+            told.push(says);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ const USES_MAX: i64 = 1_000;
 macro_rules! fact {
     ($rest:literal) => {
         concat!(
-            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id ",
+            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id, d.says ",
             "FROM docs d JOIN files f ON f.id = d.file ",
             $rest
         )
@@ -33,6 +33,8 @@ pub(super) struct Fact {
     pub(super) date: i64,
     pub(super) kind: Box<str>,
     pub(super) title: Box<str>,
+    /// Equal for those that say the same.
+    pub(super) says: i64,
     pub(super) ord: i32,
     pub(super) importance: i16,
     pub(super) uses: u16,
@@ -155,6 +157,7 @@ fn fact(row: &Row<'_>) -> rusqlite::Result<Fact> {
         uses: row.get::<_, i64>(5)?.clamp(0, USES_MAX) as u16,
         kind: row.get_ref(6)?.as_str()?.into(),
         title: row.get_ref(7)?.as_str()?.into(),
+        says: row.get(9)?,
         beside: OnceLock::new(),
     })
 }

@@ -5,6 +5,7 @@ use rusqlite::{Params, Row};
 use super::database::meant;
 use super::digest::{self, COLUMNS, kept};
 use super::rank::Parts;
+use super::wordpiece::tokens;
 use super::{View, write};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -38,6 +39,30 @@ pub struct Hit {
     pub parts: Parts,
     /// The addresses of documents that say the same.
     pub alike: Vec<String>,
+    /// What it costs, counted when it was indexed.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// What a document costs in tokens.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tokens {
+    /// Its address and title.
+    pub(super) head: usize,
+    pub(super) text: usize,
+}
+
+impl Tokens {
+    /// Counts them.
+    pub(super) fn of(address: &str, title: &str, text: &str) -> Self {
+        Tokens { head: tokens(address) + tokens(title), text: tokens(text) }
+    }
+}
+
+impl Hit {
+    /// What its address and title, and its text, cost.
+    pub(super) fn tokens(&self) -> Tokens {
+        self.tokens.unwrap_or_else(|| Tokens::of(&self.address, &self.title, &self.text))
+    }
 }
 
 macro_rules! hit {
@@ -45,7 +70,7 @@ macro_rules! hit {
         concat!(
             "SELECT ",
             kept!(),
-            ", coalesce(d.date, f.mtime), f.key FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id ",
+            ", coalesce(d.date, f.mtime), f.key, d.head_tokens, d.text_tokens FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id ",
             $rest
         )
     };
@@ -107,6 +132,8 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
     let (tags, links): (String, String) = (row.get(5)?, row.get(9)?);
     let date: i64 = row.get(COLUMNS)?;
     let [start, stop]: [i64; 2] = [row.get(16)?, row.get(17)?];
+    let [head, text]: [i64; 2] = [row.get(COLUMNS + 2)?, row.get(COLUMNS + 3)?];
+    let [head, text] = [head, text].map(|count| usize::try_from(count).unwrap_or(usize::MAX / 4));
     Ok(Hit {
         address: row.get(6)?,
         shape: row.get(8)?,
@@ -121,5 +148,6 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         span: usize::try_from(start).unwrap_or(0)..usize::try_from(stop).unwrap_or(0),
         parts: Parts::default(),
         alike: Vec::new(),
+        tokens: Some(Tokens { head, text }),
     })
 }

@@ -139,7 +139,7 @@ impl View<'_> {
         let sql = concat!(
             "SELECT ",
             kept!(),
-            ", d.id, f.key, d.ord, f.version FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id"
+            ", d.id, f.key, d.ord, f.version, d.says, d.head_tokens, d.text_tokens FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id"
         );
         let mut statement = self.connection().prepare(sql).map_err(meant)?;
         let mut rows = statement.query([]).map_err(meant)?;
@@ -149,7 +149,9 @@ impl View<'_> {
                 let (ord, version): (i64, String) = (row.get(COLUMNS + 2)?, row.get(COLUMNS + 3)?);
                 // A digest vouches for its row only if it is that of the row.
                 let whole: Option<Vec<u8>> = digest::is_sound(row)?.then(|| row.get(19)).transpose()?;
-                Ok((row.get(COLUMNS)?, format!("{address} in {key}"), format!("{ord} {whole:?} {version}")))
+                let noted: [i64; 3] = [row.get(COLUMNS + 4)?, row.get(COLUMNS + 5)?, row.get(COLUMNS + 6)?];
+                let held = format!("{ord} {whole:?} {version} {noted:?}");
+                Ok((row.get(COLUMNS)?, format!("{address} in {key}"), held))
             };
             let (id, address, held) = read(row).map_err(meant)?;
             let vector = self.known.vector(usize::try_from(id).unwrap_or(0));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::Index;
 use super::analysis::{Analysis, is_east_asian};
-use super::hit::Hit;
+use super::hit::{Hit, Tokens};
 use super::search::{Found, Reach, Take};
 use super::wordpiece::tokens;
 use crate::clock::Timestamp;
@@ -191,12 +191,6 @@ fn few(names: &[&str]) -> String {
     }
 }
 
-/// The line above a snippet: when, where, and what it is called.
-pub(super) fn head(hit: &Hit) -> String {
-    let date = hit.date.map(day).unwrap_or_default();
-    format!("{} {date} {}", hit.address, hit.title)
-}
-
 /// A moment as a day.
 fn day(moment: Timestamp) -> String {
     moment.to_string().chars().take(10).collect()
@@ -209,9 +203,10 @@ pub(super) fn snippet(
     analysis: &Analysis,
     spend: usize,
 ) -> Option<Snippet> {
-    let top = tokens(&head(&hit)) + HEAD_TOKENS;
+    // The line above it says when, where, and what it is called.
+    let Tokens { head, text: whole } = hit.tokens();
+    let top = head + hit.date.map_or(0, |date| tokens(&day(date))) + HEAD_TOKENS;
     let left = spend.checked_sub(top)?;
-    let whole = tokens(&hit.text);
     if whole <= left.min(SNIPPET_TOKENS_MAX) {
         return Some(Snippet { text: hit.text.clone(), cut: false, tokens: top + whole, hit });
     }

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::alike;
 use super::analysis::Analysis;
 use super::database::meant;
 use super::digest::{digests, embed, span, uses};
 use super::embedding::{DIMENSIONS, Embedder, Vector};
+use super::hit::Tokens;
 use super::postings::{self, BLOCK, Entry};
 use crate::document::Document;
 use crate::error::Result;
@@ -116,7 +118,7 @@ impl<'a> Writer<'a> {
             self.run("UPDATE docs SET ord = ?2 WHERE id = ?1", &[&id, &ord])?;
         }
         for (document, ord, terms, whole) in fresh {
-            self.insert(id, ord, document, &terms, &whole)?;
+            self.insert((id, file.key), ord, document, (&terms, &whole))?;
         }
         Ok(())
     }
@@ -178,17 +180,20 @@ impl<'a> Writer<'a> {
 
     fn insert(
         &mut self,
-        file: i64,
+        (file, key): (i64, &str),
         ord: i64,
         document: &Document,
-        terms: &[u8; 16],
-        whole: &[u8; 16],
+        (terms, whole): (&[u8; 16], &[u8; 16]),
     ) -> Result<()> {
         let id = self.next;
         self.next += 1;
-        let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, shape, kind, date, importance, uses, hidden, grp, name, title)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', NULL, 0, 0, 0, '', '', '')";
-        self.run(sql, &[&id, &file, &ord, terms, whole, &document.address])?;
+        let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, says, head_tokens, text_tokens,
+                   shape, kind, date, importance, uses, hidden, grp, name, title)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, '', '', NULL, 0, 0, 0, '', '', '')";
+        let tokens = Tokens::of(&document.address, &document.title, &document.text);
+        let [head, text] = [tokens.head, tokens.text].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let says = alike::says(key, document);
+        self.run(sql, &[&id, &file, &ord, terms, whole, &document.address, &says, &head, &text])?;
         self.describe(id, document, whole)?;
         let (entries, length) = self.entries(document);
         self.documents += 1;

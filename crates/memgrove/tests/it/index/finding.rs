@@ -289,16 +289,24 @@ fn what_differs_is_never_one_hit() {
         ("files/c.md", "# Production\nThe port is low.\n\n# Staging\nThe port is low.\n"),
         ("files/d.md", "In room 12 the red, green, blue, white, black, pink, grey and brown chairs stand.\n"),
         ("files/e.md", "In room 13 the red, green, blue, white, black, pink, grey and brown chairs stand.\n"),
+        ("files/f.md", "The editor prefers spaces over tabs.\n"),
+        ("files/g.md", "The editor prefers tabs over spaces.\n"),
+        ("files/h.md", "The tool needs python >=3.11.\n"),
+        ("files/i.md", "The tool needs python <3.11.\n"),
     ]);
     check_found(
         &index,
         &[
-            ("tabs", &["entity:person/Ann#1", "entity:person/Bob#1"]),
+            ("tabs", &["entity:person/Ann#1", "entity:person/Bob#1", "f.md", "g.md"]),
+            ("editor", &["f.md", "g.md"]),
+            ("python", &["h.md", "i.md"]),
             ("export", &["a.md", "b.md"]),
             ("port", &["c.md#production", "c.md#staging"]),
             ("chairs", &["d.md", "e.md"]),
         ],
     );
+    let brief = index.brief(2_000).unwrap().snippets;
+    assert!(brief.len() > 10 && brief.iter().all(|snippet| snippet.hit.alike.is_empty()), "{brief:?}");
 }
 
 #[test]
