@@ -190,7 +190,7 @@ fn create() {
     let timed = |graph: &Graph, at: usize| {
         let start = Instant::now();
         let properties: Properties = properties(at).as_object().unwrap().clone();
-        let content = Some(format!("# Number {at}\n").into_bytes());
+        let content = Some(format!("# Number {at}\n").into());
         graph
             .create(note(), NewNode { kind: "project".into(), properties, content, ..NewNode::default() })
             .unwrap();

@@ -197,10 +197,7 @@ impl Copying<'_> {
             written.push((at.clone(), hash, bytes.len() as u64));
             edits.push(Edit::Write { at, bytes: bytes.into(), expect });
         }
-        let mut given = Some(edits);
-        self.to.apply_again(self.note.clone(), |_, late| {
-            Ok(Plan { edits: given.take().unwrap_or(late), outcome: () })
-        })?;
+        self.to.apply(self.note.clone(), |_| Ok(Plan { edits: edits.clone(), outcome: () }))?;
         self.verify(written)
     }
 

@@ -95,27 +95,11 @@ impl Memory {
     where
         T: Serialize + DeserializeOwned,
     {
-        self.apply_again(note, |store, _| plan(store))
-    }
-
-    /// As [`Memory::apply`], with the edits that came too late handed back to the plan (none the
-    /// first time): content that is large need not be held twice to be planned twice.
-    ///
-    /// # Errors
-    /// As [`Memory::apply`].
-    pub fn apply_again<T>(
-        &self,
-        note: Note,
-        mut plan: impl FnMut(&Store, Vec<Edit>) -> Result<Plan<T>>,
-    ) -> Result<Done<T>>
-    where
-        T: Serialize + DeserializeOwned,
-    {
         if let Some(applied) = self.repeated(&note)? {
             let outcome = recalled(&note, &applied)?;
             return Ok(Done::of(applied, outcome));
         }
-        let mut first = Some(plan(&self.store, Vec::new())?);
+        let mut first = Some(plan(&self.store)?);
         if let Some(Plan { edits, .. }) = &first
             && edits.is_empty()
             && note.key.is_none()
@@ -123,10 +107,10 @@ impl Memory {
             let outcome = first.take().expect("it was just seen").outcome;
             return Ok(Done { outcome, change: None, versions: Vec::new(), replayed: false });
         }
-        let (applied, outcome) = self.store.commit_again(|late| {
+        let (applied, outcome) = self.store.commit(|| {
             let Plan { edits, outcome } = match first.take() {
                 Some(plan) => plan,
-                None => plan(&self.store, late.map(|change| change.edits).unwrap_or_default())?,
+                None => plan(&self.store)?,
             };
             let mut note = note.clone();
             if note.key.is_some() {

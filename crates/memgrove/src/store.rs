@@ -198,21 +198,9 @@ impl Store {
     /// Whatever `plan` returns, at once; `Conflict` after [`ATTEMPTS_MAX`] attempts; else as
     /// [`Backend::apply`].
     pub fn commit<T>(&self, mut plan: impl FnMut() -> Result<(Change, T)>) -> Result<(Applied, T)> {
-        self.commit_again(|_| plan())
-    }
-
-    /// As [`Store::commit`], with the change that came too late handed back to the plan: content
-    /// that is large need not be held twice to be planned twice.
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
-    pub fn commit_again<T>(
-        &self,
-        mut plan: impl FnMut(Option<Change>) -> Result<(Change, T)>,
-    ) -> Result<(Applied, T)> {
-        let (mut attempt, mut late) = (1, None);
+        let mut attempt = 1;
         loop {
-            let (change, outcome) = plan(late.take())?;
+            let (change, outcome) = plan()?;
             match self.backend.apply(&change) {
                 Ok(applied) => return Ok((applied, outcome)),
                 // `NotFound` too: what the plan wanted to remove or move may be gone since.
@@ -234,7 +222,6 @@ impl Store {
                 }
                 Err(error) => return Err(error),
             }
-            late = Some(change);
         }
     }
 

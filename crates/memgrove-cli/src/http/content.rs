@@ -220,7 +220,7 @@ fn put_node(
     let guarded = (is_new || wanted.is_some()) && !got.edited;
     let seen = got.version.as_ref().filter(|_| guarded).map(|version| version.as_str().to_owned());
     let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
-    let edit = ContentEdit::Write { content: bytes, format: None };
+    let edit = ContentEdit::Write { content: bytes.into(), format: None };
     let done = graph.edit(note, id, edit, seen.as_deref())?;
     let version = store.info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
     let version = version.map(|version| version.as_str().to_owned());

@@ -66,7 +66,7 @@ impl Verb for ConnectionCreate {
             from: id_of(&self.from).to_owned(),
             to: id_of(&self.to).to_owned(),
             properties: properties(self.properties, self.pairs),
-            content: self.content.map(|text| cx.text(Some(text), None)).transpose()?,
+            content: self.content.map(|text| cx.text(Some(text), None)).transpose()?.map(Into::into),
             ..NewConnection::default()
         };
         Ok(changed("created", cx.graph()?.connect(cx.note(Self::NAME, &self.guard), &new)?))

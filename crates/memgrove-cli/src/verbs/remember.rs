@@ -239,7 +239,7 @@ fn forget_section(
     };
     let edits = without(graph.memory().store(), at, address, None)?.edits;
     let [Edit::Write { bytes, .. }] = &edits[..] else { return Ok(None) };
-    let edit = ContentEdit::Write { content: bytes.to_vec(), format: None };
+    let edit = ContentEdit::Write { content: bytes.clone(), format: None };
     let seen = version.as_ref().filter(|_| !edited).map(|version| version.as_str());
     let expect = guard.expect.as_deref().or(seen);
     Ok(match kind {

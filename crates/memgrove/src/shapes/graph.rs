@@ -58,8 +58,8 @@ pub use survey::Report;
 pub use upkeep::Misfit;
 pub use walk::{Part, Step, Ways};
 
+use crate::backend::Note;
 use crate::backend::upkeep::GRAPH_MEND;
-use crate::backend::{Edit, Note};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory};
@@ -133,43 +133,25 @@ impl Graph {
     where
         T: Serialize + DeserializeOwned,
     {
-        self.change_again(note, doing, |draft, _| plan(draft))
-    }
-
-    /// As [`Graph::change`], with the edits that came too late handed back.
-    fn change_again<T>(
-        &self,
-        note: Note,
-        doing: &str,
-        mut plan: impl FnMut(&mut Draft<'_>, Vec<Edit>) -> Result<T>,
-    ) -> Result<Done<T>>
-    where
-        T: Serialize + DeserializeOwned,
-    {
         let (mut attempt, mut mended, now) = (0, 0, self.now());
-        // What was planned in vain, because the registry had to be mended before.
-        let mut vain = Vec::new();
         loop {
             let mut unfiled = Vec::new();
-            let done = self.memory.apply_again(note.clone(), |store, late| {
-                let late = if late.is_empty() { std::mem::take(&mut vain) } else { late };
-                let mut shelf = self.shelf();
-                let (ids, now) = (&*self.ids, now.clone());
-                let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
-                attempt += 1;
-                let mut draft = Draft::new(desk)?;
-                let outcome = plan(&mut draft, late)?;
-                unfiled = draft.unfiled();
-                let plan = draft.into_plan(outcome)?;
-                match unfiled.is_empty() {
-                    true => Ok(plan),
-                    false => {
-                        vain = plan.edits;
-                        Err(Error::new(Kind::Busy, "the registry knows more than the files")
-                            .hint("try again"))
+            let done =
+                self.memory.apply(note.clone(), |store| {
+                    let mut shelf = self.shelf();
+                    let (ids, now) = (&*self.ids, now.clone());
+                    let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
+                    attempt += 1;
+                    let mut draft = Draft::new(desk)?;
+                    let outcome = plan(&mut draft)?;
+                    unfiled = draft.unfiled();
+                    let plan = draft.into_plan(outcome)?;
+                    match unfiled.is_empty() {
+                        true => Ok(plan),
+                        false => Err(Error::new(Kind::Busy, "the registry knows more than the files")
+                            .hint("try again")),
                     }
-                }
-            });
+                });
             let lost = done.as_ref().is_err_and(|error| error.code_name() == Some(code::REGISTRY_LOST));
             match mended < MENDED_MAX {
                 true if lost => self.look(|_| Ok(()))?,
@@ -188,21 +170,14 @@ impl Graph {
         Ok(())
     }
 
-    /// Makes a node. Its content is not copied: it is handed on to the storage.
+    /// Makes a node.
     ///
     /// # Errors
     /// `Invalid` for what the ontology does not allow (`ONTOLOGY_RULE`); `Exists` (`NODE_EXISTS`)
     /// for a chosen id that is taken.
-    pub fn create(&self, note: Note, mut new: NewNode) -> Result<Done<Node>> {
+    pub fn create(&self, note: Note, new: NewNode) -> Result<Done<Node>> {
         let doing = format!("creating a node of the type `{}`", new.kind.escape_debug());
-        let mut content = new.content.take();
-        let had_content = content.is_some();
-        self.change_again(note, &doing, |draft, late| {
-            if had_content && content.is_none() {
-                content = reclaimed(late);
-            }
-            draft.create(NewNode { content: content.take(), ..new.clone() })
-        })
+        self.change(note, &doing, |draft| draft.create(new.clone()))
     }
 
     /// Connects two nodes.
@@ -245,22 +220,7 @@ impl Graph {
     /// `NotFound`; `Conflict` where `expect` is not its version; else as the operation on a file.
     pub fn edit(&self, note: Note, id: &str, edit: ContentEdit, expect: Option<&str>) -> Result<Done<Node>> {
         let doing = format!("editing the content of the node `{id}`");
-        let mut given = Some(edit);
-        self.change_again(note, &doing, |draft, late| {
-            let edit = match given.take() {
-                Some(ContentEdit::Write { content, format }) => {
-                    given = Some(ContentEdit::Write { content: Vec::new(), format: format.clone() });
-                    let content = if late.is_empty() { content } else { reclaimed(late).unwrap_or_default() };
-                    ContentEdit::Write { content, format }
-                }
-                Some(edit) => {
-                    given = Some(edit.clone());
-                    edit
-                }
-                None => return Err(Error::new(Kind::Invalid, "there is nothing to edit")),
-            };
-            draft.edit(Thing::Node, id, edit, expect)?.node()
-        })
+        self.change(note, &doing, |draft| draft.edit(Thing::Node, id, edit.clone(), expect)?.node())
     }
 
     /// Changes a connection's content.
@@ -315,16 +275,6 @@ impl Graph {
 /// The note of a change that nobody asked for: it makes true what others rely on.
 fn mending() -> Note {
     Note { verb: GRAPH_MEND.into(), ..Note::default() }
-}
-
-/// The content that a change was to write and did not.
-fn reclaimed(late: Vec<Edit>) -> Option<Vec<u8>> {
-    late.into_iter().find_map(|edit| match edit {
-        Edit::Write { at, bytes, .. } if at.key().contains("_content/") && !at.name().ends_with(META) => {
-            Some(bytes.into())
-        }
-        _ => None,
-    })
 }
 
 /// Errors of the storage say what was being done; those of the graph say it themselves.

@@ -83,7 +83,7 @@ impl Fixture {
 
     pub(crate) fn node_with(&self, kind: &str, content: &str) -> Node {
         let content = Some(content.as_bytes().to_vec());
-        let new = NewNode { kind: kind.into(), content, ..NewNode::default() };
+        let new = NewNode { kind: kind.into(), content: content.map(Into::into), ..NewNode::default() };
         self.graph.create(note(), new).expect("a node").outcome
     }
 

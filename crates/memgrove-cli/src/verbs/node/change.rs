@@ -78,7 +78,7 @@ impl Verb for NodeCreate {
             kind: self.kind,
             properties: properties(self.properties, self.pairs),
             format: self.format.or(by_name),
-            content,
+            content: content.map(Into::into),
             said: None,
         };
         Ok(changed("created", cx.graph()?.create(cx.note(Self::NAME, &self.guard), new)?))
@@ -209,7 +209,7 @@ impl Editing {
                 })?,
                 format: self.format.clone(),
             },
-            "write" => ContentEdit::Write { content: content()?, format: self.format.clone() },
+            "write" => ContentEdit::Write { content: content()?.into(), format: self.format.clone() },
             "str_replace" | "replace" => ContentEdit::Replace {
                 old_str: text(&self.old_str, "old_str")?,
                 new_str: self.new_str.clone().unwrap_or_default(),

@@ -48,7 +48,7 @@ pub(super) struct Desk<'a> {
 /// One file of the draft.
 struct File {
     before: Option<Version>,
-    now: Option<Vec<u8>>,
+    now: Option<Bytes>,
 }
 
 /// A change that is being planned.
@@ -94,7 +94,7 @@ enum Link {
 /// What a draft said of a file before it said something else.
 struct Trace {
     at: Locator,
-    now: Option<Vec<u8>>,
+    now: Option<Bytes>,
     changed: bool,
     held: Option<Version>,
 }
@@ -153,7 +153,7 @@ impl<'a> Draft<'a> {
     fn touch(&mut self, at: &Locator) -> Result<()> {
         if !self.files.contains_key(at) {
             let content = self.desk.store.read_optional(at)?;
-            let (before, now) = content.map(|content| (content.version, content.bytes)).unzip();
+            let (before, now) = content.map(|content| (content.version, content.bytes.into())).unzip();
             self.files.insert(at.clone(), File { before, now });
         }
         Ok(())
@@ -165,7 +165,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Makes a file hold these bytes, or be gone.
-    fn put(&mut self, at: &Locator, now: Option<Vec<u8>>) -> Result<()> {
+    fn put(&mut self, at: &Locator, now: Option<Bytes>) -> Result<()> {
         self.touch(at)?;
         let file = self.files.get_mut(at).expect("it was just read");
         let before = std::mem::replace(&mut file.now, now);
@@ -291,7 +291,7 @@ impl<'a> Draft<'a> {
     /// Writes what is said of a node or connection, beside its content and for the registry.
     fn say(&mut self, thing: Thing, id: &str, entry: &Entry) -> Result<()> {
         let at = self.desk.layout.meta(thing, id)?;
-        self.put(&at, Some(entry.text().as_bytes().to_vec()))?;
+        self.put(&at, Some(Bytes::copy_from_slice(entry.text().as_bytes())))?;
         self.lines.push_str(&tail::said(thing, entry));
         Ok(())
     }

@@ -268,7 +268,7 @@ fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Re
             return Ok((Taken::Skipped, false));
         }
         if let Some(content) = content {
-            draft.edit(Thing::Node, id, ContentEdit::Write { content, format }, None)?;
+            draft.edit(Thing::Node, id, ContentEdit::Write { content: content.into(), format }, None)?;
         }
         let old = draft.node(id)?.properties;
         let unset = old.keys().filter(|name| !node.properties.contains_key(*name)).cloned().collect();
@@ -277,7 +277,8 @@ fn take_node(draft: &mut Draft<'_>, held: &Held<Node>, existing: Existing) -> Re
         return Ok((Taken::Replaced, node.storage.is_some()));
     }
     let (kind, properties) = (node.kind.clone(), node.properties.clone());
-    let node = draft.create(NewNode { id, kind, properties, format, content, said })?;
+    let node =
+        draft.create(NewNode { id, kind, properties, format, content: content.map(Into::into), said })?;
     Ok((Taken::Made, node.storage.is_some()))
 }
 
@@ -312,7 +313,7 @@ fn take_connection(
         to: one.to.clone(),
         properties: one.properties.clone(),
         format,
-        content,
+        content: content.map(Into::into),
         said: Some(held.said.clone()),
     };
     let connection = draft.connect(new)?;

@@ -150,7 +150,7 @@ impl Operation {
                     kind: kind.clone(),
                     properties: properties.clone(),
                     format: format.clone(),
-                    content: content.clone().map(String::into_bytes),
+                    content: content.clone().map(Into::into),
                     said: None,
                 })?;
                 names.give(name.as_ref(), &node.id);
@@ -176,7 +176,7 @@ impl Operation {
                     to: names.id(to)?,
                     properties: properties.clone(),
                     format: None,
-                    content: content.clone().map(String::into_bytes),
+                    content: content.clone().map(Into::into),
                     said: None,
                 })?;
                 names.give(name.as_ref(), &connection.id);

@@ -138,7 +138,7 @@ fn what_only_the_registry_knows_is_deleted_and_comes_back() {
 #[test]
 fn a_content_that_only_the_registry_knows_is_written_whole() {
     let fixture = foreign();
-    let edit = ContentEdit::Write { content: b"new".to_vec(), format: None };
+    let edit = ContentEdit::Write { content: b"new".to_vec().into(), format: None };
     fixture.graph.edit(note(), "a1", edit, None).unwrap();
     assert_eq!(fixture.text("graph/_content/nodes/a1.md"), "new");
     fixture.graph.memory().undo(note(), &UndoScope::Last).unwrap();
@@ -151,7 +151,8 @@ fn a_meta_file_that_was_removed_is_told_and_written_anew() {
     let fixture = Fixture::new();
     let properties = object(json!({"t": "important"}));
     let content = Some(b"hello".to_vec());
-    let new = NewNode { kind: "x".into(), properties, content, ..NewNode::default() };
+    let new =
+        NewNode { kind: "x".into(), properties, content: content.map(Into::into), ..NewNode::default() };
     fixture.graph.create(note(), new).unwrap();
     fixture.node("x", json!({}));
     let meta = "graph/_content/nodes/mem_x_001.meta.json";
@@ -195,7 +196,7 @@ fn a_content_goes_only_with_the_one_it_belongs_to() {
     assert_eq!(fixture.graph.check().unwrap(), []);
     fixture.graph.disconnect(note(), "c9", None).unwrap();
     assert_eq!(fixture.text("graph/_content/nodes/mem_x_001.md"), "of the node");
-    let edit = ContentEdit::Write { content: b"of one".to_vec(), format: None };
+    let edit = ContentEdit::Write { content: b"of one".to_vec().into(), format: None };
     let edited = fixture.graph.edit(note(), "f1", edit, None).unwrap().outcome;
     assert_eq!(edited.storage.unwrap().path, "_content/nodes/f1.md");
     assert_eq!(fixture.text("graph/_content/shared.pdf"), "of both");

@@ -113,7 +113,7 @@ fn an_import_without_contents_leaves_those_that_are_there_and_tells_of_others() 
     let fixture = Fixture::new();
     fixture.node_with("a", "held");
     fixture.node("a", json!({}));
-    let why = NewConnection { content: Some(b"why".to_vec()), ..link("mem_a_001", "l", "mem_a_002") };
+    let why = NewConnection { content: Some(b"why".to_vec().into()), ..link("mem_a_001", "l", "mem_a_002") };
     fixture.graph.connect(note(), &why).unwrap();
     fixture.graph.fold().unwrap();
     let registry = fixture.text("graph/_system/registry.json");

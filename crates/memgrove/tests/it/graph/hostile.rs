@@ -107,7 +107,7 @@ proptest! {
     ) {
         let fixture = Fixture::new();
         let mut expected = object(Value::Object(pairs.into_iter().collect()));
-        let new = NewNode { kind: kind.clone(), properties: expected.clone(), content: Some(content.clone()), ..NewNode::default() };
+        let new = NewNode { kind: kind.clone(), properties: expected.clone(), content: Some(content.clone().into()), ..NewNode::default() };
         let id = fixture.graph.create(note(), new).unwrap().outcome.id;
         let set = object(Value::Object(more.into_iter().collect()));
         fixture.graph.update(note(), &id, &Update { set: set.clone(), ..Update::default() }, None).unwrap();

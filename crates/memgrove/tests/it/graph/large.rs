@@ -67,7 +67,7 @@ fn child() {
     let new = NewNode {
         kind: "film".into(),
         format: Some("mp4".into()),
-        content: Some(content),
+        content: Some(content.into()),
         ..NewNode::default()
     };
     let node = graph.create(note(), new).unwrap().outcome;

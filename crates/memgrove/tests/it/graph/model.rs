@@ -123,7 +123,7 @@ impl World {
                 let new = NewNode {
                     kind: kind.into(),
                     properties: properties.clone(),
-                    content: bytes,
+                    content: bytes.map(Into::into),
                     ..NewNode::default()
                 };
                 let id = graph.create(note(), new)?.outcome.id;
@@ -141,7 +141,7 @@ impl World {
             }
             Step::Write(node, text) => {
                 let Some(id) = Model::nth(&model.nodes, *node) else { return Ok(model) };
-                let edit = ContentEdit::Write { content: text.clone().into_bytes(), format: None };
+                let edit = ContentEdit::Write { content: text.clone().into(), format: None };
                 graph.edit(note(), &id, edit, None)?;
                 model.nodes.get_mut(&id).unwrap().1 = Some(text.clone());
             }

@@ -78,12 +78,12 @@ fn a_node_is_restored_with_its_content_and_the_registry_knows() {
     let new = NewNode {
         kind: "a".into(),
         properties: object(json!({"n": 1})),
-        content: Some(b"one".to_vec()),
+        content: Some(b"one".to_vec().into()),
         ..NewNode::default()
     };
     let first = fixture.graph.create(note(), new).unwrap();
     let version = fixture.graph.node("mem_a_001").unwrap().version.unwrap();
-    let edit = ContentEdit::Write { content: b"two".to_vec(), format: Some("text".into()) };
+    let edit = ContentEdit::Write { content: b"two".to_vec().into(), format: Some("text".into()) };
     let second = fixture.graph.edit(note(), "mem_a_001", edit, None).unwrap();
     let set = object(json!({"n": 2}));
     fixture.graph.update(note(), "mem_a_001", &Update { set, ..Update::default() }, None).unwrap();

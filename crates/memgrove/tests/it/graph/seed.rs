@@ -22,7 +22,12 @@ fn a_node_lies_where_the_specification_says() {
         ("jpeg", "mem_doc_004.jpg"),
     ] {
         let content = Some(b"\x89\0\xff".to_vec());
-        let new = NewNode { kind: "doc".into(), format: Some(format.into()), content, ..NewNode::default() };
+        let new = NewNode {
+            kind: "doc".into(),
+            format: Some(format.into()),
+            content: content.map(Into::into),
+            ..NewNode::default()
+        };
         let made = fixture.graph.create(note(), new).unwrap().outcome;
         assert_eq!(made.storage.as_ref().unwrap().path, format!("_content/nodes/{path}"));
         let got = fixture.graph.content(&made.id, &made.storage.unwrap()).unwrap();
@@ -103,7 +108,7 @@ fn content_is_edited_by_the_six_operations() {
     let missing = edit(ContentEdit::Replace { old_str: "a".into(), new_str: "b".into() }).unwrap_err();
     assert_eq!(missing.code_name(), Some(code::FILE_NOT_FOUND));
     edit(create()).unwrap();
-    edit(ContentEdit::Write { content: b"\xff\0".to_vec(), format: Some("bin".into()) }).unwrap();
+    edit(ContentEdit::Write { content: b"\xff\0".to_vec().into(), format: Some("bin".into()) }).unwrap();
     assert_eq!(
         edit(ContentEdit::Insert { insert_line: 1, new_str: "a".into() }).unwrap_err().code_name(),
         Some(code::NOT_TEXT)
@@ -289,7 +294,12 @@ fn what_is_exported_can_be_imported() {
         .graph
         .create(
             note(),
-            NewNode { kind: "doc".into(), content, format: Some("png".into()), ..NewNode::default() },
+            NewNode {
+                kind: "doc".into(),
+                content: content.map(Into::into),
+                format: Some("png".into()),
+                ..NewNode::default()
+            },
         )
         .unwrap();
     fixture
@@ -298,7 +308,7 @@ fn what_is_exported_can_be_imported() {
             note(),
             &memgrove::shapes::graph::NewConnection {
                 properties: object(json!({"w": 0.5})),
-                content: Some(b"why".to_vec()),
+                content: Some(b"why".to_vec().into()),
                 ..link("mem_project_001", "has | \"it\"", "mem_doc_001")
             },
         )

@@ -197,7 +197,7 @@ fn a_file_that_was_copied_by_hand_is_another_node() {
     let report = fixture.graph.rebuild(note()).unwrap().outcome;
     assert_eq!(report.misnamed, ["graph/_content/nodes/copy.meta.json"]);
     assert_eq!(fixture.beside().counts().unwrap(), (3, 1));
-    let edit = ContentEdit::Write { content: b"mine".to_vec(), format: None };
+    let edit = ContentEdit::Write { content: b"mine".to_vec().into(), format: None };
     let edited = fixture.graph.edit(note(), "copy", edit, None).unwrap().outcome;
     assert_eq!(edited.storage.unwrap().path, "_content/nodes/copy.md");
     fixture.drop_in("graph/_content/nodes/copy2.meta.json", text.as_str());
@@ -210,7 +210,7 @@ fn a_content_that_was_edited_by_hand_is_not_what_was_expected() {
     let fixture = filled();
     let version = fixture.graph.node("mem_project_002").unwrap().version.unwrap();
     fixture.drop_in("graph/_content/nodes/mem_project_002.md", "by hand\n");
-    let edit = || ContentEdit::Write { content: b"over".to_vec(), format: None };
+    let edit = || ContentEdit::Write { content: b"over".to_vec().into(), format: None };
     let refused = [
         fixture.graph.edit(note(), "mem_project_002", edit(), Some(version.as_str())).map(drop),
         fixture.graph.delete(note(), "mem_project_002", Removal::Cascade, Some(version.as_str())).map(drop),

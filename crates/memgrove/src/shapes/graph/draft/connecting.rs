@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::making::{check_kind, format_of};
 use super::{Connection, Draft, Link};
+use crate::backend::Bytes;
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Properties};
 use crate::shapes::graph::id;
@@ -31,7 +32,7 @@ pub struct NewConnection {
     pub format: Option<String>,
     /// Its content.
     #[serde(skip)]
-    pub content: Option<Vec<u8>>,
+    pub content: Option<Bytes>,
     /// What else is said of it: a JSON object whose members are kept as they are written.
     #[serde(skip)]
     pub said: Option<String>,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Desk, Draft, File};
+use crate::backend::Bytes;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::shapes::files;
@@ -29,7 +30,7 @@ pub enum ContentEdit {
     #[serde(skip)]
     Write {
         /// The content.
-        content: Vec<u8>,
+        content: Bytes,
         /// Its kind; the one it has, if it has one.
         format: Option<String>,
     },
@@ -100,7 +101,7 @@ impl Draft<'_> {
                     .code(code::FILE_EXISTS)
                     .hint("replace text in it, or write all of it anew"));
                 }
-                Some(self.store_content(thing, id, format.as_deref(), content.into_bytes(), own)?)
+                Some(self.store_content(thing, id, format.as_deref(), content.into(), own)?)
             }
             ContentEdit::Write { content, format } => {
                 Some(self.rewrite(thing, id, old.as_ref(), format, content)?)
@@ -109,13 +110,13 @@ impl Draft<'_> {
                 let (old, text) = self.text(thing, id, old)?;
                 let spliced =
                     files::replaced(&self.desk.layout.content(&old.path)?, &text, &old_str, &new_str)?;
-                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes)?)
+                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes.into())?)
             }
             ContentEdit::Insert { insert_line, new_str } => {
                 let (old, text) = self.text(thing, id, old)?;
                 let spliced =
                     files::inserted(&self.desk.layout.content(&old.path)?, &text, insert_line, &new_str)?;
-                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes)?)
+                Some(self.rewrite(thing, id, Some(&old), None, spliced.bytes.into())?)
             }
             ContentEdit::Delete => {
                 self.present(thing, id, old.as_ref())?;
@@ -130,7 +131,7 @@ impl Draft<'_> {
                     return Ok(entry);
                 }
                 let bytes = self.content(&old)?.unwrap_or_default().to_vec();
-                Some(self.rewrite(thing, id, Some(&old), Some(format), bytes)?)
+                Some(self.rewrite(thing, id, Some(&old), Some(format), bytes.into())?)
             }
         };
         let storage = new.map(|new| serde_json::to_string(&new).expect("a storage is plain data"));
@@ -145,7 +146,7 @@ impl Draft<'_> {
         id: &str,
         old: Option<&Storage>,
         format: Option<String>,
-        content: Vec<u8>,
+        content: Bytes,
     ) -> Result<Storage> {
         // What belongs to another is left alone; the thing gets a content of its own.
         let own = self.own(thing, id, old)?.cloned();
@@ -253,7 +254,7 @@ impl Draft<'_> {
         if !self.files.contains_key(&at) {
             let before = self.desk.store.info_optional(&at)?.and_then(|info| info.version);
             // What it held matters to nobody who comes later in this draft.
-            let now = before.is_some().then(Vec::new);
+            let now = before.is_some().then(Bytes::new);
             self.files.insert(at.clone(), File { before, now });
         }
         if self.bytes(&at)?.is_some() {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Draft, Link};
+use crate::backend::Bytes;
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::{Entry, Node, Properties, Storage};
 use crate::shapes::graph::id;
@@ -26,7 +27,7 @@ pub struct NewNode {
     pub format: Option<String>,
     /// Its content.
     #[serde(skip)]
-    pub content: Option<Vec<u8>>,
+    pub content: Option<Bytes>,
     /// What else is said of it: a JSON object whose members are kept as they are written.
     #[serde(skip)]
     pub said: Option<String>,
@@ -140,7 +141,7 @@ impl Draft<'_> {
         thing: Thing,
         id: &str,
         format: Option<&str>,
-        content: Vec<u8>,
+        content: Bytes,
         own: Option<&str>,
     ) -> Result<Storage> {
         super::content::check_size(thing, id, &content)?;

@@ -55,7 +55,7 @@ impl Draft<'_> {
         if let (Some(content), Some(storage)) = (content, &new_storage) {
             let at = self.desk.layout.content(&storage.path)?;
             if self.bytes(&at)? != Some(&content[..]) {
-                self.put(&at, Some(content))?;
+                self.put(&at, Some(content.into()))?;
                 changed = true;
             }
         }
