@@ -106,6 +106,10 @@ export async function conflict({ page, served, look }) {
   check((await page.locator(".compare .added").innerText()).includes("Ask Alice first."), "mine is on the right");
   check((await served.call("read", { address: "file:/memories/projects/harbor.md" })).text.includes("Ask nobody."), "nothing was overwritten");
   await look(page, "conflict");
+  // What was typed came back with the page, and is not left by a key.
+  await page.locator("textarea").blur();
+  await page.keyboard.press("Escape");
+  await page.locator("#news", { hasText: "not saved" }).waitFor();
   await page.getByRole("button", { name: "Save mine instead" }).click();
   await page.locator(".done").waitFor();
   check((await page.locator("article").innerText()).includes("Ask Alice first."), "mine is saved");
@@ -144,11 +148,27 @@ export async function records({ page, served, look }) {
   await page.getByRole("button", { name: "Save" }).click();
   await page.locator(".done").waitFor();
   check((await page.locator("article").innerText()).includes("with tests"), "the record is changed");
+  // What someone else does to it is shown, and only told while it is edited.
+  const id = new URL(page.url()).searchParams.get("id");
+  await page.locator("main[data-listening=yes]").waitFor();
+  await served.call("record_update", { id, content: "Write the theme loader, and document it." });
+  await page.locator("article", { hasText: "document it" }).waitFor();
+  await page.keyboard.press("e");
+  check(await page.evaluate(() => document.activeElement.matches("textarea")), "the text has the focus");
+  await page.locator("textarea").fill("Mine.");
+  await served.call("record_update", { id, content: "Theirs." });
+  await page.locator("#news", { hasText: "has changed this meanwhile" }).waitFor();
+  check(await page.locator("textarea").inputValue() === "Mine.", "what is typed stays");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".compare").waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".done").waitFor();
 }
 
 // What an agent writes appears by itself, and can be taken back.
 export async function undo({ page, served, look }) {
   await page.goto(`${served.base}/timeline`);
+  await page.mouse.move(0, 0);
   await page.locator("main[data-listening=yes]").waitFor();
   await served.call("file_create", { path: "/memories/mistake.md", text: "An agent was wrong.", reason: "a guess" });
   const row = page.locator(".changes > li", { hasText: "files/mistake.md" }).first();
@@ -158,6 +178,40 @@ export async function undo({ page, served, look }) {
   await page.locator(".done", { hasText: "Taken back" }).waitFor();
   const gone = await served.call("read", { address: "file:/memories/mistake.md" }).catch((error) => error.told);
   check(gone.kind === "not_found" || gone.status === 404, "the file is gone again");
+  check(!page.url().includes("done="), "what was done is told once");
+  await page.getByRole("button", { name: /Redo/ }).first().click();
+  await page.locator(".done", { hasText: "Done again" }).waitFor();
+  check((await served.call("read", { address: "file:/memories/mistake.md" })).text === "An agent was wrong.", "the undo is undone");
+}
+
+// A button that is pointed at, or that the keys have come to, does not move away.
+export async function aim({ page, served }) {
+  const write = (name) => served.call("file_create", { path: `/memories/${name}.md`, text: name });
+  await write("aimed-at");
+  for (const path of ["/timeline", "/"]) {
+    await page.goto(`${served.base}${path}`);
+    await page.locator("main[data-listening=yes]").waitFor();
+    const row = page.locator(".changes > li", { hasText: "files/aimed-at.md" }).first();
+    const button = row.getByRole("button");
+    const label = await button.getAttribute("aria-label");
+    await (path === "/" ? button.focus() : button.hover());
+    const name = `later${path.length}`;
+    await write(name);
+    await page.locator("#news", { hasText: "1 new change: file create by" }).waitFor();
+    await page.waitForTimeout(500);
+    const held = await page.evaluate((path) => (path === "/" ? document.activeElement : document.querySelector("button:hover"))?.ariaLabel, path);
+    check(held === label, `${path}: ${held} is under the pointer, not ${label}`);
+    await page.locator("#news").getByRole("button", { name: "Show" }).click();
+    await page.locator(".changes > li", { hasText: `files/${name}.md` }).first().waitFor();
+  }
+  // Where nothing may be drawn anew by itself, that something changed is said.
+  for (const path of ["/graph", "/doctor", "/conflicts", "/?q=tea"]) {
+    await page.goto(`${served.base}${path}`);
+    await page.locator("main[data-listening=yes]").waitFor();
+    await write(`told-${path.replaceAll(/\W/g, "")}`);
+    await page.locator("#news", { hasText: "Something changed." }).waitFor();
+  }
+  await page.mouse.move(0, 0);
 }
 
 export async function graph({ page, served, look }) {

@@ -25,6 +25,7 @@ mod edit;
 mod entities;
 mod frame;
 mod graph;
+mod in_graph;
 mod listing;
 mod lookup;
 mod markdown;
@@ -32,6 +33,7 @@ mod nodes;
 mod past;
 mod place;
 mod read;
+mod record;
 mod records;
 mod relations;
 mod search;
@@ -71,8 +73,8 @@ pub(crate) fn routes() -> Vec<Route> {
         page("/browse", browse::overview),
         page("/browse/{shape}", browse::shape),
         page("/read", read::page),
-        page("/record", records::one),
-        form("/record", records::save),
+        page("/record", record::one),
+        form("/record", record::save),
         page("/edit", edit::page),
         form("/edit", edit::save),
         form("/delete", edit::delete),

@@ -5,7 +5,7 @@ mod past;
 
 pub use account::Account;
 pub use past::{
-    BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
+    BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of, undone,
 };
 
 use std::sync::Arc;

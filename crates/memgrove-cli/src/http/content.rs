@@ -208,21 +208,24 @@ fn put_node(
     key: Option<String>,
 ) -> Result<Written> {
     let graph = cx.graph()?;
-    let (got, store) = (graph.node(id)?, graph.memory().store());
-    if got.it.storage.is_some() || wanted.is_some() {
-        let at = graph.locate(id)?;
-        if is_new {
-            return Err(exists(&at));
+    let got = graph.node(id)?;
+    let mut resting = graph.clone();
+    // What was seen is still there when it is written.
+    if is_new {
+        match (&got.it.storage, got.version) {
+            (Some(_), _) => return Err(exists(&graph.locate(id)?)),
+            (None, Some(said)) => resting = resting.resting_on(graph.past_of(id)?, said),
+            (None, None) => {}
         }
-        wanted.map(|wanted| wanted_version(store, &at, wanted)).transpose()?;
+    } else if let Some(wanted) = wanted {
+        let at = graph.locate(id)?;
+        let there = wanted_version(graph.memory().store(), &at, wanted)?;
+        resting = resting.resting_on(at, there);
     }
-    // What was seen is still there when it is written: the node says what it holds.
-    let guarded = (is_new || wanted.is_some()) && !got.edited;
-    let seen = got.version.as_ref().filter(|_| guarded).map(|version| version.as_str().to_owned());
     let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
     let edit = ContentEdit::Write { content: bytes.into(), format: None };
-    let done = graph.edit(note, id, edit, seen.as_deref())?;
-    let version = store.info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
+    let done = resting.edit(note, id, edit, None)?;
+    let version = graph.memory().store().info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
     let version = version.map(|version| version.as_str().to_owned());
     let change = done.change.map(|change| change.as_str().to_owned());
     Ok(Written { version, change, replayed: done.replayed })

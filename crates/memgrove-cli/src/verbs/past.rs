@@ -141,22 +141,33 @@ impl History {
     fn past(&self, cx: &Context, journals: &Journals) -> Result<(Vec<Past>, bool)> {
         let limit = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
         if let Some(id) = self.address.as_deref().and_then(|address| Scheme::Record.of(address)) {
-            let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
-            let limit = if self.before.is_some() { 0 } else { limit };
-            let RecordPast { changes, cut } = cx.records()?.history_of(id, limit)?;
-            let mut changes: Vec<Past> = changes.into_iter().map(|past| journal.told(past)).collect();
-            if let Some(before) = &self.before {
-                let newer = changes.iter().position(|past| past.change.as_str() == before);
-                let newer =
-                    newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `record:{id}`")))?;
-                changes.drain(..=newer);
-            }
-            return Ok((changes, cut));
+            return past_of_record(cx, journals, id, self.before.as_deref(), limit);
         }
         let at = self.address.as_deref().map(|address| changes_at(cx, address)).transpose()?;
         let past = journals.history(at.as_ref(), self.before.as_deref(), limit, self.all);
         Ok((past.map_err(|error| in_memories(cx, error))?, false))
     }
+}
+
+/// The changes of a record before one, at most so many (0 is no limit, and so is `before`), and whether not
+/// all was looked into.
+pub(crate) fn past_of_record(
+    cx: &Context,
+    journals: &Journals,
+    id: &str,
+    before: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<Past>, bool)> {
+    let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
+    let limit = if before.is_some() { 0 } else { limit };
+    let RecordPast { changes, cut } = cx.records()?.history_of(id, limit)?;
+    let mut changes: Vec<Past> = changes.into_iter().map(|past| journal.told(past)).collect();
+    if let Some(before) = before {
+        let newer = changes.iter().position(|past| past.change.as_str() == before);
+        let newer = newer.ok_or_else(|| not_in_history(format!("a change `{before}` of `record:{id}`")))?;
+        changes.drain(..=newer);
+    }
+    Ok((changes, cut))
 }
 
 /// What changes did, as the history tells it.

@@ -233,15 +233,10 @@ fn forget_section(
         )));
     }
     let graph = cx.graph()?;
-    let (version, edited) = match kind {
-        Scheme::Node => graph.node(id).map(|got| (got.version, got.edited))?,
-        _ => graph.connection(id).map(|got| (got.version, got.edited))?,
-    };
     let edits = without(graph.memory().store(), at, address, None)?.edits;
-    let [Edit::Write { bytes, .. }] = &edits[..] else { return Ok(None) };
+    let [Edit::Write { bytes, expect: Expect::At(read), .. }] = &edits[..] else { return Ok(None) };
     let edit = ContentEdit::Write { content: bytes.clone(), format: None };
-    let seen = version.as_ref().filter(|_| !edited).map(|version| version.as_str());
-    let expect = guard.expect.as_deref().or(seen);
+    let (graph, expect) = (graph.resting_on(at.clone(), read.clone()), guard.expect.as_deref());
     Ok(match kind {
         Scheme::Node => graph.edit(note, id, edit, expect)?.change,
         _ => graph.edit_connection(note, id, &edit, expect)?.change,

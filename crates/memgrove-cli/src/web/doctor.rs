@@ -6,7 +6,7 @@ use memgrove::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frame::{Frame, done, may_write, sentence, url, with_code};
+use super::frame::{Frame, Live, done, may_write, sentence, url, with_code};
 use super::{led_to, place};
 use crate::http::Call;
 
@@ -45,7 +45,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         @if findings.is_empty() { p.well { "All is well." } }
         ul.findings { @for group in grouped(findings) { (one(&call, &group)) } }
     };
-    let frame = Frame { title: "Health", tab: "/doctor", ..Frame::default() };
+    let frame = Frame { title: "Health", tab: "/doctor", live: Live::Tell, ..Frame::default() };
     Ok(frame.around(&call, &body))
 }
 

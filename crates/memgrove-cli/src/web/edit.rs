@@ -6,16 +6,18 @@ use maud::{Markup, html};
 use memgrove::backend::Version;
 use memgrove::error::code;
 use memgrove::shapes::files::{self, Limits};
+use memgrove::shapes::graph::Removal;
+use memgrove::shapes::records::reading::unfit;
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::browse::crumbs;
 use super::compare::{Sides, side_by_side, with_ends_of};
-use super::frame::{Frame, Live, done, may_write, sentence, url};
+use super::frame::{Frame, Live, done, many, may_write, sentence, url, with_code};
+use super::in_graph::Thing;
 use super::read::file_meant;
-use super::{led_to, place};
-use crate::address::address_of;
+use super::{led_to, nodes, place};
+use crate::address::{address_of, was_ever};
 use crate::context::{Context, Guard};
 use crate::http::Call;
 
@@ -25,6 +27,9 @@ struct Asked {
     under: String,
     #[serde(default)]
     done: String,
+    /// Whether what was to be deleted had changed.
+    #[serde(default)]
+    changed: String,
 }
 
 /// What the form sends.
@@ -40,9 +45,18 @@ struct Sent {
     reason: String,
 }
 
+/// What a form is filled with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filled {
+    /// What is kept, or nothing.
+    Fresh,
+    /// What was typed, and is not saved.
+    Typed,
+}
+
 /// The form.
 pub(super) async fn page(call: Call) -> Result<Response> {
-    let Asked { under, done: said } = call.query()?;
+    let Asked { under, done: said, changed } = call.query()?;
     if !may_write(&call) {
         return Err(
             Error::new(Kind::Denied, "nothing may be changed here").hint("it can be read all the same")
@@ -56,7 +70,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             text: String::new(),
             reason: String::new(),
         };
-        let body = html! { h1 { "New file" } (form(&call, &sent, "Create")) };
+        let body = html! { h1 { "New file" } (form(&call, &sent, "Create", Filled::Fresh)) };
         let frame = Frame { title: "New file", tab: "/browse", ..Frame::default() };
         return Ok(frame.around(&call, &body));
     }
@@ -79,16 +93,13 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let sent = Sent { at: at.key().to_owned(), version, text, reason: String::new() };
     let body = html! {
         (done(&said))
-        (crumbs(&call, &at))
-        div.heading {
-            h1 { "Edit " (at.name()) }
-            form.actions method="post" action=(url(&call, "/delete", &[])) {
-                input type="hidden" name="at" value=(sent.at);
-                input type="hidden" name="version" value=(sent.version);
-                button.danger { "Delete" }
-            }
+        @if !changed.is_empty() {
+            p.warning role="status" { "It was changed since you looked, so it was not deleted. This is what it is now." }
         }
-        (form(&call, &sent, "Save"))
+        (crumbs(&call, &at))
+        h1 { "Edit " (at.name()) }
+        (form(&call, &sent, "Save", Filled::Fresh))
+        (deletion(&call, &at, &sent.version, html! { button.danger { "Delete" } }))
     };
     let title = format!("Edit {}", at.name());
     let frame = Frame { title: &title, tab: "/browse", live: Live::Warn(address), ..Frame::default() };
@@ -107,7 +118,18 @@ fn sent_bytes(text: &str) -> usize {
     bytes.sum::<usize>() + REST
 }
 
-fn form(call: &Call, sent: &Sent, button: &str) -> Markup {
+/// A form that deletes a memory.
+fn deletion(call: &Call, at: &Locator, version: &str, buttons: Markup) -> Markup {
+    html! {
+        form.actions method="post" action=(url(call, "/delete", &[])) {
+            input type="hidden" name="at" value=(at);
+            input type="hidden" name="version" value=(version);
+            (buttons)
+        }
+    }
+}
+
+fn form(call: &Call, sent: &Sent, button: &str, filled: Filled) -> Markup {
     let is_new = sent.version.is_empty();
     let rows = sent.text.lines().count().clamp(12, 40).to_string();
     let back = match is_new {
@@ -115,7 +137,7 @@ fn form(call: &Call, sent: &Sent, button: &str) -> Markup {
         false => url(call, "/read", &[("at", &sent.at)]),
     };
     html! {
-        form.edit method="post" action=(url(call, "/edit", &[])) {
+        form.edit method="post" action=(url(call, "/edit", &[])) data-dirty=[(filled == Filled::Typed).then_some("")] {
             @if is_new {
                 label { "Place " input name="at" value=(sent.at) required spellcheck="false"; }
             } @else {
@@ -125,7 +147,7 @@ fn form(call: &Call, sent: &Sent, button: &str) -> Markup {
             label.block {
                 span.hidden { "Text" }
                 // The first line break after the tag does not count.
-                textarea name="text" rows=(rows) spellcheck="true" { "\n" (sent.text) }
+                textarea name="text" rows=(rows) spellcheck="true" dir="auto" autofocus[!is_new] { "\n" (sent.text) }
             }
             label { "Why, for the history " input name="reason" value=(sent.reason) autocomplete="off"; }
             p.actions {
@@ -151,7 +173,10 @@ fn current(cx: &Context, at: &Locator) -> Result<Option<(String, String)>> {
 pub(super) async fn save(call: Call) -> Result<Response> {
     let sent: Sent = sent(&call).await?;
     let named = sent.at.trim().trim_end_matches('/').to_owned();
-    let at = call.work(move |cx| place::addressed(cx, &named)).await?;
+    let at = match call.work(move |cx| place::addressed(cx, &named)).await {
+        Err(error) if is_of_form(&error) => return Ok(refused(&call, &sent, &error)),
+        at => at?,
+    };
     let (place, given) = (at.clone(), sent.clone());
     let saved = call.work(move |cx| saved(cx, &place, given)).await;
     match saved {
@@ -160,46 +185,70 @@ pub(super) async fn save(call: Call) -> Result<Response> {
         Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => {
             conflict(&call, &at, sent).await
         }
-        Err(error) if error.code_name() == Some(NOT_JSON) => Ok(not_json(&call, &at, &sent, &error)),
+        Err(error) if is_of_form(&error) => Ok(refused(&call, &sent, &error)),
         Err(error) => Err(error),
     }
 }
 
-/// Said of a text that its shape could not read.
-const NOT_JSON: &str = "NOT_JSON";
+/// Whether an error is one of what was typed, which can be mended.
+fn is_of_form(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Invalid | Kind::Full | Kind::NotFound)
+}
 
-/// Refuses a text in which its shape would find no JSON. A line that was there before may stay as it was.
+/// Refuses a text that its shape could not read. A line that was there before may stay as it was.
 fn checked(at: &Locator, old: &str, text: &str) -> Result<()> {
-    let wrong = |line: usize, error: &serde_json::Error| {
-        let place = if line > 0 { format!("line {line}") } else { "it".to_owned() };
-        Err(Error::new(Kind::Invalid, format!("{place} is not JSON: {error}")).code(NOT_JSON))
-    };
+    let wrong = |place: String, why: String| Err(Error::new(Kind::Invalid, format!("{place} {why}")));
     let parsed = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text);
+    let not_json = |error: serde_json::Error| format!("is not JSON: {error}");
     match at.name().rsplit_once('.') {
         _ if at.key().starts_with("files/") => Ok(()),
-        Some((_, "json")) => parsed(text).map(drop).or_else(|error| wrong(0, &error)),
+        Some((_, "json")) => match parsed(text) {
+            Err(error) => wrong("it".to_owned(), not_json(error)),
+            Ok(_) => Ok(()),
+        },
         Some((_, "jsonl")) => {
-            let mut lines = text.lines().enumerate();
-            let fits = |line: &str| line.trim().is_empty() || old.lines().any(|old| old == line);
-            lines.try_for_each(|(number, line)| match parsed(line) {
-                Err(error) if !fits(line) => wrong(number + 1, &error),
-                _ => Ok(()),
+            let is_new = |line: &str| !line.trim().is_empty() && !old.lines().any(|old| old == line);
+            let mut lines = text.lines().enumerate().filter(|(_, line)| is_new(line));
+            lines.try_for_each(|(number, line)| {
+                let unfit = || unfit(at.name(), line).map(|why| format!("can be no record: {why}"));
+                match parsed(line).err().map(not_json).or_else(unfit) {
+                    Some(why) => wrong(format!("line {}", number + 1), why),
+                    None => Ok(()),
+                }
             })
         }
         _ => Ok(()),
     }
 }
 
-/// What was typed, to be mended.
-fn not_json(call: &Call, at: &Locator, sent: &Sent, error: &Error) -> Response {
+/// Refuses a new file where no page would show it.
+fn shown_somewhere(cx: &Context, at: &Locator) -> Result<()> {
+    let is_shown =
+        ["files/", "notes/", "knowledge/entities/"].iter().any(|folder| at.key().starts_with(folder));
+    let is_its_own = Thing::named(at).is_none();
+    if is_shown || is_its_own && was_ever(cx, at)? {
+        return Ok(());
+    }
+    let what = format!("a new file `{at}` would be no memory");
+    let hint =
+        "make a file beneath files/, or a note beneath notes/; what was deleted comes back from its history";
+    Err(Error::new(Kind::Invalid, what).hint(hint))
+}
+
+/// What was typed and cannot be kept, to be mended.
+fn refused(call: &Call, sent: &Sent, error: &Error) -> Response {
     let sent = Sent { text: sent.text.replace("\r\n", "\n"), ..sent.clone() };
+    let title = format!("Edit {}", sent.at.rsplit('/').next().unwrap_or_default());
     let body = html! {
-        (crumbs(call, at))
-        h1 { "Edit " (at.name()) }
-        p.warning role="status" { (sentence(error.message())) " Nothing was saved." }
-        (form(call, &sent, "Save"))
+        @if let Ok(at) = Locator::new(&sent.at) { (crumbs(call, &at)) }
+        h1 { (title) }
+        p.warning role="status" {
+            (with_code(&sentence(error.message())))
+            @if let Some(hint) = error.hint_text() { " " (with_code(&sentence(hint))) }
+            " Nothing was saved."
+        }
+        (form(call, &sent, "Save", Filled::Typed))
     };
-    let title = format!("Edit {}", at.name());
     Frame { title: &title, tab: "/browse", ..Frame::default() }.around(call, &body)
 }
 
@@ -218,20 +267,26 @@ enum Saved {
 fn saved(cx: &Context, at: &Locator, sent: Sent) -> Result<Saved> {
     let there = current(cx, at)?;
     let text = with_ends_of(there.as_ref().map_or("", |(text, _)| text), &sent.text);
-    if there.as_ref().is_some_and(|(old, _)| *old == text) && !sent.version.is_empty() {
+    if there.as_ref().is_some_and(|(old, _)| *old == text) {
         return Ok(Saved::Same);
     }
     checked(at, there.as_ref().map_or("", |(text, _)| text), &text)?;
     let reason = Some(sent.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
-    let note = cx.note("edit", &Guard { reason, ..Guard::default() });
-    let plan = |store: &Store| match sent.version.as_str() {
-        "" => files::create(store, at, text.clone().into_bytes(), &Limits::default()),
-        version => {
-            let version = Version::new(version);
-            files::write(store, at, text.clone().into_bytes(), Some(&version), &Limits::default())
+    let guard = Guard { reason, ..Guard::default() };
+    let seen = Some(sent.version).filter(|version| !version.is_empty()).map(Version::new);
+    match (&seen, Thing::known(cx, at)?) {
+        (Some(seen), Some(thing)) => {
+            thing.write(cx, &guard, text, seen.clone())?;
+            return Ok(Saved::Written);
         }
+        (None, _) if there.is_none() => shown_somewhere(cx, at)?,
+        _ => {}
+    }
+    let plan = |store: &Store| match &seen {
+        None => files::create(store, at, text.clone().into_bytes(), &Limits::default()),
+        Some(seen) => files::write(store, at, text.clone().into_bytes(), Some(seen), &Limits::default()),
     };
-    cx.writing()?.apply(note, plan)?;
+    cx.writing()?.apply(cx.note("edit", &guard), plan)?;
     cx.touched([at])?;
     Ok(Saved::Written)
 }
@@ -255,7 +310,7 @@ async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
         }
         (side_by_side(&text, &mine, &Sides { left: "There now", right: "Yours" }))
         h2 { "Yours" }
-        (form(call, &kept, "Save mine instead"))
+        (form(call, &kept, "Save mine instead", Filled::Typed))
     };
     let title = format!("Conflict in {}", at.name());
     let frame = Frame { title: &title, tab: "/browse", ..Frame::default() };
@@ -266,25 +321,55 @@ async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
 struct Doomed {
     at: String,
     version: String,
+    /// Whether connections go with a node.
+    #[serde(default)]
+    cascade: String,
 }
 
 /// Deletes a memory, if it is still what was seen.
 pub(super) async fn delete(call: Call) -> Result<Response> {
-    let Doomed { at, version } = sent(&call).await?;
+    let Doomed { at, version, cascade } = sent(&call).await?;
     let at = place::located(&at)?;
     let list = super::browse::shape_of(&at).map_or("files", |shape| shape.name);
-    if let Some(thing) = place::in_graph(&at) {
-        let address = thing.clone();
-        let seen = call.work(move |cx| place::seen_in_graph(cx, &address, &at, &version)).await?;
-        call.verb("forget", json!({"address": thing, "expect": seen})).await?;
-    } else {
-        call.work(move |cx| {
-            let note = cx.note("delete", &Guard::default());
-            let version = Version::new(version);
-            cx.writing()?.apply(note, |store| files::delete(store, &at, Some(&version)))?;
-            cx.touched([&at])
-        })
-        .await?;
+    let how = if cascade.is_empty() { Removal::Refuse } else { Removal::Cascade };
+    let (there, seen) = (at.clone(), Version::new(version.as_str()));
+    match call.work(move |cx| deleted(cx, &there, how, seen)).await {
+        Ok(()) => led_to(&url(&call, &format!("/browse/{list}"), &[("done", "deleted")])),
+        Err(error) if error.kind() == Kind::Conflict => {
+            led_to(&url(&call, "/edit", &[("at", at.key()), ("changed", "yes")]))
+        }
+        Err(error) if error.code_name() == Some(code::NODE_CONNECTED) => {
+            connected(&call, &at, &version).await
+        }
+        Err(error) => Err(error),
     }
-    led_to(&url(&call, &format!("/browse/{list}"), &[("done", "deleted")]))
+}
+
+fn deleted(cx: &Context, at: &Locator, how: Removal, seen: Version) -> Result<()> {
+    if let Some(thing) = Thing::known(cx, at)? {
+        return thing.delete(cx, how, seen);
+    }
+    let note = cx.note("delete", &Guard::default());
+    cx.writing()?.apply(note, |store| files::delete(store, at, Some(&seen)))?;
+    cx.touched([at])
+}
+
+/// Connections of a node would lead nowhere: whether they go with it is asked first.
+async fn connected(call: &Call, at: &Locator, version: &str) -> Result<Response> {
+    let there = at.clone();
+    let around = call.work(move |cx| nodes::around(cx, &there)).await?;
+    let total = around.as_ref().map_or(0, |around| around.total);
+    let title = around.map_or_else(|| at.name().to_owned(), |around| nodes::title(&around.node));
+    let connections = many(total, "connection", "connections");
+    let body = html! {
+        (crumbs(call, at))
+        h1 { (title) " has " (connections) }
+        p { "A connection needs both of its ends. The timeline can bring all of it back." }
+        (deletion(call, at, version, html! {
+            button.danger name="cascade" value="yes" { "Delete it with its " (connections) }
+            a.button href=(url(call, "/read", &[("at", at.key())])) data-key="Escape" { "Keep it" }
+        }))
+    };
+    let frame = Frame { title: &title, tab: "/browse", ..Frame::default() };
+    Ok(frame.around(call, &body))
 }

@@ -1,11 +1,11 @@
 //! Entities: the list by type, and what is said of one beside its file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::shapes::entities::{Direction, Entity, Hit, Match, Observation, Walk, When};
+use memgrove::shapes::entities::{Entity, Hit, Match, Observation, When};
 use memgrove::{Locator, Result};
 
 use super::browse::Shape;
@@ -31,7 +31,7 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
         .work(move |cx| {
             let everything = all(cx)?;
             let kinds = counted(everything.iter().map(|hit| &hit.entity.kind));
-            let counts = both_ways(&everything);
+            let counts = incoming(&everything);
             let found = match query.trim() {
                 "" => everything,
                 _ => cx.reading_knowledge()?.search(&Match { query, ..Match::default() })?,
@@ -44,13 +44,11 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
     Ok(page(shape, &call, &asked, &kinds, found.len(), &table(&base(&call), &found, &counts)))
 }
 
-/// How many relations lead from or to each name, in small letters.
-fn both_ways(all: &[Hit]) -> HashMap<String, usize> {
+/// How many relations lead to each name, in small letters.
+fn incoming(all: &[Hit]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
-    let ends = all
-        .iter()
-        .flat_map(|hit| hit.entity.relations.iter().flat_map(|relation| [&hit.entity.name, &relation.to]));
-    ends.for_each(|name| *counts.entry(name.to_lowercase()).or_default() += 1);
+    let ends = all.iter().flat_map(|hit| &hit.entity.relations).map(|relation| relation.to.to_lowercase());
+    ends.for_each(|name| *counts.entry(name).or_default() += 1);
     counts
 }
 
@@ -61,11 +59,12 @@ fn table(base: &str, found: &[&Hit], counts: &HashMap<String, usize>) -> Markup 
             tbody {
                 @for hit in found.iter().take(LISTED_MAX) {
                     @let entity = &hit.entity;
+                    @let others = counts.get(&entity.name.to_lowercase()).copied().unwrap_or_default();
                     tr data-item="" {
                         td { a href=(at_base(base, "/read", &[("at", hit.path.key())])) { (entity.name) } }
                         td { span.kind { (entity.kind) } }
                         td.number data-label="known" { (entity.observations.len()) }
-                        td.number data-label="relations" { (counts.get(&entity.name.to_lowercase()).copied().unwrap_or_default()) }
+                        td.number data-label="relations" { (entity.relations.len() + others) }
                         td { (dated(entity.updated.as_deref().unwrap_or_default())) }
                     }
                 }
@@ -90,19 +89,39 @@ pub(super) struct Around {
 pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
     let everything = all(cx)?;
     let Some(hit) = everything.iter().find(|hit| hit.path == *at) else { return Ok(None) };
-    let name = &hit.entity.name;
-    let places: BTreeMap<&str, &Locator> =
-        everything.iter().map(|hit| (hit.entity.name.as_str(), &hit.path)).collect();
-    let walk = Walk { from: name.clone(), depth: 1, kind: None, direction: Direction::Both, as_of: None };
-    let knowledge = cx.reading_knowledge()?;
-    let steps = knowledge.walk(&walk)?;
-    let total = steps.len();
-    let relations = steps.into_iter().take(RELATIONS_MAX).map(|step| {
-        let (way, other) = if step.from == *name { (Way::Out, step.to) } else { (Way::In, step.from) };
-        let place = places.get(other.as_str()).map(|place| place.key().to_owned());
-        Relation { way, kind: step.kind, told_at: None, other, place }
+    // A relation names its end, and several entities of different types may have that name.
+    let mut named: HashMap<String, Vec<&Locator>> = HashMap::new();
+    for hit in &everything {
+        named.entry(hit.entity.name.to_lowercase()).or_default().push(&hit.path);
+    }
+    let place = |name: &str| {
+        let there = named.get(&name.to_lowercase())?;
+        let other = there.iter().find(|place| **place != at).or(there.first())?;
+        Some(other.key().to_owned())
+    };
+    let out = hit.entity.relations.iter().map(|relation| Relation {
+        way: Way::Out,
+        kind: relation.kind.clone(),
+        told_at: None,
+        other: relation.to.clone(),
+        place: place(&relation.to),
     });
-    let relations = relations.collect();
+    let own = hit.entity.name.to_lowercase();
+    let way = if named[&own].len() > 1 { Way::Perhaps } else { Way::In };
+    let others = everything.iter().filter(|other| other.path != *at);
+    let into = others.flat_map(|other| other.entity.relations.iter().map(move |relation| (other, relation)));
+    let into =
+        into.filter(|(_, relation)| relation.to.to_lowercase() == own).map(|(other, relation)| Relation {
+            way,
+            kind: relation.kind.clone(),
+            told_at: None,
+            other: other.entity.name.clone(),
+            place: Some(other.path.key().to_owned()),
+        });
+    let mut relations: Vec<Relation> = out.chain(into).collect();
+    let total = relations.len();
+    relations.truncate(RELATIONS_MAX);
+    let knowledge = cx.reading_knowledge()?;
     let now = When::Now(knowledge.memory().clock().now());
     let Some(whole) = knowledge.at(at)? else { return Ok(None) };
     let observed = whole.entity.observed(now).map(|(number, one)| (number, one.clone())).collect();

@@ -78,6 +78,8 @@ pub(super) enum Live {
     Of(String),
     /// It says so if this place changed, and touches nothing.
     Warn(String),
+    /// It says that something changed, and shows it when that is asked for.
+    Tell,
 }
 
 impl Default for Frame<'_> {
@@ -98,6 +100,7 @@ impl Frame<'_> {
             Live::Anew => ("anew", ""),
             Live::Of(address) => ("of", address.as_str()),
             Live::Warn(address) => ("warn", address.as_str()),
+            Live::Tell => ("tell", ""),
         };
         told(html! {
             (DOCTYPE)
@@ -280,7 +283,9 @@ pub(super) fn done(word: &str) -> Markup {
         "same" => "Nothing had changed.",
         "deleted" => "Deleted. The timeline can bring it back.",
         "restored" => "Restored.",
-        "undone" => "Taken back.",
+        "undone" => "Taken back. Redo has it back.",
+        "redone" => "Done again.",
+        "added" => "Added as a new record.",
         "archived" => "Archived.",
         "merged" => "Merged. The history keeps what was there.",
         "mended" => "Mended what was safe to mend.",

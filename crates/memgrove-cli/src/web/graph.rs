@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 use memgrove::{Error, Kind, Result};
 
-use super::frame::{Frame, at_base, base, many, url};
+use super::frame::{Frame, Live, at_base, base, many, url};
 use super::web_of_links::{Thing, Web, gather};
 use crate::http::Call;
 
@@ -62,7 +62,8 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             }
         }
     };
-    let frame = Frame { title: "Graph", tab: "/graph", script: Some("/web/graph.js"), ..Frame::default() };
+    let script = Some("/web/graph.js");
+    let frame = Frame { title: "Graph", tab: "/graph", live: Live::Tell, script, ..Frame::default() };
     Ok(frame.around(&call, &body))
 }
 

@@ -126,7 +126,7 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
         let end = Some(node.id.clone());
         let query = match way {
             Way::Out => Query { from: end, ..Query::default() },
-            Way::In => Query { to: end, ..Query::default() },
+            Way::In | Way::Perhaps => Query { to: end, ..Query::default() },
         };
         let found = graph.connections(&query)?.found;
         total += found.len();

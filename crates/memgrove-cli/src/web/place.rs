@@ -1,7 +1,7 @@
 //! Which memory a page is about: by its place in the store, by its address, or by a link to it.
 
 use memgrove::address::Scheme;
-use memgrove::backend::{Expect, FileKind, Version};
+use memgrove::backend::FileKind;
 use memgrove::text::links::joined;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
@@ -73,37 +73,6 @@ pub(super) fn located(at: &str) -> Result<Locator> {
         None => Err(Error::new(Kind::NotFound, format!("`{}` is no place of memories", at.escape_debug()))
             .hint("choose one from the pages beneath Browse")),
     }
-}
-
-/// The address of the node or connection whose file this is: what the graph knows of must be changed
-/// by way of the graph.
-pub(super) fn in_graph(at: &Locator) -> Option<String> {
-    let (folder, name) = at.key().rsplit_once('/')?;
-    let kind = match folder {
-        "graph/_content/nodes" => Scheme::Node,
-        "graph/_content/connections" => Scheme::Connection,
-        _ => return None,
-    };
-    Some(kind.address(name.split('.').next().unwrap_or(name)))
-}
-
-/// The version of what is said of a node or connection, if the file of it is still what was seen. What is said
-/// of it changes with its content, unless somebody edits that by hand.
-pub(super) fn seen_in_graph(
-    cx: &Context,
-    address: &str,
-    at: &Locator,
-    version: &str,
-) -> Result<Option<String>> {
-    let graph = cx.graph()?;
-    let (said, edited) = match Scheme::split(address) {
-        Some((Scheme::Connection, id)) => graph.connection(id).map(|got| (got.version, got.edited))?,
-        Some((_, id)) => graph.node(id).map(|got| (got.version, got.edited))?,
-        None => (None, false),
-    };
-    let there = cx.reading()?.store().info_optional(at)?.and_then(|info| info.version);
-    Expect::At(Version::new(version)).check(at, there.as_ref())?;
-    Ok(said.filter(|_| !edited).map(|version| version.as_str().to_owned()))
 }
 
 /// A place that is named as it lies in the store, or as agents name it.

@@ -118,7 +118,11 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             (memory.about.relations(&call))
         }
     };
-    let live = Live::Of(memory.address.clone());
+    let live = match memory.about {
+        About::Nothing => Live::Of(memory.address.clone()),
+        // What others say of it is shown too.
+        _ => Live::Anew,
+    };
     let frame = Frame { title: &title, tab: "/browse", live, ..Frame::default() };
     Ok(frame.around(&call, &body))
 }

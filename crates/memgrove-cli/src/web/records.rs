@@ -1,20 +1,13 @@
-//! Records: a table with filters, and one of them with a form.
+//! Records: a table with filters.
 
 use axum::response::Response;
 use maud::{Markup, html};
-use memgrove::address::Scheme;
-use memgrove::{Kind, Result};
-use serde::Deserialize;
+use memgrove::Result;
 use serde_json::{Map, Value, json};
 
 use super::browse::Shape;
-use super::compare::{Sides, side_by_side, with_ends_of};
-use super::edit::sent;
-use super::frame::{Frame, Live, at_base, base, dated, done, many, may_write, url};
-use super::led_to;
-use super::markdown::{Here, rendered};
+use super::frame::{Frame, Live, at_base, base, dated, done, url};
 use crate::http::Call;
-use crate::portion;
 
 /// The most records of one page of the table.
 const LISTED_MAX: usize = 300;
@@ -128,183 +121,17 @@ fn table(base: &str, records: &[Value]) -> Markup {
     }
 }
 
-fn tags(record: &Value) -> Vec<&str> {
+/// The tags of a record.
+pub(super) fn tags(record: &Value) -> Vec<&str> {
     record["tags"].as_array().map(|tags| tags.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-fn beginning(text: &str) -> String {
+/// What a text begins with, on one line.
+pub(super) fn beginning(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(140) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None if line.is_empty() => "(empty)".to_owned(),
         None => line,
     }
-}
-
-#[derive(Deserialize)]
-struct Asked {
-    id: String,
-    #[serde(default)]
-    done: String,
-}
-
-/// One record.
-pub(super) async fn one(call: Call) -> Result<Response> {
-    let Asked { id, done: said } = call.query()?;
-    let got = call.verb("record_get", json!({"id": id})).await?.json();
-    let (record, version) = (&got["record"], got["version"].as_str().unwrap_or_default());
-    let content = record["content"].as_str().unwrap_or_default();
-    let base = base(&call);
-    let body = html! {
-        (done(&said))
-        nav.crumbs aria-label="Place" { a href=(url(&call, "/browse/records", &[])) { "Records" } }
-        div.heading { h1 { (beginning(content)) } }
-        p.facts {
-            span.kind { (fact(record, "type")) }
-            span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
-            @for tag in tags(record) { span.tag { "#" (tag) } }
-            (dated(fact(record, "updated_at")))
-            span { "≈ " (portion::tokens(content)) " tokens" }
-            span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
-            code { (Scheme::Record.address(fact(record, "id"))) }
-        }
-        article { (rendered(content, &Here { base: &base, at: "records/" })) }
-        @if may_write(&call) {
-            details.edit open[said == "edit"] {
-                summary data-key="e" { "Edit" }
-                (form(&call, record, version, content))
-            }
-        }
-        p.dim {
-            a href=(url(&call, "/history", &[("at", got["file"].as_str().unwrap_or("records"))])) data-key="h" {
-                "History of its file"
-            }
-        }
-    };
-    let frame = Frame { title: &beginning(content), tab: "/browse", ..Frame::default() };
-    Ok(frame.around(&call, &body))
-}
-
-fn form(call: &Call, record: &Value, version: &str, content: &str) -> Markup {
-    let archived = record["archived"].as_bool().unwrap_or_default();
-    html! {
-        form.edit method="post" action=(url(call, "/record", &[])) {
-            input type="hidden" name="id" value=(fact(record, "id"));
-            input type="hidden" name="version" value=(version);
-            label.block { span.hidden { "Memory" } textarea name="content" rows="6" { "\n" (content) } }
-            label { "Tags " input name="tags" value=(tags(record).join(", ")); }
-            label { "Category " input name="category" value=(fact(record, "category")); }
-            label {
-                "Importance "
-                select name="importance" {
-                    @for value in ["high", "medium", "low"] {
-                        option value=(value) selected[value == fact(record, "importance")] { (value) }
-                    }
-                }
-            }
-            p.actions {
-                button.main name="act" value="record_update" { "Save" } " "
-                @if archived { button name="act" value="record_restore" { "Bring back" } }
-                @else { button name="act" value="record_archive" { "Archive" } } " "
-                button.danger name="act" value="record_delete" { "Delete" }
-            }
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Sent {
-    id: String,
-    version: String,
-    content: String,
-    #[serde(default)]
-    tags: String,
-    #[serde(default)]
-    category: String,
-    importance: String,
-    act: String,
-}
-
-/// What the form asks for.
-pub(super) async fn save(call: Call) -> Result<Response> {
-    let sent: Sent = sent(&call).await?;
-    let guarded = json!({"id": sent.id, "expect": sent.version});
-    let listed = |word| url(&call, "/browse/records", &[("done", word)]);
-    let (done, next) = match sent.act.as_str() {
-        "record_archive" => {
-            let ids = json!({"ids": [sent.id], "expect": sent.version});
-            (call.verb("record_archive", ids).await, listed("archived"))
-        }
-        "record_restore" => (call.verb("record_restore", guarded).await, listed("restored")),
-        "record_delete" => (call.verb("record_delete", guarded).await, listed("deleted")),
-        _ => {
-            let id = sent.id.clone();
-            let there = call.work(move |cx| Ok(cx.records()?.view(&id)?.record)).await?;
-            let mut update = json!({
-                "id": sent.id, "expect": sent.version, "content": with_ends_of(&there.content, &sent.content),
-                "category": sent.category, "importance": sent.importance,
-            });
-            // What was not touched is not taken apart.
-            if sent.tags != there.tags.join(", ") {
-                update["tags"] = sent.tag_list().collect();
-            }
-            let next = url(&call, "/record", &[("id", &sent.id), ("done", "saved")]);
-            (call.verb("record_update", update).await, next)
-        }
-    };
-    match done {
-        Ok(_) => led_to(&next),
-        Err(error) if error.kind() == Kind::Conflict => conflict(&call, &sent).await,
-        Err(error) => Err(error),
-    }
-}
-
-/// Someone else was faster.
-async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
-    let got = call.verb("record_get", json!({"id": sent.id})).await?.json();
-    let (theirs, mine) = (&got["record"], sent.laid_over(&got["record"]));
-    let body = html! {
-        h1 { "Someone else was faster" }
-        p { "The record was changed while you edited it. Put together what shall stay, and save that." }
-        (side_by_side(&said(theirs), &said(&mine), &Sides { left: "There now", right: "Yours" }))
-        h2 { "Yours" }
-        (form(call, &mine, got["version"].as_str().unwrap_or_default(), fact(&mine, "content")))
-    };
-    let frame = Frame { title: "Conflict in a record", tab: "/browse", ..Frame::default() };
-    Ok(frame.around(call, &body))
-}
-
-impl Sent {
-    /// The record with what the form says of it.
-    fn laid_over(&self, record: &Value) -> Value {
-        let mut mine = record.clone();
-        mine["content"] = self.content.replace("\r\n", "\n").into();
-        mine["category"] = self.category.as_str().into();
-        mine["importance"] = self.importance.as_str().into();
-        if self.tags != tags(record).join(", ") {
-            mine["tags"] = self.tag_list().collect();
-        }
-        mine
-    }
-
-    fn tag_list(&self) -> impl Iterator<Item = &str> {
-        self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty())
-    }
-}
-
-/// All that the form shows of a record, as a text that can be compared.
-fn said(record: &Value) -> String {
-    let mut text = fact(record, "content").trim_end().to_owned();
-    for (title, value) in [
-        ("Tags", tags(record).join(", ")),
-        ("Category", fact(record, "category").to_owned()),
-        ("Importance", fact(record, "importance").to_owned()),
-    ] {
-        text.push_str(&format!("\n{title}: {value}"));
-    }
-    text
-}
-
-fn fact<'a>(record: &'a Value, name: &str) -> &'a str {
-    record[name].as_str().unwrap_or_default()
 }

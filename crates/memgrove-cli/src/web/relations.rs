@@ -15,6 +15,8 @@ pub(super) enum Way {
     Out,
     /// It ends here.
     In,
+    /// It ends here, or at another thing of the same name.
+    Perhaps,
 }
 
 /// One relation, seen from one of its ends.
@@ -53,7 +55,11 @@ pub(super) fn shown(call: &Call, relations: &[Relation], total: usize) -> Markup
                                 Some(at) => { a href=(read(at)) { (relation.other) } }
                                 None => { span.missing title="not known" { (relation.other) } }
                             }
-                            @if relation.way == Way::In { " " (kind(relation)) span.dim { " this" } }
+                            @match relation.way {
+                                Way::Out => {}
+                                Way::In => { " " (kind(relation)) span.dim { " this" } }
+                                Way::Perhaps => { " " (kind(relation)) span.dim { " this, or another of its name" } }
+                            }
                         }
                     }
                     @if total > relations.len() { li.dim { "and " (total - relations.len()) " more" } }

@@ -29,7 +29,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         h1.hidden { "Search" }
         div #results { (results) }
     };
-    let live = if q.is_empty() { Live::Anew } else { Live::Still };
+    let live = if q.is_empty() { Live::Anew } else { Live::Tell };
     let frame = Frame { title: &title, tab: "/", query: &q, live, script: Some("/web/search.js") };
     Ok(frame.around(&call, &body))
 }
@@ -44,16 +44,16 @@ pub(super) async fn hits(call: Call) -> Result<Response> {
 /// What is there before anything is searched for.
 async fn welcome(call: &Call) -> Result<Markup> {
     let counts = browse::counts(call).await?;
-    let past = timeline::changes(call, String::new(), RECENT).await?;
+    let changes = timeline::changes(call, String::new(), RECENT).await?;
     Ok(html! {
         (browse::cards(call, &counts))
-        @if past.is_empty() {
+        @if changes.past.is_empty() {
             p.empty {
                 "Nothing is remembered yet. Whatever an agent or a person writes appears here at once."
             }
         } @else {
             h2 { "Lately" }
-            (timeline::rows(call, &past))
+            (timeline::rows(call, &changes))
         }
     })
 }

@@ -26,7 +26,7 @@ const LARGEST: usize = 8;
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let counts = counts(&call).await?;
-    let past = changes(&call, String::new(), CHANGES_MAX).await?;
+    let past = changes(&call, String::new(), CHANGES_MAX).await?.past;
     let (mut files, now) = call
         .work(|cx| {
             let memory = cx.reading()?;

@@ -1,8 +1,11 @@
 //! What happened to the store, by whom and when, with a way to take it back.
 
+use std::collections::HashSet;
+
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use memgrove::backend::{Op, Origin, Past, PastEdit};
+use memgrove::backend::{ChangeId, OUTSIDE, Op, Origin, Past, PastEdit};
+use memgrove::memory::undone;
 use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::json;
@@ -14,6 +17,8 @@ use super::led_to;
 use crate::address::is_memory;
 use crate::http::Call;
 use crate::journals::Journals;
+use crate::verbs::Verb;
+use crate::verbs::undo::Undo;
 
 /// How many changes a page shows.
 const CHANGES: usize = 60;
@@ -31,13 +36,14 @@ struct Asked {
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let Asked { before, done: said } = call.query()?;
-    let past = changes(&call, before, CHANGES).await?;
+    let changes = changes(&call, before, CHANGES).await?;
+    let past = &changes.past;
     let older = past.last().filter(|_| past.len() == CHANGES).map(|past| past.change.as_str());
     let body = html! {
         (done(&said))
         h1 { "Timeline" }
         @if past.is_empty() { p.empty { "Nothing has happened yet." } }
-        (rows(&call, &past))
+        (rows(&call, &changes))
         @if let Some(older) = older {
             p { a href=(url(&call, "/timeline", &[("before", older)])) { "Older changes" } }
         }
@@ -46,35 +52,51 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     Ok(frame.around(&call, &body))
 }
 
-/// The last changes before one, newest first, also those of records that are mounted.
+/// Changes, newest first, and which of them are undone.
+pub(super) struct Changes {
+    pub(super) past: Vec<Past>,
+    undone: HashSet<ChangeId>,
+}
+
+/// The last changes before one, also those of records that are mounted.
 ///
 /// # Errors
 /// As reading the history.
-pub(super) async fn changes(call: &Call, before: String, limit: usize) -> Result<Vec<Past>> {
-    let before = (!before.is_empty()).then_some(before);
-    call.work(move |cx| Journals::reading(cx)?.history(None, before.as_deref(), limit, true)).await
+pub(super) async fn changes(call: &Call, before: String, limit: usize) -> Result<Changes> {
+    call.work(move |cx| {
+        let journals = Journals::reading(cx)?;
+        let before = (!before.is_empty()).then_some(before.as_str());
+        let past = journals.history(None, before, limit, true)?;
+        let undone = match before {
+            None => undone(&past),
+            // What undid them may have come after.
+            Some(_) => undone(&journals.history(None, None, 0, true)?),
+        };
+        Ok(Changes { past, undone })
+    })
+    .await
 }
 
 /// Changes, under the days on which they happened.
-pub(super) fn rows(call: &Call, past: &[Past]) -> Markup {
+pub(super) fn rows(call: &Call, Changes { past, undone }: &Changes) -> Markup {
     let base = base(call);
     let day = |past: &Past| past.time.to_string().get(..10).unwrap_or_default().to_owned();
     html! {
         @for changes in past.chunk_by(|a, b| day(a) == day(b)) {
             h3.day { (day(&changes[0])) }
             ol.changes {
-                @for change in changes { (row(call, &base, change)) }
+                @for change in changes { (row(call, &base, change, undone.contains(&change.change))) }
             }
         }
     }
 }
 
-fn row(call: &Call, base: &str, change: &Past) -> Markup {
+fn row(call: &Call, base: &str, change: &Past, is_undone: bool) -> Markup {
     let more = change.edits.len().saturating_sub(EDITS_MAX);
     // What only brings an index up to date is nothing that anyone did.
     let is_upkeep = change.edits.iter().all(|edit| !is_memory(&edit.at));
     html! {
-        li.upkeep[is_upkeep] data-item="" {
+        li.upkeep[is_upkeep] data-item=(change.change.as_str()) {
             div.what {
                 strong { (verb_of(change)) } " by " (by(change)) " "
                 @if let Some(reason) = &change.note.reason { q { (reason) } }
@@ -90,12 +112,20 @@ fn row(call: &Call, base: &str, change: &Past) -> Markup {
                     span.session title=(session) { "session " (session.chars().take(8).collect::<String>()) }
                 }
             }
-            @if may_write(call) && change.note.verb != "undo" && !is_upkeep {
-                form method="post" action=(at_base(base, "/undo", &[])) {
-                    input type="hidden" name="change" value=(change.change.as_str());
-                    button aria-label=(format!("Undo change {}", change.change.as_str())) { "Undo" }
-                }
-            }
+            @if is_undone { p.dim.undone { "undone" } }
+            @else if may_write(call) && !is_upkeep && change.note.verb != OUTSIDE { (take_back(base, change)) }
+        }
+    }
+}
+
+/// The button that undoes a change. What an undo took away comes back by undoing it.
+fn take_back(base: &str, change: &Past) -> Markup {
+    let (does, done) = if change.note.verb == Undo::NAME { ("Redo", "redone") } else { ("Undo", "undone") };
+    html! {
+        form method="post" action=(at_base(base, "/undo", &[])) {
+            input type="hidden" name="change" value=(change.change.as_str());
+            input type="hidden" name="done" value=(done);
+            button aria-label=(format!("{does} change {}", change.change.as_str())) { (does) }
         }
     }
 }
@@ -144,14 +174,18 @@ pub(super) fn by(change: &Past) -> Markup {
 #[derive(Deserialize)]
 struct Wanted {
     change: String,
+    /// What the timeline says then.
+    #[serde(default)]
+    done: String,
 }
 
 /// Takes a change back.
 pub(super) async fn undo(call: Call) -> Result<Response> {
-    let Wanted { change } = sent(&call).await?;
+    let Wanted { change, done } = sent(&call).await?;
+    let said = if done == "redone" { "redone" } else { "undone" };
     match call.verb("undo", json!({"change": change})).await {
         Err(error) if error.kind() == Kind::Conflict => overwritten(&call, change, &error).await,
-        done => done.and_then(|_| led_to(&url(&call, "/timeline", &[("done", "undone")]))),
+        done => done.and_then(|_| led_to(&url(&call, "/timeline", &[("done", said)]))),
     }
 }
 

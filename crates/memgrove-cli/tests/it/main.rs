@@ -24,6 +24,7 @@ mod recall;
 mod records;
 mod serve;
 mod serve_beside;
+mod serve_forms;
 mod serve_guards;
 mod serve_pages;
 mod texts;

@@ -3,7 +3,7 @@
 mod layer;
 mod undo;
 
-pub use undo::{UNDO_OF, UndoOutcome, UndoScope};
+pub use undo::{UNDO_OF, UndoOutcome, UndoScope, undone};
 
 use std::collections::BTreeSet;
 

@@ -31,6 +31,7 @@ mod place;
 mod query;
 mod reading;
 mod registry;
+mod resting;
 mod shelf;
 mod survey;
 mod tail;
@@ -58,8 +59,8 @@ pub use survey::Report;
 pub use upkeep::Misfit;
 pub use walk::{Part, Step, Ways};
 
-use crate::backend::Note;
 use crate::backend::upkeep::GRAPH_MEND;
+use crate::backend::{Note, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory};
@@ -89,6 +90,8 @@ pub struct Graph {
     warning: Arc<Mutex<Option<String>>>,
     /// Whether nothing may be written, not even what can be made anew from other files.
     only_reads: bool,
+    /// The file, and its version, on which every change rests.
+    rests_on: Option<(Locator, Version)>,
 }
 
 impl Graph {
@@ -96,7 +99,8 @@ impl Graph {
     pub fn new(memory: Memory, root: Locator, ids: Arc<dyn Ids>) -> Self {
         let memory = kept_true(memory.clone(), &root).unwrap_or(memory);
         let (shelf, report, warning) = (Arc::default(), Arc::default(), Arc::default());
-        Graph { memory, layout: Layout { root }, ids, shelf, report, warning, only_reads: false }
+        let (only_reads, rests_on) = (false, None);
+        Graph { memory, layout: Layout { root }, ids, shelf, report, warning, only_reads, rests_on }
     }
 
     /// The same graph, for someone who may not write: a registry that is lost stays so, and what the files
@@ -143,6 +147,9 @@ impl Graph {
                     let desk = Desk { store, layout: &self.layout, shelf: &mut shelf, ids, now, attempt };
                     attempt += 1;
                     let mut draft = Draft::new(desk)?;
+                    if let Some((at, seen)) = &self.rests_on {
+                        draft.rest_on(at, seen)?;
+                    }
                     let outcome = plan(&mut draft)?;
                     unfiled = draft.unfiled();
                     let plan = draft.into_plan(outcome)?;

@@ -10,7 +10,7 @@ mod finding;
 mod notes;
 mod records;
 
-pub use finding::{Conflict, Side, find, merge_copy};
+pub use finding::{Conflict, Side, find, merge_copy, merge_seen};
 
 use serde::{Deserialize, Serialize};
 

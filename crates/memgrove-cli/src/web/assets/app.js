@@ -47,11 +47,11 @@ function onKey(event) {
     "/": () => { find?.focus(); find?.select(); },
     j: () => step(1),
     k: () => step(-1),
-    e: () => press("e"),
+    e: () => press("e") && one("details[open] > form.edit textarea")?.focus(),
     h: () => press("h"),
     t: toggleTheme,
     "?": () => one("#help")?.showModal(),
-    Escape: () => one("#help")?.open || press("Escape") || leave(),
+    Escape: () => one("#help")?.open || staysTyped() || press("Escape") || leave(),
   };
   const act = acts[event.key];
   if (!act) return;
@@ -75,17 +75,36 @@ export function tellTimes(within = document) {
   }
 }
 
-// A form that is edited is not left by accident.
+// A form that is edited, or that came with what was typed and is not saved, is not left by accident.
+const unsaved = () => one("form.edit[data-dirty]");
+
+// A browser does not ask whoever leaves by the Escape key alone.
+function staysTyped() {
+  const form = unsaved();
+  if (form) one("#news").textContent = "What you typed is not saved: save it, or leave it by its buttons.";
+  return Boolean(form);
+}
+
 function guardEdits() {
-  const form = one("form.edit");
-  if (!form) return;
-  let isDirty = false;
-  form.addEventListener("input", () => { isDirty = true; });
-  form.addEventListener("submit", () => { isDirty = false; });
-  addEventListener("beforeunload", (event) => { if (isDirty) event.preventDefault(); });
-  form.addEventListener("keydown", (event) => {
+  // A page that shows itself anew has another form then.
+  const within = (act) => (event) => {
+    const form = event.target.closest?.("form.edit");
+    if (form) act(form, event);
+  };
+  document.addEventListener("input", within((form) => { form.dataset.dirty = ""; }));
+  document.addEventListener("submit", within((form) => { delete form.dataset.dirty; }));
+  document.addEventListener("keydown", within((form, event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit(one("button.main", form));
-  });
+  }));
+  addEventListener("beforeunload", (event) => { if (unsaved()) event.preventDefault(); });
+}
+
+// What was just done is told once, not again whenever the page shows itself anew.
+function tellOnce() {
+  const here = new URL(location);
+  const told = ["done", "left", "changed"].filter((name) => here.searchParams.has(name));
+  told.forEach((name) => here.searchParams.delete(name));
+  if (told.length > 0) history.replaceState(null, "", here);
 }
 
 // On a narrow screen the tabs are moved until this page's is seen, and fade where there are more.
@@ -109,5 +128,6 @@ one("#keys")?.addEventListener("click", () => one("#help")?.showModal());
 tellTimes();
 setInterval(tellTimes, 60000);
 guardEdits();
+tellOnce();
 showTab();
 listen(tellTimes);

@@ -204,7 +204,7 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
 
 /// The changes of a history (newest first) that are meant and still count.
 fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
-    let mut undone: HashSet<ChangeId> = HashSet::new();
+    let undone = undone(&history);
     let mut found = Vec::new();
     for past in history {
         let by_name = matches!(scope, UndoScope::Change(_)) && meant(&past);
@@ -216,7 +216,6 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
             continue;
         }
         if past.note.verb == VERB {
-            undone.extend(undone_by(&past.note));
             if by_name {
                 return Ok(vec![past]);
             }
@@ -239,17 +238,25 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
 /// The changes of a part of the history (newest first) that still count: not those that another took
 /// back, nor the undo that did, if all that it took back is in the same part.
 fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
-    let mut undone: HashSet<ChangeId> = HashSet::new();
+    let undone = undone(history);
     let here: HashSet<&ChangeId> = history.iter().map(|past| &past.change).collect();
     history.iter().filter(move |past| {
-        if undone.contains(&past.change) {
-            return false;
-        }
         let taken_back = if past.note.verb == VERB { undone_by(&past.note) } else { Vec::new() };
         let cancels = !taken_back.is_empty() && taken_back.iter().all(|change| here.contains(change));
-        undone.extend(taken_back);
-        !cancels
+        !undone.contains(&past.change) && !cancels
     })
+}
+
+/// The changes that are undone, as a history tells that is whole from its newest change on (which is its
+/// first): an undo that was undone itself no longer counts.
+pub fn undone(history: &[Past]) -> HashSet<ChangeId> {
+    let mut undone = HashSet::new();
+    for past in history.iter().filter(|past| past.note.verb == VERB) {
+        if !undone.contains(&past.change) {
+            undone.extend(undone_by(&past.note));
+        }
+    }
+    undone
 }
 
 /// The changes that an undo took back, as its reason names them.

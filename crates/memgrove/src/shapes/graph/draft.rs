@@ -8,6 +8,7 @@
 mod connecting;
 mod content;
 mod making;
+mod resaying;
 mod restoring;
 
 use std::collections::{BTreeMap, BTreeSet};

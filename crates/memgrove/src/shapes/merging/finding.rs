@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::ancestry::merge_with_history;
 use super::{Merged, TAKE_ONE};
-use crate::backend::{Edit, Expect, Note};
-use crate::error::{Error, Kind, Result};
+use crate::backend::{Edit, Expect, Note, Version};
+use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::locator::copies::{Copy, Family, copy_of, placeholder};
 use crate::memory::{Done, Memory, Plan};
@@ -142,12 +142,35 @@ fn ids_of(text: &str) -> Vec<String> {
 /// `NotFound` for a copy that is not there; `Invalid` for a file that is not certainly a copy, unless a side is taken; `Conflict` where
 /// both sides changed the same lines and no side is taken, and for names that differ in case.
 pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side>) -> Result<Done<Merged>> {
+    merge_seen(memory, note, copy, take, &[])
+}
+
+/// As [`merge_copy`], if these places are still at the versions that somebody has seen; none is of a file that
+/// was not there.
+///
+/// # Errors
+/// As [`merge_copy`]; `Conflict` (`VERSION_MISMATCH`) for a place that has changed since.
+pub fn merge_seen(
+    memory: &Memory,
+    note: Note,
+    copy: &Locator,
+    take: Option<Side>,
+    seen: &[(Locator, Option<Version>)],
+) -> Result<Done<Merged>> {
     let Some(named) = copy_of(copy.name()) else {
         return Err(Error::new(Kind::Invalid, format!("`{copy}` is not named like a conflict copy"))
             .hint("`memgrove conflicts` lists them"));
     };
     let at = beside(copy, &named.base)?;
     memory.apply(note, |store| {
+        for (at, seen) in seen {
+            let there = store.info_optional(at)?.and_then(|info| info.version);
+            if *seen != there {
+                let what = format!("`{at}` was changed since it was looked at");
+                let hint = "look at both again, and then choose";
+                return Err(Error::new(Kind::Conflict, what).code(code::VERSION_MISMATCH).hint(hint));
+            }
+        }
         let theirs = store.read_bytes(copy)?;
         check_copy(store, copy, &named, &at, take)?;
         let Some(ours) = store.read_optional(&at)? else {

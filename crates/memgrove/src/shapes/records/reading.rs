@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::limits::Limits;
+use super::rewrite::kind_of_file;
 use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, moment, spelled};
 use crate::clock::Timestamp;
 use crate::text::jsonl;
@@ -46,6 +47,11 @@ pub fn read(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) -> 
         return Ok(Reading { record, moments, corrections: Vec::new(), remarks: Vec::new() });
     }
     corrected(object, kind, limits, now)
+}
+
+/// Why an object can be no record of the file of this name; `None` where it can, and for a file of no records.
+pub fn unfit(file: &str, object: &str) -> Option<String> {
+    read(object, kind_of_file(file)?, &Limits::default(), Timestamp::UNIX_EPOCH).err()
 }
 
 /// The members of an object, with what was corrected on the way.

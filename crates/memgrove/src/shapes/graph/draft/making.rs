@@ -176,6 +176,11 @@ impl Draft<'_> {
         self.mind(Thing::Node, id, expect)?;
         let entry = self.entry(Thing::Node, id)?;
         let changed = self.updated(Thing::Node, &entry, update)?;
+        self.keep_node(id, &entry, changed)?.node()
+    }
+
+    /// Writes what is said of a node, if the ontology allows it.
+    pub(super) fn keep_node(&mut self, id: &str, entry: &Entry, changed: Entry) -> Result<Entry> {
         if let Some(ontology) = &self.ontology {
             let (old, new) = (entry.node()?, changed.node()?);
             let broken = ontology.node_breaks(&old.kind, &old.properties);
@@ -184,7 +189,7 @@ impl Draft<'_> {
                 self.check_ends(id, &old.kind, &new.kind)?;
             }
         }
-        self.keep(Thing::Node, id, &entry, changed)?.node()
+        self.keep(Thing::Node, id, entry, changed)
     }
 
     /// Changes what is known of a connection.
@@ -197,6 +202,11 @@ impl Draft<'_> {
         self.mind(Thing::Connection, id, expect)?;
         let entry = self.entry(Thing::Connection, id)?;
         let changed = self.updated(Thing::Connection, &entry, update)?;
+        self.keep_connection(id, &entry, changed)?.connection()
+    }
+
+    /// Writes what is said of a connection, if the ontology allows it.
+    pub(super) fn keep_connection(&mut self, id: &str, entry: &Entry, changed: Entry) -> Result<Entry> {
         if self.ontology.is_some() {
             let (old, new) = (entry.connection()?, changed.connection()?);
             let (from, to) = (self.hold(&new.from)?, self.hold(&new.to)?);
@@ -210,7 +220,7 @@ impl Draft<'_> {
                 self.links.push(Link::Made(Box::new(new)));
             }
         }
-        self.keep(Thing::Connection, id, &entry, changed)?.connection()
+        self.keep(Thing::Connection, id, entry, changed)
     }
 
     fn updated(&self, thing: Thing, entry: &Entry, update: &Update) -> Result<Entry> {
