@@ -27,6 +27,7 @@ use tokio::net::TcpListener;
 
 pub(crate) use access::Scope;
 use access::{Access, Keys};
+pub(crate) use memory_stores::keep_ids;
 pub(crate) use problem::status;
 pub(crate) use route::{Call, Need, Route, Voice};
 use served::{DEFAULT_SPACE, Limits};

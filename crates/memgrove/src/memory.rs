@@ -7,6 +7,7 @@ pub use account::Account;
 pub use past::{
     BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
 };
+pub use past::{PRUNING, undone_by};
 
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! version is a change in the history. `docs/memory-stores.md` tells where it differs.
 
 mod catalog;
+mod folders;
+mod ids;
 mod memories;
 mod stores;
 mod versions;
@@ -17,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use catalog::Catalog;
+pub(crate) use ids::keep_ids;
 
 use super::route::{Call, Route, Voice};
 use super::{READ, WRITE};

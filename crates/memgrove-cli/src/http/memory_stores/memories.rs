@@ -144,7 +144,7 @@ impl Desk<'_> {
         let last = lineage.and_then(|lineage| lineage.versions.last());
         let recorded = last.filter(|last| last.content.as_ref().is_none_or(|held| *held == there.version));
         let now = mtime.or(last.map(|last| last.time));
-        let first = lineage.and_then(|lineage| lineage.versions.first()).map(|version| version.time).or(now);
+        let first = lineage.and_then(super::catalog::Lineage::made).or(now);
         let text = str::from_utf8(&there.bytes).ok().filter(|_| view == View::Full);
         json!({
             "type": "memory",
@@ -350,6 +350,7 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
     let expected = call.query::<Deleted>()?.expected_content_sha256;
     let (key, id) = (call.key(), call.param("memory").to_owned());
     let deleted = at_desk(&call, move |desk| {
+        desk.of.check_open()?;
         let note = note(desk.cx, "memory_delete", key);
         desk.cx.writing()?.apply(note, |store| {
             let at = desk.find(store, &id)?;
