@@ -50,6 +50,7 @@ impl Verb for Doctor {
     const NAME: &'static str = "doctor";
     const TITLE: &'static str = "Check the store";
     const EFFECT: Effect = Effect::Read;
+    const CHANGES_BY: &'static [&'static str] = &["fix"];
     const ON: &'static [On] = &[On::Cli, On::Http];
     const REPORTS: bool = true;
     type Answer = DoctorAnswer;

@@ -90,6 +90,51 @@ fn what_reads_is_offered_and_what_is_taken_is_described() {
 }
 
 #[test]
+fn what_a_request_says_is_heard_or_refused() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let create = |path: &str, more: &[(&str, &str)]| {
+        server.post("/api/file_create", &json!({"path": path, "text": "x", "key": "k"}), more)
+    };
+    for (header, value) in [("If-None-Match", "*"), ("If-None-Match", "\"1\""), ("Idempotency-Key", "other")]
+    {
+        let refused = create("a.md", &[(header, value)]);
+        assert_eq!(refused.status, 400, "{header}: {value}");
+        assert!(refused.json()["detail"].to_string().contains(header), "{}", refused.json());
+    }
+    assert!(!sandbox.store().join("files/a.md").exists(), "what is refused is not done");
+    assert_eq!(create("a.md", &[("Idempotency-Key", "k")]).status, 200, "the same twice is once");
+    let read = "/api/read?address=file:/memories/a.md";
+    assert_eq!(server.get(read, &[("If-Match", "\"1\"")]).status, 400);
+    assert_eq!(server.get(read, &[("Idempotency-Key", "k")]).status, 200);
+    for value in ["true", "false"] {
+        let refused = server.get(&format!("/api/doctor?fix={value}"), &[]);
+        assert!(refused.status == 400 && refused.json()["hint"] == "send it with POST", "{}", refused.json());
+    }
+    let doctor = server.get("/api/openapi.json", &[]).json()["paths"]["/api/doctor"].clone();
+    assert_eq!(doctor["get"]["parameters"], json!([]), "{doctor}");
+    // What cannot be brought back goes only if the request says so.
+    server.post("/api/file_replace", &json!({"path": "a.md", "old": "x", "new": "y"}), &[]);
+    for (verb, body) in
+        [("redact", json!({"address": "file:/memories/a.md"})), ("history_prune", json!({"keep": 1}))]
+    {
+        let ask = |consent: &str| {
+            let mut body = body.clone();
+            body[consent] = json!(true);
+            server.post(&format!("/api/{verb}"), &body, &[])
+        };
+        let refused = server.post(&format!("/api/{verb}"), &body, &[]);
+        assert!(refused.status == 400 && refused.json()["hint"].to_string().contains("`yes`"), "{verb}");
+        assert_eq!(
+            (ask("dry_run").json()["planned"].clone(), ask("yes").json()["planned"].clone()),
+            (json!(true), json!(false)),
+            "{verb}"
+        );
+    }
+    server.end();
+}
+
+#[test]
 fn no_token_signs_for_another() {
     let sandbox = Sandbox::new();
     let state = sandbox.home().join(".local/state/memgrove");
