@@ -144,6 +144,7 @@ impl Doctor {
         let without_mending = [
             ("store", cx.reading().and_then(|memory| memory.store().backend().check())),
             ("knowledge", entities(cx)),
+            ("memory_stores", crate::http::check_memory_stores(cx)),
             ("graph", cx.reading_graph().and_then(|graph| graph.check())),
             (settings::FILE, cx.index().map(|_| Vec::new())),
         ];

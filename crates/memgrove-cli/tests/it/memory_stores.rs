@@ -243,3 +243,45 @@ fn what_is_archived_or_deleted_stays_so() {
     assert_eq!((refused.status, store.memories().len()), (400, 1), "{}", refused.json());
     server.end();
 }
+
+#[test]
+fn what_is_sent_again_is_answered_as_it_was() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let store = Stored::new(&server, "s");
+    let send = |path: &str, body: &Value, key: &str| {
+        let answer =
+            server.post(&format!("{}/memories{path}", store.path), body, &[("Idempotency-Key", key)]);
+        assert_eq!(answer.status, 200, "{key}: {}", answer.json());
+        answer.json()
+    };
+    let sent = json!({"path": "/a.md", "content": "one"});
+    let made = send("?view=full", &sent, "make");
+    let memory = format!("/{}", text(&made["id"]));
+    let moved = send(&memory, &json!({"path": "/b.md", "content": "two"}), "move");
+    send(&memory, &json!({"path": "/b.md", "content": "two"}), "move to where it is");
+    store.make("/a.md", "another");
+    assert_eq!(send("?view=full", &sent, "make"), made, "though another is there now");
+    store.delete(&format!("/memories{memory}"));
+    assert_eq!(
+        send(&memory, &json!({"path": "/b.md", "content": "two"}), "move"),
+        moved,
+        "though it is gone"
+    );
+    server.end();
+}
+
+#[test]
+fn a_memory_store_that_is_spoilt_is_told_and_its_folder_is_kept() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let store = Stored::new(&server, "s");
+    let id = store.path.rsplit('/').next().expect("an id").to_owned();
+    std::fs::write(sandbox.store().join(format!("memory_stores/{id}.json")), "{").expect("a file");
+    let found = server.post("/api/doctor", &json!({}), &[]).json();
+    assert!(found["findings"].to_string().contains(&id), "{found}");
+    let other = Stored::new(&server, "s");
+    other.make("/a.md", "x");
+    assert!(sandbox.store().join("files/s-2/a.md").exists(), "it has another folder");
+    server.end();
+}

@@ -149,6 +149,11 @@ fn no_token_signs_for_another() {
         let refused = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).fails(2);
         assert!(refused.contains("cannot be the name of a token"), "{refused}");
     }
+    let twice = "[[token]]\nname = \"NAME\"\ntoken = \"SECRET\"\n".replace("SECRET", &token);
+    let twice = [twice.replace("NAME", "one"), twice.replace("NAME", "two")].concat();
+    std::fs::write(state.join("tokens.toml"), twice).expect("a file");
+    let refused = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).fails(2);
+    assert!(refused.contains("`one` and `two` have the same token"), "{refused}");
     written("worker");
     let server = Server::start(&sandbox, &[]);
     let bearer = format!("Bearer {token}");
@@ -190,6 +195,54 @@ fn no_token_signs_for_another() {
     server.end();
     let undone = sandbox.run(&["undo", "--source", "claude"]).ok();
     assert!(undone.contains("b.md") && !sandbox.store().join("files/b.md").exists(), "{undone}");
+}
+
+#[test]
+fn whoever_is_refused_learns_no_more_than_why() {
+    let sandbox = Sandbox::new();
+    let state = sandbox.home().join(".local/state/memgrove");
+    std::fs::create_dir_all(&state).expect("a folder");
+    let token = "w".repeat(40);
+    let text = format!("[[token]]\nname = \"worker\"\ntoken = \"{token}\"\nspace = \"work\"\n");
+    std::fs::write(state.join("tokens.toml"), text).expect("a file");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(state.join("tokens.toml"), open).expect("it is ours");
+    sandbox.run(&["init", "work"]).ok();
+    let nowhere = sandbox.run(&["serve", "--space", "work=nowhere"]).fails(3);
+    assert!(nowhere.contains("named by --space"), "{nowhere}");
+    let work = format!("work={}", sandbox.project().join("work").display());
+    let server = Server::start(&sandbox, &["--space", &work, "--log-format", "json"]);
+    let bearer = format!("Bearer {token}");
+    let ask = |method: &str, path: &str, more: &[(&str, &str)]| {
+        server.send(method, path, &[&[("Authorization", bearer.as_str())], more].concat(), b"")
+    };
+    for path in ["/api/status", "/s/default/api/status", "/s/secret/api/status"] {
+        let refused = ask("GET", path, &[]);
+        assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("OTHER_SPACE")), "{path}");
+        assert_eq!(refused.json()["hint"], "it opens /s/work/", "{path}");
+    }
+    assert_eq!(ask("GET", "/s/work/api/status", &[]).status, 200);
+    // Anthropic's clients are refused in their own words.
+    for (method, path, origin, told) in [
+        ("GET", "/v1/nothing", None, (404, "not_found_error")),
+        ("GET", "/s/work/v1/nothing", None, (404, "not_found_error")),
+        ("PUT", "/v1/memory_stores", None, (405, "invalid_request_error")),
+        ("GET", "/v1/memory_stores", Some("http://evil.example"), (403, "permission_error")),
+    ] {
+        let origin: Vec<(&str, &str)> = origin.into_iter().map(|origin| ("Origin", origin)).collect();
+        let refused = ask(method, path, &origin);
+        let kind = refused.json()["error"]["type"].clone();
+        assert_eq!((refused.status, kind), (told.0, json!(told.1)), "{method} {path}");
+    }
+    // An address that is written out names this server, or another.
+    for (host, status) in [(server.address.as_str(), 200), ("evil.example", 403)] {
+        assert_eq!(ask("GET", &format!("http://{host}/s/work/api/status"), &[]).status, status, "{host}");
+    }
+    let (_, told) = server.end();
+    for line in told.lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    }
+    assert!(told.contains("other users of this machine"), "the file of tokens is open to others: {told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, Op, Past, PastEdit, Version};
+use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, OUTSIDE, Op, Past, PastEdit, Version};
 use memgrove::clock::Timestamp;
 use memgrove::memory::{PRUNING, REDACTION, redaction_of, undone_by};
 use memgrove::{Locator, Memory, Result};
@@ -59,7 +59,8 @@ pub(super) struct VersionOf {
     pub(super) at: Locator,
     pub(super) operation: Operation,
     pub(super) time: Timestamp,
-    pub(super) actor: Actor,
+    /// Who made it, unless somebody did past the history.
+    pub(super) actor: Option<Actor>,
     /// What it then held, where the history says so without being read.
     pub(super) content: Option<Version>,
 }
@@ -242,7 +243,7 @@ impl Catalog {
             at: edit.at.clone(),
             operation,
             time: past.time,
-            actor: Actor::default(),
+            actor: None,
             content: Some(old.clone()),
         });
     }
@@ -299,7 +300,7 @@ impl Catalog {
             at: at.clone(),
             operation,
             time: past.time,
-            actor: past.note.actor.clone(),
+            actor: Some(past.note.actor.clone()).filter(|_| past.note.verb != OUTSIDE),
             content,
         });
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use axum::response::Response;
-use memgrove::backend::{Edit, Expect, HistoryQuery, Moment, Version};
+use memgrove::backend::{Edit, Expect, Finding, HistoryQuery, Level, Moment, Version};
 use memgrove::clock::Timestamp;
 use memgrove::memory::Plan;
 use memgrove::{Error, Kind, Locator, Result, Store};
@@ -132,6 +132,25 @@ fn all(store: &Store) -> Result<Vec<MemoryStore>> {
         }
     }
     Ok(found)
+}
+
+/// What is wrong with what is told of memory stores.
+///
+/// # Errors
+/// As [`Store::list`].
+pub(crate) fn check(cx: &Context) -> Result<Vec<Finding>> {
+    let memory = cx.reading()?;
+    let places = memory.store().list(&Locator::new(FOLDER)?)?;
+    let named = |at: &Locator| Some((at.to_string(), at.name().strip_suffix(".json")?.to_owned()));
+    let told = places.iter().filter_map(named).filter(|(_, id)| place(id).is_ok());
+    let wrong = told.filter_map(|(at, id)| Some((at, read(memory.store(), &id).err()?)));
+    let finding = |(at, error): (String, Error)| Finding {
+        level: Level::Error,
+        at,
+        what: format!("a memory store is not served: {}", error.message()),
+        hint: "mend it by hand, or bring it back with `memgrove restore`".to_owned(),
+    };
+    Ok(wrong.filter(|(_, error)| error.kind() != Kind::NotFound).map(finding).collect())
 }
 
 /// The folders of all memory stores.

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::catalog::{Catalog, Digest, Lineage, Operation, Redaction, VersionOf};
-use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
+use super::memories::{Desk, View, Viewed, at_old_desk, sha256};
+use super::paths::path_of;
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
 use crate::signing::signer;
@@ -32,7 +33,7 @@ struct Listed {
 
 impl Listed {
     fn wants(&self, lineage: &Lineage, version: &VersionOf) -> bool {
-        let by = told_actor(&version.actor);
+        let by = version.actor.as_ref().map_or(Value::Null, told_actor);
         let is = |asked: &Option<String>, found: Option<&str>| {
             asked.as_deref().is_none_or(|asked| Some(asked) == found)
         };
@@ -82,7 +83,7 @@ impl Desk<'_> {
             "content_sha256": null,
             "content_size_bytes": null,
             "created_at": version.time,
-            "created_by": told_actor(&version.actor),
+            "created_by": version.actor.as_ref().map(told_actor),
             "redacted_at": null,
             "redacted_by": null,
         });
