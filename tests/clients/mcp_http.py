@@ -61,10 +61,15 @@ def fill(served):
     added = served.post("/api/record_add", {"type": "learning", "content": "set a limit on every wait"})
     record = added["records"][0]["id"]
     check("a node is made", "mem_project_001" in str(node), node)
+    served.post("/api/node_create", {"type": "project", "content": "# Table\n"})
+    ends = {"from": "mem_project_001", "type": "holds", "to": "mem_project_002"}
+    connected = served.post("/api/connection_create", {**ends, "content": "since spring\n"})
+    check("two nodes are connected", "conn_001" in str(connected), connected)
     return {
         "memgrove://note/projects/silica": ("pytest", "text/markdown", ("note_write", {"content": "Silica needs ruff", "path": "projects/silica", "mode": "append"})),
         "memgrove://entity/person/Ada%20Lovelace": ("likes tea", "text/markdown", ("entity_store", {"name": "Ada Lovelace", "type": "person", "observations": ["sings"]})),
         "memgrove://node/mem_project_001": ("# Kitchen", "text/plain", ("node_update", {"id": "mem_project_001", "properties": {"status": "active"}})),
+        "memgrove://connection/conn_001": ("since spring", "text/plain", ("connection_update", {"id": "conn_001", "properties": {"firm": True}})),
         f"memgrove://record/{record}": ("every wait", "application/json", ("record_update", {"id": record, "importance": "high"})),
     }
 
@@ -84,16 +89,19 @@ async def check_shapes(served, http, mode, shapes):
             contents = (await mcp.read_resource(uri)).contents[0]
             check(f"{mode}: {uri} is read", word in contents.text and contents.mime_type == kind, contents)
         templates = {template.name: template.uri_template for template in (await mcp.list_resource_templates()).resource_templates}
-        check(f"{mode}: every shape has a template", sorted(templates) == ["entity", "file", "node", "note", "record"], templates)
+        check(f"{mode}: every shape has a template", sorted(templates) == ["connection", "entity", "file", "node", "note", "record"], templates)
         for shape, name, begun, wanted in [
-            ("note", "path", "proj", "projects/silica"), ("node", "id", "mem_", "mem_project_001"),
+            ("note", "path", "proj", "projects/silica"), ("node", "id", "mem_project_001", "mem_project_001"),
+            ("connection", "id", "conn", "conn_001"),
             ("entity", "type", "per", "person"), ("entity", "name", "Ada", "Ada Lovelace"),
         ]:
             reference = ResourceTemplateReference(type="ref/resource", uri=templates[shape])
             values = (await mcp.complete(reference, {"name": name, "value": begun})).completion.values
             check(f"{mode}: the {name} of a {shape} is completed", values == [wanted], values)
         if mode == "legacy":
-            for uri, (_, _, change) in shapes.items():
+            # One that is not there yet is waited for too.
+            late = ("", "", ("entity_store", {"name": "Grace Hopper", "type": "person", "observations": ["sails"]}))
+            for uri, (_, _, change) in [*shapes.items(), ("memgrove://entity/person/Grace%20Hopper", late)]:
                 await mcp.subscribe_resource(uri)
                 served.post(f"/api/{change[0]}", change[1])
                 try:

@@ -107,7 +107,8 @@ def check_limits(memories, store):
     refused("a content that is too large", 400, "invalid_request_error",
             lambda: memories.create(store, path="/more.md", content="x" * 102_401))
     bad = ["a.md", "/", "/a//b", "/a/./b", "/a/../b", "/a\nb", "/a\u2028b", "/a\u200bb", "/e\u0301.md",
-           "/" + "/".join("a" * 21), "/" + "x" * 1_024, "/../../etc/passwd"]
+           "/" + "/".join("a" * 21), "/" + "x" * 1_024, "/../../etc/passwd",
+           *[f"/a{sign}b" for sign in "\u0600\u070f\u2066\ufff9\U000110bd\U0001d173\U000e0001"]]
     for path in bad:
         refused(f"the path {path[:30]!r}", 400, "invalid_request_error", lambda: memories.create(store, path=path, content=""))
     memories.delete(most.id, memory_store_id=store)
@@ -192,6 +193,7 @@ def check_redaction_by_hand(stores, store, home):
     found = list(versions.list(store, memory_id=made.id, view="full"))
     held = [version.content for version in found]
     check("an edit by hand is a version", held == ["clean\n", f"by hand {SECRET}\n", "first\n"], held)
+    check("and has no author", found[1].created_by is None and found[0].created_by is not None, found)
     check("it is in the journal", holders(home) != [], "this test can fail")
     redacted = versions.redact(found[1].id, memory_store_id=store)
     check("it can be redacted", redacted.redacted_at is not None and holders(home) == [], holders(home))

@@ -27,6 +27,8 @@ use tokio::net::TcpListener;
 
 pub(crate) use access::Scope;
 use access::{Access, Keys};
+pub(crate) use log::event;
+pub(crate) use memory_stores::{check as check_memory_stores, keep_ids};
 pub(crate) use problem::status;
 pub(crate) use route::{Call, Need, Route, Voice};
 use served::{DEFAULT_SPACE, Limits};
@@ -150,14 +152,18 @@ impl Serve {
             }
             spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
         }
-        for (_, cx) in &mut spaces {
+        for (name, cx) in &mut spaces {
             *cx = cx.clone().taking(Input::None);
-            if self.read_only {
+            let opened = if self.read_only {
                 *cx = cx.clone().only_reading();
-                cx.reading()?
+                cx.reading()
             } else {
-                cx.writing()?
+                cx.writing()
             };
+            opened.map_err(|error| match name == DEFAULT_SPACE {
+                true => error,
+                false => error.reworded(|text| text.replace("--store", "--space")),
+            })?;
         }
         Ok(spaces)
     }

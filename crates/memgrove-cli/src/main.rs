@@ -34,7 +34,6 @@ mod mcp;
 mod memory_tool;
 mod web;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -43,6 +42,5 @@ fn main() -> ExitCode {
 
 /// Tells a person something that is not the answer: standard output is for data only.
 fn notice(text: &str) {
-    // Whoever closed standard error does not want to know.
-    let _ = writeln!(std::io::stderr(), "memgrove: {text}");
+    http::event("notice", text);
 }

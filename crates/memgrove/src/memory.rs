@@ -5,7 +5,8 @@ mod past;
 
 pub use account::Account;
 pub use past::{
-    BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of, undone,
+    BACKUPS, PRUNING, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
+    undone, undone_by,
 };
 
 use std::sync::Arc;

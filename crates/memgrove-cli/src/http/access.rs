@@ -3,6 +3,7 @@
 
 mod keys;
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use axum::http::{HeaderMap, Method, header};
@@ -11,6 +12,9 @@ use memgrove::{Error, Kind};
 #[cfg(test)]
 pub(crate) use keys::Key;
 pub(crate) use keys::{Keys, secret};
+
+/// How many links may be open at once.
+const LINKS_MAX: usize = 16;
 
 /// What a request may do at most. Ordered: who may write may read.
 #[derive(
@@ -53,7 +57,7 @@ pub(crate) enum By {
 pub(crate) struct Access {
     keys: Keys,
     cookie: String,
-    link: Mutex<Option<String>>,
+    links: Mutex<VecDeque<String>>,
     /// Whether nobody may write.
     pub(super) read_only: bool,
 }
@@ -62,26 +66,25 @@ impl Access {
     /// Access by these keys to a server at this port. A cookie is named after the port, because
     /// browsers hand cookies to every port of a host.
     pub(crate) fn new(keys: Keys, port: u16, read_only: bool) -> Self {
-        Access { keys, cookie: format!("memgrove_{port}"), link: Mutex::new(None), read_only }
+        Access { keys, cookie: format!("memgrove_{port}"), links: Mutex::default(), read_only }
     }
 
-    /// A fresh secret for a link that works once; the one before works no more.
+    /// A fresh secret for a link that works once; of too many that nobody used the oldest works no more.
     pub(crate) fn link(&self) -> String {
         let fresh = secret();
-        let mut link = self.link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *link = Some(fresh.clone());
+        let mut links = self.links.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        links.truncate(LINKS_MAX - 1);
+        links.push_front(fresh.clone());
         fresh
     }
 
     /// The header that makes a browser remember, if the link's secret is right. It works once.
     pub(crate) fn redeem(&self, given: &str) -> Option<String> {
-        let mut link = self.link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let right = link.as_deref().is_some_and(|secret| keys::same(secret, given));
-        right.then(|| {
-            *link = None;
-            let (name, value) = (&self.cookie, self.keys.own().cookie());
-            format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000")
-        })
+        let mut links = self.links.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let right = links.iter().position(|secret| keys::same(secret, given))?;
+        links.remove(right);
+        let (name, value) = (&self.cookie, self.keys.own().cookie());
+        Some(format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"))
     }
 
     /// Who asks, by the headers of a request.

@@ -53,6 +53,11 @@ async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
         return Ok(super::problem::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
     }
     let guard = Guards::of(&call);
+    if entry.effect != Effect::Read && call.header(header::IF_NONE_MATCH.as_str()).is_some() {
+        let message = format!("`{}` does not take If-None-Match", entry.name);
+        return Err(Error::new(Kind::Invalid, message)
+            .hint("leave the header out; `PUT /api/content` takes it for a file that must not be there"));
+    }
     let body = call.body().await?;
     let arguments = match body.is_empty() {
         true => Value::Object(Map::new()),
@@ -95,6 +100,12 @@ pub(super) fn input(entry: &Entry) -> &'static Value {
 /// A verb that only reads, with its arguments in the address.
 async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
     let given: Vec<(String, String)> = call.query()?;
+    if let Some((name, _)) = given.iter().find(|(name, _)| entry.changes_by.contains(&name.as_str())) {
+        let message = format!("GET only reads, and with `{name}` `{}` changes the store", entry.name);
+        return Err(Error::new(Kind::Invalid, message).hint("send it with POST"));
+    }
+    // A key says nothing here, but a version would be expected that is not looked at.
+    let guard = Guards { key: None, ..Guards::of(&call)? };
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in given {
         values.entry(name).or_default().push(value);
@@ -103,7 +114,8 @@ async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
         .into_iter()
         .map(|(name, values)| Ok((name.clone(), typed(&properties(entry)[&name], &name, values)?)))
         .collect::<Result<_>>()?;
-    run(entry, call, taken(entry, Value::Object(arguments))?).await
+    let arguments = taken(entry, Value::Object(arguments))?;
+    run(entry, call, guard.added(entry, arguments)?).await
 }
 
 /// The values of a query under one name, as the schema of the verb types them: a list is a name that
@@ -131,7 +143,8 @@ fn typed(schema: &Value, name: &str, mut values: Vec<String>) -> Result<Value> {
 }
 
 async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Response> {
-    let known = call.header(header::IF_NONE_MATCH.as_str()).map(str::to_owned);
+    let known = call.header(header::IF_NONE_MATCH.as_str());
+    let known = known.filter(|_| entry.effect == Effect::Read).map(str::to_owned);
     let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
     let mut body = Vec::new();
     reply.write_json(&mut body).map_err(|error| Error::from_io(error, "the answer"))?;
@@ -212,7 +225,13 @@ impl Guards {
                 let message = format!("`{}` does not take {header}", entry.name);
                 return Err(Error::new(Kind::Invalid, message).hint("leave the header out"));
             }
-            given.entry(name).or_insert(Value::String(value));
+            match given.get(name).filter(|given| !given.is_null()) {
+                Some(given) if *given != value => {
+                    let message = format!("{header} and `{name}` say two different things");
+                    return Err(Error::new(Kind::Invalid, message).hint("leave one of them out"));
+                }
+                _ => given.insert(name.to_owned(), Value::String(value)),
+            };
         }
         Ok(arguments)
     }

@@ -14,7 +14,7 @@ use memgrove::{Error, Kind};
 
 use super::access::text;
 use super::log;
-use super::problem;
+use super::route::Voice;
 use super::served::Served;
 
 /// What a page may load: nothing that is not ours, no inline script, no frame around it.
@@ -51,8 +51,10 @@ pub(crate) async fn gate(State(served): State<Arc<Served>>, request: Request, ne
 }
 
 async fn passed(served: &Served, request: Request, next: Next) -> Response {
-    if let Err(error) = checked(served, request.headers(), request.uri().host()) {
-        return problem::refusal(StatusCode::FORBIDDEN, &error);
+    let voice = Voice::at(request.uri().path());
+    let named = request.uri().authority().map(|authority| authority.as_str());
+    if let Err(error) = checked(served, request.headers(), named) {
+        return voice.refusal(StatusCode::FORBIDDEN, &error);
     }
     // Whoever watches over the server must be answered when it is busiest.
     if request.uri().path() == "/healthz" {
@@ -62,7 +64,7 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
     let Some(_turn) = served.metrics.turn() else {
         let message = format!("more than {} requests at once", served.limits.requests_max);
         let error = Error::new(Kind::Busy, message).hint("wait a second and send it again");
-        return problem::refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
+        return voice.refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
     };
     // A mistake in one answer is that answer's alone.
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
@@ -71,13 +73,13 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
         Ok(Err(_)) => {
             let error = Error::new(Kind::Io, "the server made a mistake");
             log::event("panic", &format!("a mistake in answering {path}: please report what stands above"));
-            problem::answer(&error.hint("ask in another way, and report it"))
+            voice.refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.hint("ask in another way, and report it"))
         }
         Err(_) => {
             let message = format!("no answer within {} seconds", served.limits.timeout.as_secs());
             let hint = "a change may still happen: send it again with the same Idempotency-Key";
             let error = Error::new(Kind::Busy, message).hint(hint);
-            problem::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
+            voice.refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
         }
     }
 }
@@ -89,7 +91,9 @@ fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
     let known = served.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
-    if !known || hosts.next().is_some() || in_uri.is_some() {
+    // An address that is written out, as to a proxy, must say the same.
+    let other = in_uri.is_some_and(|named| !named.eq_ignore_ascii_case(host));
+    if !known || hosts.next().is_some() || other {
         let message = format!("`{}` is not a name of this server", host.escape_default());
         return denied(message, "FOREIGN_HOST", "name it with `memgrove serve --host NAME`, if it is");
     }

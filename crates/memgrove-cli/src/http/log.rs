@@ -1,5 +1,6 @@
 //! What the server tells of itself on standard error: for people, or a line of JSON each.
 
+use std::io::Write;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -37,12 +38,13 @@ pub(crate) fn request(method: &Method, path: &str, status: StatusCode, took: Dur
 pub(crate) fn event(event: &str, words: &str) {
     match FORMAT.get() {
         Some(Format::Json) => line(json!({"event": event, "message": words})),
-        _ => crate::notice(words),
+        // Whoever closed standard error does not want to know.
+        _ => drop(writeln!(std::io::stderr(), "memgrove: {words}")),
     }
 }
 
 fn line(mut told: serde_json::Value) {
     told["time"] = SystemClock.now().to_string().into();
     // Whoever closed standard error does not want to know.
-    let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), format!("{told}\n").as_bytes());
+    let _ = std::io::stderr().lock().write_all(format!("{told}\n").as_bytes());
 }

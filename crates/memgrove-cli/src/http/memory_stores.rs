@@ -3,7 +3,10 @@
 //! version is a change in the history. `docs/memory-stores.md` tells where it differs.
 
 mod catalog;
+mod folders;
+mod ids;
 mod memories;
+mod paths;
 mod stores;
 mod versions;
 
@@ -17,10 +20,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use catalog::Catalog;
+pub(crate) use ids::keep_ids;
+pub(crate) use stores::check;
 
+use super::problem::RETRY_AFTER_SECONDS;
 use super::route::{Call, Route, Voice};
 use super::{READ, WRITE};
 use crate::context::{Context, Guard, random_id};
+
+/// Where the API is.
+pub(super) const ROOT: &str = "/v1/";
 
 /// Said of a version that is still what the memory holds.
 const CURRENT: &str = "CURRENT_VERSION";
@@ -75,9 +84,16 @@ pub(super) fn refusal(status: StatusCode, error: &Error) -> Response {
     let kind = match status {
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::NOT_FOUND => "not_found_error",
-        _ => "permission_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
+        status if status.is_client_error() => "invalid_request_error",
+        _ => "api_error",
     };
-    told_as(status, kind, error)
+    let mut response = told_as(status, kind, error);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+    }
+    response
 }
 
 fn told_as(status: StatusCode, kind: &str, error: &Error) -> Response {

@@ -79,6 +79,7 @@ fn asked(entry: &Entry) -> Value {
     let properties = input["properties"].as_object().cloned().unwrap_or_default();
     let parameters: Vec<Value> = properties
         .iter()
+        .filter(|(name, _)| !entry.changes_by.contains(&name.as_str()))
         .map(|(name, schema)| json!({"name": name, "in": "query", "required": required(name), "schema": schema}))
         .collect();
     json!({

@@ -118,9 +118,7 @@ pub(crate) fn router(routes: Vec<Route>, served: Arc<Served>) -> Router {
 }
 
 async fn nowhere(State(served): State<Arc<Served>>, request: axum::extract::Request) -> Response {
-    // A browser says what it can show.
-    let accepts = text(request.headers(), header::ACCEPT.as_str()).unwrap_or_default();
-    let voice = if accepts.contains("text/html") { Voice::Person } else { Voice::Program };
+    let voice = Voice::of(&request);
     match served.access.asker(request.headers()) {
         Ok(_) => voice.failure(&problem::nowhere(request.uri().path()), Site::of_root(&served).as_ref()),
         Err(error) => voice.refusal(StatusCode::UNAUTHORIZED, &error),
@@ -129,9 +127,12 @@ async fn nowhere(State(served): State<Arc<Served>>, request: axum::extract::Requ
 
 async fn not_so(State(served): State<Arc<Served>>, request: axum::extract::Request) -> Response {
     let message = format!("`{}` does not take {}", request.uri().path().escape_default(), request.method());
+    // Whatever shows pages, this was not a page that it asked for.
+    let voice =
+        Some(Voice::of(&request)).filter(|voice| *voice == Voice::Anthropic).unwrap_or(Voice::Program);
     match served.access.asker(request.headers()) {
-        Ok(_) => problem::refusal(StatusCode::METHOD_NOT_ALLOWED, &Error::new(Kind::Invalid, message)),
-        Err(error) => problem::refusal(StatusCode::UNAUTHORIZED, &error),
+        Ok(_) => voice.refusal(StatusCode::METHOD_NOT_ALLOWED, &Error::new(Kind::Invalid, message)),
+        Err(error) => voice.refusal(StatusCode::UNAUTHORIZED, &error),
     }
 }
 
@@ -181,21 +182,42 @@ impl Route {
             }
         };
         let named = params.iter().find(|(name, _)| name == "space").map(|(_, value)| value.as_str());
-        let space = served.space(named).ok_or_else(|| {
-            let names: Vec<&str> = served.spaces().collect();
-            let error = Error::new(Kind::NotFound, "there is no such space");
-            (StatusCode::NOT_FOUND, error.hint(format!("there are: {}", names.join(", "))))
-        })?;
+        let space = served.space(named);
         if let Some(only) = asker.as_ref().and_then(|asker| asker.space.as_deref())
-            && only != space.name
+            && space.as_ref().is_none_or(|space| space.name != only)
         {
             return denied("the token is for another space", "OTHER_SPACE", &format!("it opens /s/{only}/"));
         }
+        let space = space.ok_or_else(|| {
+            let error = Error::new(Kind::NotFound, "there is no such space");
+            let names: Vec<&str> = served.spaces().collect();
+            // Which there are is for those who may open them.
+            let told = asker.as_ref().map(|_| format!("there are: {}", names.join(", ")));
+            (StatusCode::NOT_FOUND, told.into_iter().fold(error, Error::hint))
+        })?;
         Ok(Call { served, asker, space, params, head, body: Mutex::new(body), sent: OnceLock::new() })
     }
 }
 
 impl Voice {
+    /// Whom a request that no route has taken yet is answered as: by where it goes, and by what it can show.
+    fn of(request: &axum::extract::Request) -> Self {
+        let accepts = text(request.headers(), header::ACCEPT.as_str()).unwrap_or_default();
+        match accepts.contains("text/html") {
+            true => Voice::Person,
+            false => Voice::at(request.uri().path()),
+        }
+    }
+
+    /// The voice of the programs that ask at a path.
+    pub(crate) fn at(path: &str) -> Self {
+        let in_space = path.strip_prefix("/s/").and_then(|rest| rest.find('/').map(|end| &rest[end..]));
+        match in_space.unwrap_or(path).starts_with(super::memory_stores::ROOT) {
+            true => Voice::Anthropic,
+            false => Voice::Program,
+        }
+    }
+
     fn failure(self, error: &Error, site: Option<&Site>) -> Response {
         match self {
             Voice::Program => problem::answer(error),
@@ -204,7 +226,8 @@ impl Voice {
         }
     }
 
-    fn refusal(self, status: StatusCode, error: &Error) -> Response {
+    /// A refusal at the door.
+    pub(crate) fn refusal(self, status: StatusCode, error: &Error) -> Response {
         match self {
             Voice::Program => problem::refusal(status, error),
             Voice::Person => crate::web::refusal(status, error),

@@ -185,10 +185,11 @@ async fn methods_that_are_not_in_the_table_are_refused() {
 #[tokio::test]
 async fn a_cookie_alone_lets_no_other_site_in() {
     let bench = Bench::new(10);
-    let link = bench.served.access.link();
+    let (link, other) = (bench.served.access.link(), bench.served.access.link());
     let cookie = bench.served.access.redeem(&link).expect("the link is right");
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     assert_eq!(bench.served.access.redeem(&link), None, "a link works once");
+    assert!(bench.served.access.redeem(&other).is_some(), "whatever other links there are");
     let cookie = cookie.split(';').next().expect("a cookie").to_owned();
     let ask = async |method: Method, more: &[(&str, &str)]| {
         let headers = [&[("host", HOST), ("cookie", cookie.as_str())], more].concat();

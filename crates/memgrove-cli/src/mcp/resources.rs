@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Result};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-use crate::address::{address_of, memory_at};
+use crate::address::{address_of, changes_at, memory_at};
 use crate::context::Context;
 use crate::mounts;
 use crate::verbs;
@@ -30,6 +30,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("record", "{id}", "A core memory, learning or task"),
     ("entity", "{type}/{name}", "An entity with its observations and relations"),
     ("node", "{id}", "A node of the graph"),
+    ("connection", "{id}", "A connection between nodes of the graph"),
 ];
 /// The longest title of a record, in characters.
 const TITLE_CHARS_MAX: usize = 60;
@@ -58,8 +59,12 @@ fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
         let title = title.chars().take(TITLE_CHARS_MAX).collect();
         add(Scheme::Record.address(&record.id), title, None);
     }
-    for node in cx.reading_graph()?.list(&graph::Query::default())?.found {
+    let graph = cx.reading_graph()?;
+    for node in graph.list(&graph::Query::default())?.found {
         add(Scheme::Node.address(&node.id), node.id, None);
+    }
+    for connection in graph.connections(&graph::Query::default())?.found {
+        add(Scheme::Connection.address(&connection.id), connection.id, None);
     }
     Ok(found)
 }
@@ -109,18 +114,33 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
     })
 }
 
-/// What the history calls the files of the memory behind a resource, to see when it changes. It need
-/// not be there yet, and what is no memory of ours never changes.
-pub(super) fn watched(cx: &Context, uri: &str) -> Vec<String> {
+/// The files of the memory behind a resource.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// What the history calls them.
+    pub(super) names: Vec<String>,
+    /// Whether they were found: what is not there yet may come to be anywhere.
+    pub(super) found: bool,
+}
+
+/// The files of the memory behind a resource, to see when it changes. It need not be there yet, and what
+/// is no memory of ours never changes.
+pub(super) fn watched(cx: &Context, uri: &str) -> Places {
     let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
-    if let Some(id) = Scheme::Record.of(&address) {
+    let (said, at) = match Scheme::split(&address) {
         // A record is a line of its file.
-        let file = cx.records().and_then(|records| Ok(mounts::place_of(&records, &records.view(id)?.file)));
-        return file.map_or(vec![address], |at| vec![address_of(cx, &at)]);
-    }
-    let said = Scheme::Node.of(&address).map(|id| format!("graph/_content/nodes/{id}.meta.json"));
-    let at = memory_at(cx, &address).map_or(address, |at| address_of(cx, &at));
-    said.into_iter().chain([at]).collect()
+        Some((Scheme::Record, id)) => {
+            let file =
+                cx.records().and_then(|records| Ok(mounts::place_of(&records, &records.view(id)?.file)));
+            (None, file)
+        }
+        Some((Scheme::Node | Scheme::Connection, _)) => {
+            (changes_at(cx, &address).ok(), memory_at(cx, &address))
+        }
+        _ => (None, memory_at(cx, &address)),
+    };
+    let names: Vec<String> = said.into_iter().chain(at.ok()).map(|at| address_of(cx, &at)).collect();
+    Places { found: !names.is_empty(), names }
 }
 
 /// What the variable of a template may be, so far as it is begun; other variables may be known.
@@ -209,9 +229,14 @@ mod tests {
 
     #[test]
     fn addresses_and_resources_name_each_other() {
-        for address in
-            ["file:/memories/a b/ü#?.md", "entity:person/Alice", "record:0c1", "note:a/b", "node:x_1"]
-        {
+        for address in [
+            "file:/memories/a b/ü#?.md",
+            "entity:person/Alice",
+            "record:0c1",
+            "note:a/b",
+            "node:x_1",
+            "connection:c_1",
+        ] {
             let uri = uri_of(address).expect("it has an address");
             assert_eq!(address_in(&uri).expect("it leads back"), address);
         }

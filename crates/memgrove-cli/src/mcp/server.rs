@@ -56,7 +56,8 @@ impl Server {
     pub(crate) fn new(profile: &Profile, cx: Context, worker: Worker, changes: Changes) -> Self {
         let cx = cx.taking(Input::None);
         let (toolbox, session) = (Arc::new(Toolbox::new(profile)), random_id());
-        Server { toolbox, cx, session, worker, subscriptions: Subscriptions::new(changes) }
+        let subscriptions = Subscriptions::new(cx.clone(), changes);
+        Server { toolbox, cx, session, worker, subscriptions }
     }
 
     fn asked(&self, context: &RequestContext<RoleServer>) -> Context {
@@ -209,10 +210,10 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let watched = move |cx: &Context| {
-            Ok(uris.into_iter().map(|uri| (resources::watched(cx, &uri), uri)).collect::<Vec<_>>())
+            Ok(uris.into_iter().map(|uri| (uri.clone(), resources::watched(cx, &uri))).collect())
         };
         let watched = self.work(context.request_context(), watched).await?;
-        self.subscriptions.tell(&watched, &context).await;
+        self.subscriptions.tell(watched, &context).await;
         Ok(())
     }
 

@@ -11,13 +11,16 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::resources::{self, Places};
 use crate::changes::{Changes, Heard};
+use crate::context::Context;
 
-/// Resources, each with what the history calls its files.
-type Watched = BTreeMap<String, Vec<String>>;
+/// Resources, each with its files.
+type Watched = BTreeMap<String, Places>;
 
 /// What one connection listens to.
 pub(super) struct Subscriptions {
+    cx: Context,
     changes: Changes,
     watched: Arc<Mutex<Watched>>,
     started: AtomicBool,
@@ -27,10 +30,11 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    pub(super) fn new(changes: Changes) -> Self {
+    pub(super) fn new(cx: Context, changes: Changes) -> Self {
         let ended = CancellationToken::new();
         let _ends = ended.clone().drop_guard();
-        Subscriptions { changes, watched: Arc::default(), started: AtomicBool::new(false), ended, _ends }
+        let (watched, started) = (Arc::default(), AtomicBool::new(false));
+        Subscriptions { cx, changes, watched, started, ended, _ends }
     }
 
     /// Looks for changes now, if anybody listens.
@@ -39,24 +43,19 @@ impl Subscriptions {
     }
 
     /// Listens to a resource.
-    pub(super) async fn add(&self, uri: String, places: Vec<String>, peer: Peer<RoleServer>) {
+    pub(super) async fn add(&self, uri: String, places: Places, peer: Peer<RoleServer>) {
         locked(&self.watched).insert(uri, places);
         if self.started.swap(true, Ordering::SeqCst) {
             return;
         }
         let (mut receiver, watched) = (self.changes.listen().await, Arc::clone(&self.watched));
-        let ended = self.ended.clone();
+        let (cx, ended) = (self.cx.clone(), self.ended.clone());
         tokio::spawn(async move {
             loop {
                 let heard =
                     tokio::select! { heard = receiver.recv() => heard, () = ended.cancelled() => return };
                 let Some(heard) = understood(heard) else { return };
-                let uris: Vec<String> = {
-                    let watched = locked(&watched);
-                    let touched = watched.iter().filter(|(_, places)| touches(&heard, places));
-                    touched.map(|(uri, _)| uri.clone()).collect()
-                };
-                for uri in uris {
+                for uri in touched(&cx, &watched, &heard).await {
                     let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
                 }
             }
@@ -69,14 +68,14 @@ impl Subscriptions {
     }
 
     /// Tells of changes on the stream of one request, until it is over.
-    pub(super) async fn tell(&self, watched: &[(Vec<String>, String)], context: &SubscriptionContext) {
-        let mut receiver = self.changes.listen().await;
+    pub(super) async fn tell(&self, watched: Watched, context: &SubscriptionContext) {
+        let (mut receiver, watched) = (self.changes.listen().await, Mutex::new(watched));
         loop {
             let heard =
                 tokio::select! { heard = receiver.recv() => heard, () = context.cancelled() => return };
             let Some(heard) = understood(heard) else { return };
-            for (_, uri) in watched.iter().filter(|(places, _)| touches(&heard, places)) {
-                let told = context.sink().notify_resource_updated(uri.clone()).await;
+            for uri in touched(&self.cx, &watched, &heard).await {
+                let told = context.sink().notify_resource_updated(uri).await;
                 if told.is_err() {
                     return;
                 }
@@ -95,6 +94,34 @@ fn understood(heard: Result<Heard, RecvError>) -> Option<Heard> {
         Err(RecvError::Lagged(_)) => Some(Heard::Missed),
         Err(RecvError::Closed) => None,
     }
+}
+
+/// The resources that a change touched. Where it touched one, and where one was not there, it is looked for
+/// again: it may have come or moved.
+async fn touched(cx: &Context, watched: &Mutex<Watched>, heard: &Heard) -> Vec<String> {
+    let again: Vec<(String, bool)> = locked(watched)
+        .iter()
+        .map(|(uri, places)| (uri, touches(heard, &places.names), places.found))
+        .filter(|(_, touched, found)| *touched || !found)
+        .map(|(uri, touched, _)| (uri.clone(), touched))
+        .collect();
+    if again.is_empty() {
+        return Vec::new();
+    }
+    let cx = cx.clone();
+    let look = move |(uri, touched): (String, bool)| (resources::watched(&cx, &uri), uri, touched);
+    let looked = tokio::task::spawn_blocking(move || again.into_iter().map(look).collect::<Vec<_>>()).await;
+    let mut watched = locked(watched);
+    let mut news = Vec::new();
+    for (places, uri, touched) in looked.unwrap_or_default() {
+        // It may not be listened to any more.
+        let Some(known) = watched.get_mut(&uri) else { continue };
+        if touched || touches(heard, &places.names) {
+            news.push(uri);
+        }
+        *known = places;
+    }
+    news
 }
 
 /// Whether a change touched what the history calls so, or so. After changes that were missed, anything may

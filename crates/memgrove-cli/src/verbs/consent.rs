@@ -36,7 +36,7 @@ impl Consent {
         match self.dry_run || self.yes {
             true => Ok(()),
             false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be brought back"))
-                .hint("look at it with --dry-run, then do it with --yes")),
+                .hint("look at it with --dry-run (`dry_run`), then do it with --yes (`yes`)")),
         }
     }
 

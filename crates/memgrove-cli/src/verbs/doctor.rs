@@ -50,6 +50,7 @@ impl Verb for Doctor {
     const NAME: &'static str = "doctor";
     const TITLE: &'static str = "Check the store";
     const EFFECT: Effect = Effect::Read;
+    const CHANGES_BY: &'static [&'static str] = &["fix"];
     const ON: &'static [On] = &[On::Cli, On::Http];
     const REPORTS: bool = true;
     type Answer = DoctorAnswer;
@@ -143,6 +144,7 @@ impl Doctor {
         let without_mending = [
             ("store", cx.reading().and_then(|memory| memory.store().backend().check())),
             ("knowledge", entities(cx)),
+            ("memory_stores", crate::http::check_memory_stores(cx)),
             ("graph", cx.reading_graph().and_then(|graph| graph.check())),
             (settings::FILE, cx.index().map(|_| Vec::new())),
         ];

@@ -152,6 +152,8 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::De
     const TITLE: &'static str;
     /// What it does to the store.
     const EFFECT: Effect;
+    /// The arguments by which a verb that else only reads changes something.
+    const CHANGES_BY: &'static [&'static str] = &[];
     /// Where it is offered.
     const ON: &'static [On];
     /// Whether an agent is answered in text alone: the same as data would cost it twice.
@@ -222,6 +224,8 @@ pub(crate) struct Entry {
     pub(crate) title: &'static str,
     /// As [`Verb::EFFECT`].
     pub(crate) effect: Effect,
+    /// As [`Verb::CHANGES_BY`].
+    pub(crate) changes_by: &'static [&'static str],
     /// As [`Verb::ON`].
     pub(crate) on: &'static [On],
     /// As [`Verb::TEXT_ONLY`].
@@ -291,6 +295,7 @@ where
         tool: V::TOOL,
         title: V::TITLE,
         effect: V::EFFECT,
+        changes_by: V::CHANGES_BY,
         on: V::ON,
         text_only: V::TEXT_ONLY,
         reports: V::REPORTS,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::consent::Consent;
 use super::{Effect, On, Verb};
 use crate::context::Context;
+use crate::http::keep_ids;
 use crate::journals::Journals;
 use crate::page::{Ink, Page, counted};
 
@@ -44,7 +45,7 @@ impl Verb for HistoryPrune {
     const NAME: &'static str = "history_prune";
     const TITLE: &'static str = "Shorten the history";
     const EFFECT: Effect = Effect::Remove;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = PruneAnswer;
 
     fn run(self, cx: &Context) -> Result<PruneAnswer> {
@@ -54,6 +55,9 @@ impl Verb for HistoryPrune {
             (Some(count), _) => Keep::Changes(count),
             (None, before) => Keep::Since(since(before.as_deref().unwrap_or_default())?),
         };
+        if how == Pruning::Done {
+            keep_ids(cx)?;
+        }
         let guard = self.consent.guard();
         let mut answer = PruneAnswer { planned: self.consent.is_planned(), changes: 0, bytes: 0 };
         for journal in Journals::writing(cx)?.iter() {

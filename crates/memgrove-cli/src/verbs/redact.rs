@@ -55,7 +55,7 @@ impl Verb for Redact {
     const NAME: &'static str = "redact";
     const TITLE: &'static str = "Redact a memory";
     const EFFECT: Effect = Effect::Remove;
-    const ON: &'static [On] = &[On::Cli];
+    const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = RedactAnswer;
 
     fn run(self, cx: &Context) -> Result<RedactAnswer> {

@@ -16,6 +16,7 @@ mod hostile;
 mod json;
 mod large;
 mod mcp;
+mod memory_stores;
 mod memory_tool;
 mod mounted;
 mod notes;

@@ -90,6 +90,51 @@ fn what_reads_is_offered_and_what_is_taken_is_described() {
 }
 
 #[test]
+fn what_a_request_says_is_heard_or_refused() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let create = |path: &str, more: &[(&str, &str)]| {
+        server.post("/api/file_create", &json!({"path": path, "text": "x", "key": "k"}), more)
+    };
+    for (header, value) in [("If-None-Match", "*"), ("If-None-Match", "\"1\""), ("Idempotency-Key", "other")]
+    {
+        let refused = create("a.md", &[(header, value)]);
+        assert_eq!(refused.status, 400, "{header}: {value}");
+        assert!(refused.json()["detail"].to_string().contains(header), "{}", refused.json());
+    }
+    assert!(!sandbox.store().join("files/a.md").exists(), "what is refused is not done");
+    assert_eq!(create("a.md", &[("Idempotency-Key", "k")]).status, 200, "the same twice is once");
+    let read = "/api/read?address=file:/memories/a.md";
+    assert_eq!(server.get(read, &[("If-Match", "\"1\"")]).status, 400);
+    assert_eq!(server.get(read, &[("Idempotency-Key", "k")]).status, 200);
+    for value in ["true", "false"] {
+        let refused = server.get(&format!("/api/doctor?fix={value}"), &[]);
+        assert!(refused.status == 400 && refused.json()["hint"] == "send it with POST", "{}", refused.json());
+    }
+    let doctor = server.get("/api/openapi.json", &[]).json()["paths"]["/api/doctor"].clone();
+    assert_eq!(doctor["get"]["parameters"], json!([]), "{doctor}");
+    // What cannot be brought back goes only if the request says so.
+    server.post("/api/file_replace", &json!({"path": "a.md", "old": "x", "new": "y"}), &[]);
+    for (verb, body) in
+        [("redact", json!({"address": "file:/memories/a.md"})), ("history_prune", json!({"keep": 1}))]
+    {
+        let ask = |consent: &str| {
+            let mut body = body.clone();
+            body[consent] = json!(true);
+            server.post(&format!("/api/{verb}"), &body, &[])
+        };
+        let refused = server.post(&format!("/api/{verb}"), &body, &[]);
+        assert!(refused.status == 400 && refused.json()["hint"].to_string().contains("`yes`"), "{verb}");
+        assert_eq!(
+            (ask("dry_run").json()["planned"].clone(), ask("yes").json()["planned"].clone()),
+            (json!(true), json!(false)),
+            "{verb}"
+        );
+    }
+    server.end();
+}
+
+#[test]
 fn no_token_signs_for_another() {
     let sandbox = Sandbox::new();
     let state = sandbox.home().join(".local/state/memgrove");
@@ -104,6 +149,11 @@ fn no_token_signs_for_another() {
         let refused = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).fails(2);
         assert!(refused.contains("cannot be the name of a token"), "{refused}");
     }
+    let twice = "[[token]]\nname = \"NAME\"\ntoken = \"SECRET\"\n".replace("SECRET", &token);
+    let twice = [twice.replace("NAME", "one"), twice.replace("NAME", "two")].concat();
+    std::fs::write(state.join("tokens.toml"), twice).expect("a file");
+    let refused = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).fails(2);
+    assert!(refused.contains("`one` and `two` have the same token"), "{refused}");
     written("worker");
     let server = Server::start(&sandbox, &[]);
     let bearer = format!("Bearer {token}");
@@ -145,6 +195,54 @@ fn no_token_signs_for_another() {
     server.end();
     let undone = sandbox.run(&["undo", "--source", "claude"]).ok();
     assert!(undone.contains("b.md") && !sandbox.store().join("files/b.md").exists(), "{undone}");
+}
+
+#[test]
+fn whoever_is_refused_learns_no_more_than_why() {
+    let sandbox = Sandbox::new();
+    let state = sandbox.home().join(".local/state/memgrove");
+    std::fs::create_dir_all(&state).expect("a folder");
+    let token = "w".repeat(40);
+    let text = format!("[[token]]\nname = \"worker\"\ntoken = \"{token}\"\nspace = \"work\"\n");
+    std::fs::write(state.join("tokens.toml"), text).expect("a file");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(state.join("tokens.toml"), open).expect("it is ours");
+    sandbox.run(&["init", "work"]).ok();
+    let nowhere = sandbox.run(&["serve", "--space", "work=nowhere"]).fails(3);
+    assert!(nowhere.contains("named by --space"), "{nowhere}");
+    let work = format!("work={}", sandbox.project().join("work").display());
+    let server = Server::start(&sandbox, &["--space", &work, "--log-format", "json"]);
+    let bearer = format!("Bearer {token}");
+    let ask = |method: &str, path: &str, more: &[(&str, &str)]| {
+        server.send(method, path, &[&[("Authorization", bearer.as_str())], more].concat(), b"")
+    };
+    for path in ["/api/status", "/s/default/api/status", "/s/secret/api/status"] {
+        let refused = ask("GET", path, &[]);
+        assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("OTHER_SPACE")), "{path}");
+        assert_eq!(refused.json()["hint"], "it opens /s/work/", "{path}");
+    }
+    assert_eq!(ask("GET", "/s/work/api/status", &[]).status, 200);
+    // Anthropic's clients are refused in their own words.
+    for (method, path, origin, told) in [
+        ("GET", "/v1/nothing", None, (404, "not_found_error")),
+        ("GET", "/s/work/v1/nothing", None, (404, "not_found_error")),
+        ("PUT", "/v1/memory_stores", None, (405, "invalid_request_error")),
+        ("GET", "/v1/memory_stores", Some("http://evil.example"), (403, "permission_error")),
+    ] {
+        let origin: Vec<(&str, &str)> = origin.into_iter().map(|origin| ("Origin", origin)).collect();
+        let refused = ask(method, path, &origin);
+        let kind = refused.json()["error"]["type"].clone();
+        assert_eq!((refused.status, kind), (told.0, json!(told.1)), "{method} {path}");
+    }
+    // An address that is written out names this server, or another.
+    for (host, status) in [(server.address.as_str(), 200), ("evil.example", 403)] {
+        assert_eq!(ask("GET", &format!("http://{host}/s/work/api/status"), &[]).status, status, "{host}");
+    }
+    let (_, told) = server.end();
+    for line in told.lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    }
+    assert!(told.contains("other users of this machine"), "the file of tokens is open to others: {told}");
 }
 
 #[test]

@@ -171,14 +171,17 @@ pub mod upkeep {
     pub const GRAPH_FOLD: &str = "graph_fold";
     /// What a graph's registry alone knew was written down.
     pub const GRAPH_MEND: &str = "graph_mend";
+    /// The ids of memories were written down, before the changes went that they are derived from.
+    pub const MEMORY_IDS: &str = "memory_ids";
 }
 
-const UPKEEP: [&str; 5] = [
+const UPKEEP: [&str; 6] = [
     upkeep::RECORD_ACCESS,
     upkeep::RECORD_ARCHIVE,
     upkeep::RECORD_TAKE_IN,
     upkeep::GRAPH_FOLD,
     upkeep::GRAPH_MEND,
+    upkeep::MEMORY_IDS,
 ];
 
 impl Note {

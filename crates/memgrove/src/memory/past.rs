@@ -3,7 +3,7 @@
 mod layer;
 mod undo;
 
-pub use undo::{UNDO_OF, UndoOutcome, UndoScope, undone};
+pub use undo::{UNDO_OF, UndoOutcome, UndoScope, undone, undone_by};
 
 use std::collections::BTreeSet;
 
@@ -22,6 +22,8 @@ use crate::store::Store;
 pub const BACKUPS: &str = ".backup";
 /// How the keys of redactions begin, by which the history knows them.
 pub const REDACTION: &str = "redaction of";
+/// How the keys of prunings begin, by which the history knows them.
+pub const PRUNING: &str = "pruning after";
 
 /// The key of the redaction of what a place held at a moment.
 pub fn redaction_of(at: &Locator, moment: &Moment) -> String {
@@ -121,6 +123,15 @@ impl Memory {
     pub fn redact(&self, note: Note, at: &Locator, moment: &Moment) -> Result<()> {
         self.redact_backups(&note, at, moment)?;
         self.redacted(at, moment)?;
+        self.keep_redaction(note, at, moment)
+    }
+
+    /// Keeps in the history that what a place (its name at that moment) was then is redacted, which for
+    /// a file that was deleted is all there is to do. Done again, it does nothing.
+    ///
+    /// # Errors
+    /// As [`Memory::apply`].
+    pub fn keep_redaction(&self, note: Note, at: &Locator, moment: &Moment) -> Result<()> {
         let key = redaction_of(at, moment);
         if self.store().backend().applied(&key)?.is_some() {
             return Ok(());
@@ -139,7 +150,7 @@ impl Memory {
         if how == Pruning::Done && pruned.changes > 0 {
             let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
             let newest = self.history(&newest)?.into_iter().next().map(|past| past.change.to_string());
-            let key = format!("pruning after {}", newest.unwrap_or_else(|| "all".to_owned()));
+            let key = format!("{PRUNING} {}", newest.unwrap_or_else(|| "all".to_owned()));
             let note = Note { key: Some(key), ..note };
             self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () }))?;
         }

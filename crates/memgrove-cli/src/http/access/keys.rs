@@ -80,6 +80,11 @@ impl Keys {
         let keys: Vec<Key> = std::iter::once(own).chain(others.token).collect();
         for (number, key) in keys.iter().enumerate() {
             let taken = keys[..number].iter().any(|other| other.name == key.name);
+            if let Some(other) = keys[..number].iter().find(|other| other.token == key.token) {
+                let (name, other) = (key.name.escape_debug(), other.name.escape_debug());
+                return Err(Error::new(Kind::Invalid, format!("`{other}` and `{name}` have the same token"))
+                    .hint("a token says who asks: give each one of its own"));
+            }
             let wrong = |c: char| c == BETWEEN || c.is_control();
             if taken || key.name.trim().is_empty() || key.name.contains(wrong) {
                 let name = key.name.escape_debug();

@@ -2,13 +2,15 @@
 //! this only remembers how far it was read.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, Op, Past, PastEdit, Version};
+use memgrove::backend::{Actor, ChangeId, HistoryQuery, Moment, OUTSIDE, Op, Past, PastEdit, Version};
 use memgrove::clock::Timestamp;
-use memgrove::memory::{REDACTION, redaction_of};
-use memgrove::{Locator, Result};
+use memgrove::memory::{PRUNING, REDACTION, redaction_of, undone_by};
+use memgrove::{Locator, Memory, Result};
+use serde::Deserialize;
 
+use super::ids::{self, Kept};
 use crate::context::Context;
 
 /// Every memory that the history tells of.
@@ -35,7 +37,16 @@ pub(super) struct Digest {
 /// One memory through all its names.
 pub(super) struct Lineage {
     pub(super) id: String,
+    /// When it was made, if that is pruned from the history.
+    made: Option<Timestamp>,
     pub(super) versions: Vec<VersionOf>,
+}
+
+impl Lineage {
+    /// When it was made, as far as the history tells.
+    pub(super) fn made(&self) -> Option<Timestamp> {
+        self.made.or(self.versions.first().map(|version| version.time))
+    }
 }
 
 /// One change of a memory.
@@ -48,12 +59,14 @@ pub(super) struct VersionOf {
     pub(super) at: Locator,
     pub(super) operation: Operation,
     pub(super) time: Timestamp,
-    pub(super) actor: Actor,
+    /// Who made it, unless somebody did past the history.
+    pub(super) actor: Option<Actor>,
     /// What it then held, where the history says so without being read.
     pub(super) content: Option<Version>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Operation {
     Created,
     Modified,
@@ -82,28 +95,67 @@ pub(super) struct Redaction {
 impl Catalog {
     /// Reads what has happened since it was last read.
     pub(crate) fn refresh(&mut self, cx: &Context) -> Result<()> {
-        let memory = cx.reading()?;
-        let mut limit = 16;
-        let news = loop {
-            let query = HistoryQuery { limit, ..HistoryQuery::default() };
-            let mut past = memory.history(&query)?;
-            let whole = limit == 0 || past.len() < limit;
-            if let Some(seen) = past.iter().position(|past| Some(&past.change) == self.last.as_ref()) {
-                past.truncate(seen);
-                break past;
-            }
-            if whole {
-                // It begins anew: the journal is another one, or was never read.
-                *self = Catalog::default();
-                break past;
-            }
-            limit = if limit < 1_000 { limit * 8 } else { 0 };
-        };
-        let files = cx.files();
-        for past in news.into_iter().rev() {
+        let (memory, files) = (cx.reading()?, cx.files());
+        if let Some(news) = self.news(&memory)? {
+            news.into_iter().rev().for_each(|past| self.add(&files, past));
+            return Ok(());
+        }
+        *self = Catalog::default();
+        let mut kept = ids::kept(memory.store())?;
+        let all = memory.history(&HistoryQuery::default())?;
+        let cut = all.iter().position(ids::are_kept_by);
+        if cut.is_none() {
+            self.recall(std::mem::take(&mut kept));
+        }
+        for (index, past) in all.into_iter().enumerate().rev() {
             self.add(&files, past);
+            if cut == Some(index) {
+                self.recall(std::mem::take(&mut kept));
+            }
         }
         Ok(())
+    }
+
+    /// What happened since, newest first; nothing if it must be read anew: the journal is another one, or
+    /// was never read, or its beginning is gone.
+    fn news(&self, memory: &Memory) -> Result<Option<Vec<Past>>> {
+        let Some(last) = &self.last else { return Ok(None) };
+        let mut limit = 16;
+        loop {
+            let query = HistoryQuery { limit, ..HistoryQuery::default() };
+            let mut past = memory.history(&query)?;
+            if let Some(seen) = past.iter().position(|past| past.change == *last) {
+                past.truncate(seen);
+                let pruned = |past: &Past| past.note.key.as_ref().is_some_and(|key| key.starts_with(PRUNING));
+                return Ok((!past.iter().any(pruned)).then_some(past));
+            }
+            if limit == 0 || past.len() < limit {
+                return Ok(None);
+            }
+            limit = if limit < 1_000 { limit * 8 } else { 0 };
+        }
+    }
+
+    /// Gives memories the ids back that they had before the changes were pruned that made them.
+    fn recall(&mut self, kept: Vec<Kept>) {
+        let known = self.memories.iter().enumerate();
+        let known =
+            known.flat_map(|(memory, lineage)| lineage.versions.iter().map(move |of| (&of.id, memory)));
+        let known: HashMap<String, usize> =
+            known.map(|(version, memory)| (version.clone(), memory)).collect();
+        for Kept { id, at, version, created_at } in kept {
+            let memory = match (at, version) {
+                (Some(at), _) => self.live.get(&at).copied().unwrap_or_else(|| self.begin(id.clone(), &at)),
+                (None, version) => match version.and_then(|version| known.get(&version).copied()) {
+                    Some(memory) => memory,
+                    // All of it is pruned.
+                    None => continue,
+                },
+            };
+            self.ids.insert(id.clone(), memory);
+            self.memories[memory].id = id;
+            self.memories[memory].made = created_at;
+        }
     }
 
     fn add(&mut self, files: &Locator, past: Past) {
@@ -113,8 +165,10 @@ impl Catalog {
             self.digests.get_mut().clear();
             self.redactions.push(Redaction { key, content, time: past.time, actor: past.note.actor.clone() });
         }
+        let fleeting = self.fleeting(&past);
         for (index, edit) in past.edits.iter().enumerate() {
             match edit.op {
+                Op::Write | Op::Delete if fleeting.contains(&edit.at) => {}
                 Op::Write | Op::Append if edit.at.is_within(files) => self.written(&past, index, edit),
                 Op::Delete => self.deleted(files, &past, index, edit),
                 Op::Rename => self.renamed(files, &past, index, edit),
@@ -124,12 +178,38 @@ impl Catalog {
         self.last = Some(past.change);
     }
 
+    /// Where a change wrote something that it deleted again: nobody ever saw that.
+    fn fleeting(&self, past: &Past) -> HashSet<Locator> {
+        let ends = past.edits.iter().filter(|edit| edit.op == Op::Delete).map(|edit| &edit.at);
+        let begun = |at: &Locator| {
+            let first = past.edits.iter().find(|edit| edit.at == *at || edit.to.as_ref() == Some(at));
+            !self.live.contains_key(at)
+                && first.is_some_and(|first| first.op == Op::Write && first.old.is_none())
+        };
+        ends.filter(|at| begun(at)).cloned().collect()
+    }
+
     fn written(&mut self, past: &Past, index: usize, edit: &PastEdit) {
         let known = self.live.get(&edit.at).copied().or_else(|| self.unrecorded(edit));
         let operation = if known.is_some() { Operation::Modified } else { Operation::Created };
+        let known = known.or_else(|| self.brought_back(past, &edit.at));
         let memory = known.unwrap_or_else(|| self.begin(format!("mem_{}x{index}", past.change), &edit.at));
         self.found(memory, past, index, edit);
-        self.version(memory, past, index, &edit.at, operation, edit.new.clone());
+        self.version(memory, past, version_id(past, index), &edit.at, operation, edit.new.clone());
+    }
+
+    /// The memory that was deleted here by what a change takes back.
+    fn brought_back(&mut self, past: &Past, at: &Locator) -> Option<usize> {
+        let undone = undone_by(&past.note);
+        let deleted = |memory: &Lineage| {
+            memory.versions.last().is_some_and(|last| {
+                let (Moment::Before(change) | Moment::After(change)) = &last.moment;
+                last.operation == Operation::Deleted && last.at == *at && undone.contains(change)
+            })
+        };
+        let memory = (!undone.is_empty()).then(|| self.memories.iter().rposition(deleted)).flatten()?;
+        self.live.insert(at.clone(), memory);
+        Some(memory)
     }
 
     fn deleted(&mut self, files: &Locator, past: &Past, index: usize, edit: &PastEdit) {
@@ -138,7 +218,7 @@ impl Catalog {
         if let Some(memory) = memory {
             self.found(memory, past, index, edit);
             self.live.remove(&edit.at);
-            self.version(memory, past, index, &edit.at, Operation::Deleted, None);
+            self.version(memory, past, version_id(past, index), &edit.at, Operation::Deleted, None);
         }
     }
 
@@ -158,12 +238,12 @@ impl Catalog {
         }
         let operation = if last.is_none() { Operation::Created } else { Operation::Modified };
         versions.push(VersionOf {
-            id: format!("memver_{}x{index}o", past.change),
+            id: format!("{}o", version_id(past, index)),
             moment: Moment::Before(past.change.clone()),
             at: edit.at.clone(),
             operation,
             time: past.time,
-            actor: Actor::default(),
+            actor: None,
             content: Some(old.clone()),
         });
     }
@@ -174,19 +254,22 @@ impl Catalog {
             self.live.keys().filter_map(|at| Some((at.clone(), at.rebased(&edit.at, to)?))).collect();
         for (from, to) in moved {
             let Some(memory) = self.live.remove(&from) else { continue };
+            // With a folder move many, each to a version of its own.
+            let id = version_id(past, index);
+            let id = if from == edit.at { id } else { format!("{id}p{}", digest_of(&from)) };
             let held = self.memories[memory].versions.last().and_then(|version| version.content.clone());
             if to.is_within(files) {
                 self.live.insert(to.clone(), memory);
-                self.version(memory, past, index, &to, Operation::Modified, held);
+                self.version(memory, past, id, &to, Operation::Modified, held);
             } else {
-                self.version(memory, past, index, &from, Operation::Deleted, None);
+                self.version(memory, past, id, &from, Operation::Deleted, None);
             }
         }
     }
 
     fn begin(&mut self, id: String, at: &Locator) -> usize {
         self.ids.insert(id.clone(), self.memories.len());
-        self.memories.push(Lineage { id, versions: Vec::new() });
+        self.memories.push(Lineage { id, made: None, versions: Vec::new() });
         self.live.insert(at.clone(), self.memories.len() - 1);
         self.memories.len() - 1
     }
@@ -196,7 +279,7 @@ impl Catalog {
         &mut self,
         memory: usize,
         past: &Past,
-        index: usize,
+        id: String,
         at: &Locator,
         operation: Operation,
         content: Option<Version>,
@@ -212,12 +295,12 @@ impl Catalog {
             return;
         }
         versions.push(VersionOf {
-            id: format!("memver_{}x{index}", past.change),
+            id,
             moment,
             at: at.clone(),
             operation,
             time: past.time,
-            actor: past.note.actor.clone(),
+            actor: Some(past.note.actor.clone()).filter(|_| past.note.verb != OUTSIDE),
             content,
         });
     }
@@ -229,9 +312,32 @@ impl Catalog {
 
     /// The memory of an id, and where it is if it is still there.
     pub(super) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
-        let memory = &self.memories[*self.ids.get(id)?];
-        let last = memory.versions.last().filter(|last| last.operation != Operation::Deleted);
-        Some((memory, last.map(|last| &last.at)))
+        let memory = *self.ids.get(id)?;
+        Some((&self.memories[memory], self.place(memory)))
+    }
+
+    /// Where a memory is, if it is still there.
+    fn place(&self, memory: usize) -> Option<&Locator> {
+        match self.memories[memory].versions.last() {
+            Some(last) => (last.operation != Operation::Deleted).then_some(&last.at),
+            // All that happened to it is pruned.
+            None => self.live.iter().find(|(_, live)| **live == memory).map(|(at, _)| at),
+        }
+    }
+
+    /// Which memory is which, of those that are or were in one of these folders.
+    pub(super) fn kept(&self, roots: &[Locator]) -> Vec<Kept> {
+        let of = |(memory, lineage): (usize, &Lineage)| {
+            let (at, last) = (self.place(memory), lineage.versions.last());
+            let within = at.or(last.map(|last| &last.at))?;
+            roots.iter().any(|root| within.is_within(root)).then(|| Kept {
+                id: lineage.id.clone(),
+                at: at.cloned(),
+                version: last.map(|last| last.id.clone()),
+                created_at: lineage.made(),
+            })
+        };
+        self.memories.iter().enumerate().filter_map(of).collect()
     }
 
     /// What a version holds, if it was read before.
@@ -263,5 +369,15 @@ impl Catalog {
 
 /// The id of a memory that was there before the history began.
 pub(super) fn unrecorded(at: &Locator) -> String {
-    format!("mem_p{}", &Version::of(at.key().as_bytes()).as_str()[..24])
+    format!("mem_p{}", digest_of(at))
+}
+
+/// The id of the version that an edit of a change made.
+fn version_id(past: &Past, index: usize) -> String {
+    format!("memver_{}x{index}", past.change)
+}
+
+/// A place as a part of an id.
+fn digest_of(at: &Locator) -> String {
+    Version::of(at.key().as_bytes()).as_str()[..24].to_owned()
 }

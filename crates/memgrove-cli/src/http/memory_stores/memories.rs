@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
-use memgrove::backend::{Content, Edit, Expect, FileKind, Info, Version};
+use memgrove::backend::{ChangeId, Content, Edit, Expect, FileKind, Info, Moment, Version};
 use memgrove::clock::Timestamp;
 use memgrove::error::code;
 use memgrove::memory::Plan;
@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::catalog::{Catalog, unrecorded};
+use super::catalog::{Catalog, Lineage, unrecorded};
+use super::paths::{path_of, place};
 use super::stores::MemoryStore;
 use super::{Order, Page, absent, answered, invalid, limit, note, sent};
 use crate::context::Context;
@@ -21,8 +22,6 @@ use crate::http::route::Call;
 
 /// The largest content of a memory.
 const CONTENT_BYTES_MAX: usize = 102_400;
-const PATH_BYTES_MAX: usize = 1_024;
-const SEGMENTS_MAX: usize = 20;
 
 /// Whether an answer includes content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -40,40 +39,6 @@ pub(super) struct Viewed {
 /// The bytes' hash, as the API tells it.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The path of a memory in its store.
-pub(super) fn path_of(root: &Locator, at: &Locator) -> Option<String> {
-    at.relative_to(root).filter(|inside| !inside.is_empty()).map(|inside| format!("/{inside}"))
-}
-
-/// Where the memory of a path is.
-fn place(root: &Locator, path: &str) -> Result<Locator> {
-    let wrong = |why: &str| {
-        Err(invalid(format!("the path `{}` {why}", path.escape_default())).code(code::INVALID_PATH))
-    };
-    let Some(inside) = path.strip_prefix('/') else { return wrong("does not begin with `/`") };
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
-    };
-    if path.len() > PATH_BYTES_MAX {
-        return wrong("is longer than 1,024 bytes");
-    }
-    if path.chars().any(hidden) {
-        return wrong("has control or format characters");
-    }
-    if inside.split('/').count() > SEGMENTS_MAX {
-        return wrong("has more than 20 segments");
-    }
-    if inside.split('/').any(|segment| ["", ".", ".."].contains(&segment)) {
-        return wrong("has an empty segment, `.` or `..`");
-    }
-    let at = root.child(inside)?;
-    match path_of(root, &at).as_deref() == Some(path) {
-        true => Ok(at),
-        false => wrong("is not in Unicode Normalization Form C"),
-    }
 }
 
 /// A memory store with what the history tells of its memories.
@@ -144,23 +109,57 @@ impl Desk<'_> {
         let last = lineage.and_then(|lineage| lineage.versions.last());
         let recorded = last.filter(|last| last.content.as_ref().is_none_or(|held| *held == there.version));
         let now = mtime.or(last.map(|last| last.time));
-        let first = lineage.and_then(|lineage| lineage.versions.first()).map(|version| version.time).or(now);
-        let text = str::from_utf8(&there.bytes).ok().filter(|_| view == View::Full);
+        let first = lineage.and_then(Lineage::made).or(now);
+        let id = lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone());
+        let version = recorded.map_or_else(|| edited(&there.version), |last| last.id.clone());
+        let updated = recorded.map(|last| last.time).or(now);
+        self.told_as((&id, &version), (at, &there.bytes), view, (first, updated))
+    }
+
+    fn told_as(
+        &self,
+        (id, version): (&str, &str),
+        (at, bytes): (&Locator, &[u8]),
+        view: View,
+        (created, updated): (Option<Timestamp>, Option<Timestamp>),
+    ) -> Value {
         json!({
             "type": "memory",
-            "id": lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone()),
+            "id": id,
             "memory_store_id": self.of.id,
-            "memory_version_id": recorded.map_or_else(|| edited(&there.version), |last| last.id.clone()),
+            "memory_version_id": version,
             "path": path_of(&self.root, at),
-            "content": text,
-            "content_sha256": sha256(&there.bytes),
-            "content_size_bytes": there.bytes.len(),
-            "created_at": first,
-            "updated_at": recorded.map(|last| last.time).or(now),
+            "content": str::from_utf8(bytes).ok().filter(|_| view == View::Full),
+            "content_sha256": sha256(bytes),
+            "content_size_bytes": bytes.len(),
+            "created_at": created,
+            "updated_at": updated,
         })
     }
 
-    /// A memory as it is now, after a change.
+    /// A memory after a change: as it is now, or if the change was only repeated, as that had left it,
+    /// because it may be elsewhere by now, or gone, or another.
+    fn told_after(&self, at: &Locator, view: View, repeated: Option<ChangeId>) -> Result<Value> {
+        let Some(change) = repeated else { return self.told_now(at, view) };
+        let moment = Moment::After(change);
+        let mut catalog = self.catalog();
+        catalog.refresh(self.cx)?;
+        let then = |lineage: &Lineage| {
+            lineage.versions.iter().position(|known| known.moment == moment && known.at == *at)
+        };
+        let found = catalog.memories.iter().find_map(|lineage| Some((lineage, then(lineage)?)));
+        let Some((lineage, then)) = found else {
+            // It had nothing to change.
+            drop(catalog);
+            return self.told_now(at, view);
+        };
+        let held = self.cx.reading()?.store().backend().read_past(at, &moment)?.unwrap_or_default();
+        let version = &lineage.versions[then];
+        let times = (lineage.made(), Some(version.time));
+        Ok(self.told_as((&lineage.id, &version.id), (at, &held), view, times))
+    }
+
+    /// A memory as it is now.
     fn told_now(&self, at: &Locator, view: View) -> Result<Value> {
         self.catalog().refresh(self.cx)?;
         let store = self.cx.reading()?;
@@ -268,8 +267,9 @@ pub(super) async fn create(call: Call) -> Result<Response> {
         let at = place(&desk.root, &path)?;
         let limits = Limits::default();
         let note = note(desk.cx, "memory_create", key);
-        desk.cx.writing()?.apply(note, |store| files::create(store, &at, bytes.clone(), &limits))?;
-        desk.told_now(&at, view)
+        let done =
+            desk.cx.writing()?.apply(note, |store| files::create(store, &at, bytes.clone(), &limits))?;
+        desk.told_after(&at, view, done.change.filter(|_| done.replayed))
     });
     Ok(answered(&made.await?))
 }
@@ -325,7 +325,7 @@ pub(super) async fn update(call: Call) -> Result<Response> {
             }
             Ok(Plan { edits, outcome: to })
         })?;
-        desk.told_now(&done.outcome, view)
+        desk.told_after(&done.outcome, view, done.change.filter(|_| done.replayed))
     });
     Ok(answered(&changed.await?))
 }
@@ -350,6 +350,7 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
     let expected = call.query::<Deleted>()?.expected_content_sha256;
     let (key, id) = (call.key(), call.param("memory").to_owned());
     let deleted = at_desk(&call, move |desk| {
+        desk.of.check_open()?;
         let note = note(desk.cx, "memory_delete", key);
         desk.cx.writing()?.apply(note, |store| {
             let at = desk.find(store, &id)?;

@@ -4,33 +4,32 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use axum::response::Response;
-use memgrove::backend::{Edit, Expect, HistoryQuery, Moment, Version};
+use memgrove::backend::{Edit, Expect, Finding, HistoryQuery, Level, Moment, Version};
 use memgrove::clock::Timestamp;
 use memgrove::memory::Plan;
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::folders::{self, CHOSEN};
 use super::{Order, Page, absent, answered, invalid, limit, moment, note, sent};
-use crate::address::{MEMORIES, file_at};
+use crate::address::file_at;
 use crate::context::{Context, random_id};
 use crate::http::route::Call;
 
 /// The folder of a store that tells of its memory stores.
 const FOLDER: &str = "memory_stores";
-/// The key of the metadata that chooses a folder which is there already.
-const CHOSEN: &str = "memgrove_folder";
 
-/// Whose turn it is to make a memory store.
+/// Whose turn it is in this process to make a memory store.
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// What is known of a memory store.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MemoryStore {
     pub(super) id: String,
-    name: String,
+    pub(super) name: String,
     description: String,
-    metadata: BTreeMap<String, String>,
+    pub(super) metadata: BTreeMap<String, String>,
     created_at: Timestamp,
     updated_at: Timestamp,
     archived_at: Option<Timestamp>,
@@ -105,7 +104,8 @@ impl MemoryStore {
     }
 }
 
-fn place(id: &str) -> Result<Locator> {
+/// Where it is told what a memory store is.
+pub(super) fn place(id: &str) -> Result<Locator> {
     let plain =
         id.strip_prefix("memstore_").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric()));
     if !plain {
@@ -132,6 +132,30 @@ fn all(store: &Store) -> Result<Vec<MemoryStore>> {
         }
     }
     Ok(found)
+}
+
+/// What is wrong with what is told of memory stores.
+///
+/// # Errors
+/// As [`Store::list`].
+pub(crate) fn check(cx: &Context) -> Result<Vec<Finding>> {
+    let memory = cx.reading()?;
+    let places = memory.store().list(&Locator::new(FOLDER)?)?;
+    let named = |at: &Locator| Some((at.to_string(), at.name().strip_suffix(".json")?.to_owned()));
+    let told = places.iter().filter_map(named).filter(|(_, id)| place(id).is_ok());
+    let wrong = told.filter_map(|(at, id)| Some((at, read(memory.store(), &id).err()?)));
+    let finding = |(at, error): (String, Error)| Finding {
+        level: Level::Error,
+        at,
+        what: format!("a memory store is not served: {}", error.message()),
+        hint: "mend it by hand, or bring it back with `memgrove restore`".to_owned(),
+    };
+    Ok(wrong.filter(|(_, error)| error.kind() != Kind::NotFound).map(finding).collect())
+}
+
+/// The folders of all memory stores.
+pub(super) fn roots(cx: &Context, store: &Store) -> Result<Vec<Locator>> {
+    Ok(all(store)?.iter().filter_map(|one| one.root(cx).ok()).collect())
 }
 
 #[derive(Deserialize)]
@@ -187,51 +211,18 @@ pub(super) async fn create(call: Call) -> Result<Response> {
             archived_at: None,
         };
         made.check()?;
-        // Two that are made at once must not both find the same folder free.
+        // Those that are made at once do not wear each other out; other processes meet in the claims.
         let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let done = memory.apply(note(cx, "memory_store_create", key), |store| {
-            made.folder = free_folder(cx, store, &made)?;
-            let edit =
-                Edit::Write { at: place(&made.id)?, bytes: made.bytes().into(), expect: Expect::Absent };
-            Ok(Plan { edits: vec![edit], outcome: made.clone() })
+            let (folder, mut edits) = folders::claimed(cx, store, &made)?;
+            made.folder = folder;
+            let (at, bytes) = (place(&made.id)?, made.bytes().into());
+            edits.push(Edit::Write { at, bytes, expect: Expect::Absent });
+            Ok(Plan { edits, outcome: made.clone() })
         })?;
         Ok(done.outcome.told())
     };
     Ok(answered(&call.work(made).await?))
-}
-
-/// The folder that the metadata chose, or one after the name that is not there yet.
-fn free_folder(cx: &Context, store: &Store, made: &MemoryStore) -> Result<String> {
-    let taken = all(store)?;
-    let taken: Vec<Locator> = taken.iter().filter_map(|other| other.root(cx).ok()).collect();
-    let free = |at: &Locator| !taken.iter().any(|other| at.is_within(other) || other.is_within(at));
-    let chosen = made.metadata.get(CHOSEN);
-    let at = file_at(cx, chosen.map_or(MEMORIES, String::as_str))?;
-    // Deleting one of two would empty the other.
-    if chosen.is_some() && !free(&at) || taken.contains(&at) {
-        let folder = chosen.map_or(MEMORIES, String::as_str).escape_default();
-        return Err(Error::new(
-            Kind::Exists,
-            format!("`{folder}` is, or holds, or is in the folder of another"),
-        )
-        .hint("choose a folder that no other memory store is in"));
-    }
-    if let Some(chosen) = chosen {
-        return Ok(chosen.clone());
-    }
-    let words: String =
-        made.name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' }).collect();
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let slug = if words.is_empty() { "store".to_owned() } else { words.join("-") };
-    let slug: String = slug.chars().take(64).collect();
-    let names = std::iter::once(slug.clone()).chain((2..).map(|number| format!("{slug}-{number}")));
-    for folder in names.map(|name| format!("{MEMORIES}/{name}")) {
-        let at = file_at(cx, &folder)?;
-        if free(&at) && !store.exists(&at)? {
-            return Ok(folder);
-        }
-    }
-    Err(Error::new(Kind::Full, "there is no folder left"))
 }
 
 pub(super) async fn retrieve(call: Call) -> Result<Response> {
@@ -286,7 +277,11 @@ async fn changed(
         let now = memory.clock().now();
         let done = memory.apply(note(cx, verb, key), |store| {
             let (mut found, version) = read(store, &id)?;
+            let before = found.clone();
             change(&mut found, now)?;
+            if found == before {
+                return Ok(Plan { edits: Vec::new(), outcome: found });
+            }
             found.updated_at = now;
             let edit =
                 Edit::Write { at: place(&id)?, bytes: found.bytes().into(), expect: Expect::At(version) };
@@ -311,6 +306,7 @@ pub(super) async fn delete(call: Call) -> Result<Response> {
                 .rev()
                 .map(|info| Edit::Delete { at: info.locator, expect: Expect::Any })
                 .collect();
+            edits.extend(folders::unclaimed(cx, store, &root, &id)?);
             if root != cx.files() && store.exists(&root)? {
                 edits.push(Edit::Delete { at: root, expect: Expect::Any });
             }

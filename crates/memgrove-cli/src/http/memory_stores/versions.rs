@@ -8,8 +8,9 @@ use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, Digest, Lineage, Operation, VersionOf};
-use super::memories::{Desk, View, Viewed, at_old_desk, path_of, sha256};
+use super::catalog::{Catalog, Digest, Lineage, Operation, Redaction, VersionOf};
+use super::memories::{Desk, View, Viewed, at_old_desk, sha256};
+use super::paths::path_of;
 use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
 use crate::http::route::Call;
 use crate::signing::signer;
@@ -19,9 +20,10 @@ struct Listed {
     limit: Option<usize>,
     page: Option<String>,
     memory_id: Option<String>,
-    operation: Option<String>,
+    operation: Option<Operation>,
     session_id: Option<String>,
     api_key_id: Option<String>,
+    service_account_id: Option<String>,
     #[serde(rename = "created_at[gte]")]
     created_at_gte: Option<Timestamp>,
     #[serde(rename = "created_at[lte]")]
@@ -31,14 +33,16 @@ struct Listed {
 
 impl Listed {
     fn wants(&self, lineage: &Lineage, version: &VersionOf) -> bool {
-        let by = told_actor(&version.actor);
+        let by = version.actor.as_ref().map_or(Value::Null, told_actor);
         let is = |asked: &Option<String>, found: Option<&str>| {
             asked.as_deref().is_none_or(|asked| Some(asked) == found)
         };
         is(&self.memory_id, Some(&lineage.id))
-            && is(&self.operation, Some(version.operation.name()))
+            && self.operation.is_none_or(|asked| asked == version.operation)
             && is(&self.session_id, by["session_id"].as_str())
             && is(&self.api_key_id, by["api_key_id"].as_str())
+            // There are none here.
+            && self.service_account_id.is_none()
             && self.created_at_gte.is_none_or(|from| version.time >= from)
             && self.created_at_lte.is_none_or(|upto| version.time <= upto)
     }
@@ -79,11 +83,14 @@ impl Desk<'_> {
             "content_sha256": null,
             "content_size_bytes": null,
             "created_at": version.time,
-            "created_by": told_actor(&version.actor),
+            "created_by": version.actor.as_ref().map(told_actor),
             "redacted_at": null,
             "redacted_by": null,
         });
         if version.operation == Operation::Deleted {
+            if let Some(redaction) = catalog.redaction(version) {
+                tell_redacted(&mut told, version, Some(redaction));
+            }
             return Ok(told);
         }
         if let Some(digest) = catalog.digest(version).filter(|_| view == View::Basic) {
@@ -103,11 +110,10 @@ impl Desk<'_> {
                 }
             }
             Err(error) if error.code_name() == Some(code::REDACTED) => {
-                let redaction = catalog.redaction(version);
-                told["path"] = Value::Null;
-                told["redacted_at"] = json!(redaction.map_or(version.time, |redaction| redaction.time));
-                told["redacted_by"] = redaction.map_or(Value::Null, |redaction| told_actor(&redaction.actor));
+                tell_redacted(&mut told, version, catalog.redaction(version));
             }
+            // What it held is pruned from the history, or damaged: that it was there still holds.
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Corrupt) => {}
             Err(error) => return Err(error),
         }
         Ok(told)
@@ -119,6 +125,12 @@ impl Digest {
         told["content_sha256"] = self.sha256.as_str().into();
         told["content_size_bytes"] = self.size.into();
     }
+}
+
+fn tell_redacted(told: &mut Value, version: &VersionOf, redaction: Option<&Redaction>) {
+    told["path"] = Value::Null;
+    told["redacted_at"] = json!(redaction.map_or(version.time, |redaction| redaction.time));
+    told["redacted_by"] = redaction.map_or(Value::Null, |redaction| told_actor(&redaction.actor));
 }
 
 /// Who made a change, in the API's words.
@@ -178,9 +190,11 @@ pub(super) async fn redact(call: Call) -> Result<Response> {
             let (_, version) = desk.version(&catalog, &id)?;
             (version.at.clone(), version.moment.clone(), version.operation)
         };
-        if operation != Operation::Deleted {
-            let note = note(desk.cx, "memory_version_redact", None);
-            desk.cx.writing()?.redact(note, &at, &moment).map_err(still_there)?;
+        let (memory, note) = (desk.cx.writing()?, note(desk.cx, "memory_version_redact", None));
+        if operation == Operation::Deleted {
+            memory.keep_redaction(note, &at, &moment)?;
+        } else {
+            memory.redact(note, &at, &moment).map_err(still_there)?;
             // It is out of the store, whatever comes of the index.
             if let Err(error) = desk.cx.index().and_then(|index| index.scrub()) {
                 crate::notice(&format!("the index may still hold what was redacted: {error}"));

@@ -260,8 +260,9 @@ pub fn undone(history: &[Past]) -> HashSet<ChangeId> {
 }
 
 /// The changes that an undo took back, as its reason names them.
-fn undone_by(note: &Note) -> Vec<ChangeId> {
-    let list = note.reason.as_deref().and_then(|reason| reason.strip_prefix(UNDO_OF));
+pub fn undone_by(note: &Note) -> Vec<ChangeId> {
+    let reason = note.reason.as_deref().filter(|_| note.verb == VERB);
+    let list = reason.and_then(|reason| reason.strip_prefix(UNDO_OF));
     let list = list.map(|list| list.split(':').next().unwrap_or(list));
     list.map(|list| list.split(", ").map(ChangeId::new).collect()).unwrap_or_default()
 }
