@@ -7,6 +7,7 @@ use std::path::Path;
 
 use memgrove::backends::{anthropic, object};
 use memgrove::registry::DEFAULT_PROTOCOL;
+use memgrove::shapes::records::Limits;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 
@@ -82,18 +83,21 @@ pub(crate) struct Settings {
 }
 
 /// `[search]`: the language of the words, and whether meaning counts.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct SearchSettings {
     /// The language whose words are stemmed; `none` stems nothing.
     pub(crate) language: String,
     /// Whether memories are also found by what they mean.
     pub(crate) embeddings: bool,
+    /// What this program does not know of it, as in every section.
+    #[serde(flatten)]
+    unknown: toml::Table,
 }
 
 impl Default for SearchSettings {
     fn default() -> Self {
-        SearchSettings { language: "english".to_owned(), embeddings: true }
+        SearchSettings { language: "english".to_owned(), embeddings: true, unknown: toml::Table::new() }
     }
 }
 
@@ -102,9 +106,10 @@ impl Default for SearchSettings {
 #[serde(try_from = "toml::Table")]
 pub(crate) struct RecordSettings {
     /// The limits.
-    pub(crate) limits: memgrove::shapes::records::Limits,
+    pub(crate) limits: Limits,
     /// Whether to take the `.lock`; for a mounted folder it always is.
     pub(crate) lock: bool,
+    unknown: toml::Table,
 }
 
 impl TryFrom<toml::Table> for RecordSettings {
@@ -116,30 +121,37 @@ impl TryFrom<toml::Table> for RecordSettings {
             Some(toml::Value::Boolean(lock)) => lock,
             Some(_) => return Err("`lock` of [records] is true or false".to_owned()),
         };
-        let limits = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-        Ok(RecordSettings { limits, lock })
+        let known = toml::Table::try_from(Limits::default()).map_err(|error| error.to_string())?;
+        let (limits, unknown): (toml::Table, toml::Table) =
+            table.into_iter().partition(|(key, _)| known.contains_key(key));
+        let limits = limits.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        Ok(RecordSettings { limits, lock, unknown })
     }
 }
 
 /// `[notes]`: the size that no note should pass.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct NoteSettings {
     /// In bytes.
     pub(crate) bytes_max: Option<usize>,
+    #[serde(flatten)]
+    unknown: toml::Table,
 }
 
 /// `[mounts]`: folders elsewhere that are used in place.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct Mounts {
     /// The folder of the records.
     pub(crate) records: Option<String>,
+    #[serde(flatten)]
+    unknown: toml::Table,
 }
 
 /// `[object]`: which bucket. No credentials: those come from the environment alone.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct BucketSettings {
     /// `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
     pub(crate) location: Option<String>,
@@ -149,17 +161,37 @@ pub(crate) struct BucketSettings {
     pub(crate) endpoint: Option<String>,
     /// Whether the bucket stands in the path of an address rather than in its host.
     pub(crate) path_style: Option<bool>,
+    #[serde(flatten)]
+    unknown: toml::Table,
 }
 
 /// `[anthropic]`: which memory store. The key and the service come from the environment alone.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct MemoryStoreSettings {
     /// `anthropic://memstore_…`, or a folder of it.
     pub(crate) location: Option<String>,
+    #[serde(flatten)]
+    unknown: toml::Table,
 }
 
 impl Settings {
+    /// The names of all that this program does not know, those of a section with its name in front.
+    pub(crate) fn unknown_keys(&self) -> Vec<String> {
+        let sections = [
+            ("records", &self.records.unknown),
+            ("notes", &self.notes.unknown),
+            ("search", &self.search.unknown),
+            ("mounts", &self.mounts.unknown),
+            ("object", &self.object.unknown),
+            ("anthropic", &self.anthropic.unknown),
+        ];
+        let within = |(section, unknown): (&str, &toml::Table)| {
+            unknown.keys().map(|key| format!("{section}.{key}")).collect::<Vec<_>>()
+        };
+        self.unknown.keys().cloned().chain(sections.into_iter().flat_map(within)).collect()
+    }
+
     /// Reads the settings of a store; `None` where there are none.
     ///
     /// # Errors
@@ -298,7 +330,16 @@ mod tests {
     #[test]
     fn unknown_keys_are_kept_and_bad_files_refused() {
         let settings = read("format = 1\nfuture = true\n").expect("readable").expect("there");
-        assert!(settings.unknown.contains_key("future") && settings.backend.is_none());
+        assert!(settings.unknown_keys() == ["future"] && settings.backend.is_none());
+        for section in ["records", "notes", "search", "mounts", "object", "anthropic"] {
+            let settings =
+                read(&format!("format = 1\n[{section}]\nzzz = 1\n")).expect(section).expect("there");
+            assert_eq!(settings.unknown_keys(), [format!("{section}.zzz")]);
+        }
+        let wrong = ["[notes]\nbytes_max = \"x\"", "[mounts]\nrecords = 1", "[records]\ntags_max = \"x\""];
+        for wrong in wrong {
+            assert_eq!(read(&format!("format = 1\n{wrong}\n")).expect_err(wrong).kind(), Kind::Corrupt);
+        }
         assert_eq!(read("format = 2\n").expect_err("newer").kind(), Kind::Unsupported);
         assert_eq!(read("id = \"x\"\n").expect_err("no format").kind(), Kind::Corrupt);
         assert_eq!(read("nonsense").expect_err("no toml").kind(), Kind::Corrupt);

@@ -75,7 +75,7 @@ impl Verb for Doctor {
         };
         match Settings::read(&place.root) {
             Ok(Some(settings)) => {
-                answer.findings.extend(settings.unknown.keys().map(|key| unknown_key(key)));
+                answer.findings.extend(settings.unknown_keys().iter().map(|key| unknown_key(key)));
                 answer.exists = true;
                 self.examine(cx, place, &mut answer)?;
             }

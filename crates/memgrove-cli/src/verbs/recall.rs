@@ -121,7 +121,7 @@ struct Receipt {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // As serde asks.
-fn is_zero(count: &usize) -> bool {
+pub(super) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

@@ -15,12 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::read::names_part;
+use super::recall::is_zero;
 use super::record::{ImportanceName, chosen, settle};
 use super::{Effect, On, Verb, show_facts};
 use crate::address::{entity_named, in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use fact::Fact;
 
 /// Remember a fact: one sentence that will make sense on its own later
@@ -69,6 +70,9 @@ pub(crate) struct RememberAnswer {
     /// The key was applied before; nothing was done now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
+    /// How many older facts were archived to make room for it.
+    #[serde(skip_serializing_if = "is_zero")]
+    archived: usize,
     /// What else was done, or could not be.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -76,7 +80,7 @@ pub(crate) struct RememberAnswer {
 
 impl RememberAnswer {
     fn at(address: String) -> Self {
-        RememberAnswer { address, change: None, known: false, replayed: false, note: None }
+        RememberAnswer { address, change: None, known: false, replayed: false, archived: 0, note: None }
     }
 }
 
@@ -107,6 +111,10 @@ impl Verb for Remember {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
         show_facts(page, None, None, answer.replayed)?;
+        if answer.archived > 0 {
+            let facts = counted(answer.archived, "fact", "facts");
+            page.ink(Ink::Warning, &format!("[archived {facts} read longest ago, to make room]\n"))?;
+        }
         answer.note.as_ref().map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
 }

@@ -37,6 +37,23 @@ fn invalid_is_2() {
     sandbox.feed(&["file", "insert", "a.md", "1"], [0xff, 0xfe]).fails(2);
 }
 
+#[test]
+fn a_setting_that_nobody_knows_is_told_by_the_doctor_and_stops_nothing() {
+    let sandbox = with_a_file();
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    let sections = ["mounts", "notes", "records", "object", "anthropic", "search"];
+    let unknown: String = sections.iter().map(|section| format!("[{section}]\nzzz = 1\n")).collect();
+    std::fs::write(&settings, format!("{text}{unknown}")).expect("written");
+    sandbox.run(&["remember", "Tea is at four"]).ok();
+    let told = sandbox.run(&["doctor"]).out;
+    for section in sections {
+        assert!(told.contains(&format!("the setting `{section}.zzz` is not known")), "{told}");
+    }
+    std::fs::write(&settings, format!("{text}[notes]\nbytes_max = \"much\"\n")).expect("written");
+    sandbox.run(&["recall", "tea"]).fails(7);
+}
+
 /// What was asked is done by the time the answer is written: that it cannot be says nothing of the store.
 #[test]
 fn an_answer_that_cannot_be_written_is_told_as_such() {

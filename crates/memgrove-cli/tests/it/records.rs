@@ -76,6 +76,23 @@ fn eight_servers_lose_no_record() {
 }
 
 #[test]
+fn what_is_archived_to_make_room_is_told() {
+    let sandbox = Sandbox::new();
+    let settings = sandbox.store().join("memgrove.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("{text}\n[records]\nlearnings_records_max = 2\n")).expect("settings");
+    for fact in ["Tea is at four", "Soup is at noon"] {
+        sandbox.run(&["remember", fact]).ok();
+    }
+    let told = sandbox.run(&["remember", "Bread is baked at five"]).ok();
+    assert!(told.contains("[archived 1 fact "), "{told}");
+    let told = sandbox.run(&["remember", "Milk comes on Mondays", "--json"]).json();
+    assert_eq!(told["archived"], 1, "{told}");
+    let told = sandbox.run(&["record", "add", "Eggs come on Tuesdays"]).ok();
+    assert!(told.contains("1 records were archived"), "{told}");
+}
+
+#[test]
 fn tags_that_several_say_of_one_fact_all_stay() {
     let sandbox = Sandbox::new();
     let fact = "The heating runs on Mondays";

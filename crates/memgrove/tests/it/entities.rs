@@ -297,6 +297,21 @@ fn walks_end_in_circles_and_mind_direction_type_and_depth() {
 }
 
 #[test]
+fn a_name_of_two_types_is_written_to_only_with_its_type() {
+    let fixture = Fixture::new();
+    fixture.keep(&entity("Ann", "person", &["sings"]));
+    fixture.clock.advance_ms(1);
+    fixture.keep(&entity("Ann", "project", &["is late"]));
+    assert_eq!(fixture.knowledge.namesakes("Ann").expect("read"), ["person/Ann", "project/Ann"]);
+    let untyped = entity("Ann", "", &["dances"]);
+    let refused = fixture.knowledge.store(Note::default(), &[untyped], How::Merge).expect_err("which?");
+    assert_eq!(refused.kind(), Kind::Invalid);
+    assert!(refused.hint_text().is_some_and(|hint| hint.ends_with("person/Ann, project/Ann")), "{refused:?}");
+    fixture.keep(&entity("Ann", "Project", &["is done"]));
+    assert!(fixture.text("knowledge/entities/project/Ann.md").contains("2. is done"));
+}
+
+#[test]
 fn common_patterns_have_helpers() {
     let fixture = Fixture::new();
     let learning = Learning {

@@ -186,6 +186,9 @@ pub(crate) struct LoadAnswer {
     entities: Vec<LoadedEntity>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<String>,
+    /// Entities of the same names and other types.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    namesakes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
 }
@@ -249,7 +252,8 @@ impl Verb for EntityLoad {
             (None, Input::None) => LOAD_TOKENS_MAX,
             (None, Input::Terminal) => usize::MAX,
         };
-        let (mut entities, mut unknown, mut spent, mut cut) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut entities, mut unknown, mut namesakes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut spent, mut cut) = (0, 0);
         for name in &self.names {
             let Some(loaded) = knowledge.load(name, self.kind.as_deref())? else {
                 unknown.push(name.clone());
@@ -261,12 +265,16 @@ impl Verb for EntityLoad {
             });
             cut += left_out;
             entities.push(entity);
+            if self.kind.is_none() {
+                let named = knowledge.namesakes(name)?;
+                namesakes.extend(named.iter().skip(1).map(|other| format!("entity:{other}")));
+            }
         }
         if entities.is_empty() {
             return Err(unknown_entity(&knowledge, &unknown)?);
         }
         let left_out = (cut > 0).then(|| format!("{cut} observations left out: raise the budget"));
-        Ok(LoadAnswer { entities, unknown, left_out })
+        Ok(LoadAnswer { entities, unknown, namesakes, left_out })
     }
 
     fn show(answer: &LoadAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -291,6 +299,10 @@ impl Verb for EntityLoad {
         }
         if !answer.unknown.is_empty() {
             page.ink(Ink::Warning, &format!("[unknown: {}]\n", answer.unknown.join(", ")))?;
+        }
+        if !answer.namesakes.is_empty() {
+            let others = answer.namesakes.join(", ");
+            page.ink(Ink::Warning, &format!("[others have the name: {others}; choose by type]\n"))?;
         }
         answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
     }

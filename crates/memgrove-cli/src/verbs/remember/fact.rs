@@ -1,12 +1,12 @@
 //! Where a fact belongs, and whether it is known there already.
 
-use memgrove::Result;
 use memgrove::address::Scheme;
 use memgrove::backend::Note;
 use memgrove::index::analysis::folded;
 use memgrove::memory::Done;
 use memgrove::shapes::entities::{Entity, How, Knowledge, Loaded, Observation};
 use memgrove::shapes::records::{Guarded, Importance, NewRecord, Patch, RecordType};
+use memgrove::{Error, Kind, Result};
 
 use super::RememberAnswer;
 use crate::context::Context;
@@ -54,8 +54,8 @@ impl Fact {
         settle(&records);
         let id = done.outcome.records.first().map(|record| record.id.clone()).unwrap_or_default();
         let change = done.change.map(|change| name_of(&records, &change));
-        let address = Scheme::Record.address(&id);
-        Ok(RememberAnswer { change, replayed: done.replayed, ..RememberAnswer::at(address) })
+        let (replayed, archived) = (done.replayed, done.outcome.archived.len());
+        Ok(RememberAnswer { change, replayed, archived, ..RememberAnswer::at(Scheme::Record.address(&id)) })
     }
 
     /// The address of a memory that says exactly this, of nobody in particular: of a record, if
@@ -108,7 +108,7 @@ impl Fact {
     /// Keeps it as an observation of whom it is about.
     pub(super) fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.knowledge()?;
-        let there = knowledge.load(name, None)?;
+        let there = about(&knowledge, name)?;
         let mut told =
             self.importance.map(|_| "an observation has no importance: it was not kept".to_owned());
         let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
@@ -144,7 +144,31 @@ impl Fact {
         let folder = memgrove::shapes::entities::folder_name(&kind);
         let address = address.unwrap_or(Scheme::Entity.address(format_args!("{folder}/{name}")));
         let change = change.map(|change| change.to_string());
-        Ok(RememberAnswer { address, change, known: same.is_some(), replayed, note: told })
+        Ok(RememberAnswer {
+            change,
+            known: same.is_some(),
+            replayed,
+            note: told,
+            ..RememberAnswer::at(address)
+        })
+    }
+}
+
+/// The entity that a name means, which may say its type: `person/Alice`.
+///
+/// # Errors
+/// `Invalid` where several types have the name.
+fn about(knowledge: &Knowledge, name: &str) -> Result<Option<Loaded>> {
+    let named = knowledge.namesakes(name)?;
+    if named.len() > 1 {
+        let message = format!("several types have an entity `{}`", name.escape_debug());
+        let hint = format!("say which, with its type: {}", named.join(", "));
+        return Err(Error::new(Kind::Invalid, message).hint(hint));
+    }
+    let typed = Scheme::Entity.bare(name).split_once('/').filter(|_| named.is_empty());
+    match typed {
+        None => knowledge.load(name, None),
+        Some((folder, name)) => knowledge.locate(folder, name)?.map_or(Ok(None), |at| knowledge.at(&at)),
     }
 }
 

@@ -12,7 +12,7 @@ use super::names::{CANDIDATES_MIN, candidate, folder_name};
 use super::{Entity, Relation};
 use crate::backend::{Depth, Edit, Expect, Version};
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::locator::{Locator, collision_key};
 use crate::memory::Plan;
 use crate::store::Store;
@@ -169,6 +169,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The file of the one entity of this name and type, the oldest of those of one type.
+    ///
+    /// # Errors
+    /// `Invalid` where several types have the name and none is given.
+    pub(super) fn only(&mut self, kind: Option<&str>, name: &str) -> Result<Option<Locator>> {
+        let found = self.find(kind, name)?;
+        let named = typed(&found, name);
+        match kind.is_none() && named.len() > 1 {
+            true => Err(several(name, &named)),
+            false => Ok(found.into_iter().next()),
+        }
+    }
+
     /// Those of some files that hold an entity of this name and type.
     fn oldest_first(&mut self, places: &[Locator], kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
         let mut found = Vec::new();
@@ -321,6 +334,23 @@ pub(super) fn entity_at(at: &Locator, document: &Document) -> Entity {
     let folder = at.parent().unwrap_or_default();
     let stem = at.name().strip_suffix(".md").unwrap_or(at.name());
     document.entity(folder.name(), stem)
+}
+
+/// The entities of a name in some files, each as `TYPE/NAME`.
+pub(super) fn typed(places: &[Locator], name: &str) -> Vec<String> {
+    let mut named: Vec<String> = Vec::new();
+    for at in places {
+        let one = format!("{}/{name}", at.parent().unwrap_or_default().name());
+        if !named.contains(&one) {
+            named.push(one);
+        }
+    }
+    named
+}
+
+fn several(name: &str, named: &[String]) -> Error {
+    Error::new(Kind::Invalid, format!("several types have an entity `{}`", name.escape_debug()))
+        .hint(format!("say which with `type`: there are {}", named.join(", ")))
 }
 
 fn is_kind(entity: &Entity, kind: Option<&str>) -> bool {

@@ -175,7 +175,7 @@ impl Knowledge {
             }
             self.shared.cache.remove(&key);
         }
-        let Some(path) = self.place(name, kind)? else { return Ok(None) };
+        let Some(path) = self.places(name, kind)?.into_iter().next() else { return Ok(None) };
         let loaded = self.read(&path, Found::Name)?;
         if let Some(Loaded { path, version, entity, .. }) = &loaded {
             self.shared.cache.set(&key, path.clone(), version.clone(), Arc::clone(entity), now);

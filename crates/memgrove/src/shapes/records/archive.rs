@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::access::Log;
 use super::edit::{Changed, Guarded};
 use super::rewrite::Rewrite;
-use super::schema::{RecordType, Status, invalid, spelled};
+use super::schema::{Importance, RecordType, Status, invalid, spelled};
 use super::table::{Row, Table};
 use super::{Records, limits, version_of};
 use crate::backend::{Edit, Expect, Note};
@@ -228,16 +228,18 @@ impl Records {
     }
 
     /// What goes first when a file is over its limit: of learnings those read longest ago and
-    /// least, of tasks those completed first. Enough of them, and a tenth of the file at least.
+    /// least, of tasks those completed first; what is of high importance goes last. Enough of them,
+    /// and a tenth of the file at least, as far as that is not of high importance.
     fn least_used(&self, table: &Table, log: &Log, lines: &[String]) -> Vec<usize> {
         let limit = self.limits.of(table.kind);
-        let mut rows: Vec<(i64, u64, usize)> = Vec::new();
+        let mut rows: Vec<(bool, i64, u64, usize)> = Vec::new();
         for (at, row) in table.rows.iter().enumerate() {
             let (count, accessed) = log.with(row);
+            let high = row.importance == Importance::High;
             match table.kind {
                 RecordType::Task if row.status != Some(Status::Completed) => {}
-                RecordType::Task => rows.push((row.completed.unwrap_or(row.updated), count, at)),
-                _ => rows.push((accessed, count, at)),
+                RecordType::Task => rows.push((high, row.completed.unwrap_or(row.updated), count, at)),
+                _ => rows.push((high, accessed, count, at)),
             }
         }
         rows.sort_unstable();
@@ -246,8 +248,8 @@ impl Records {
             (table.bytes.len() + lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1) as u64;
         let part = (table.rows.len() / ROOM_PART).max(1);
         let mut chosen = Vec::new();
-        for (_, _, at) in rows {
-            if chosen.len() >= part && !limit.is_over(records, bytes) {
+        for (high, _, _, at) in rows {
+            if (high || chosen.len() >= part) && !limit.is_over(records, bytes) {
                 break;
             }
             records -= 1;

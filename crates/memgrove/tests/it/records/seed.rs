@@ -273,6 +273,16 @@ fn a_hard_limit_refuses_and_a_soft_one_archives() {
     assert_eq!(done.outcome.warnings, ["`learnings.jsonl` had reached its limit: 2 records were archived"]);
     let learnings = Query { kinds: vec![RecordType::Learning], ..Query::default() };
     assert_eq!(folder.contents(&learnings).len(), 19);
+    let most = |count| Limits { learnings_records_max: count, ..Limits::default() };
+    let weighty = Folder::limited(most(10));
+    for at in 0..9 {
+        weighty.add_one(tagged(RecordType::Learning, &format!("weighty {at}"), &[]));
+    }
+    let light = weighty.add(RecordType::Learning, "light");
+    let more =
+        |at: usize| weighty.records.add(note("a"), &[tagged(RecordType::Learning, &at.to_string(), &[])]);
+    assert_eq!(more(0).unwrap().outcome.archived, [light.id], "what matters goes last");
+    assert_eq!(more(1).unwrap().outcome.archived.len(), 1, "it goes where nothing else is left");
     folder.add(RecordType::Task, "open");
     let done = folder.records.add(note("a"), &[NewRecord::new(RecordType::Task, "more")]).unwrap().outcome;
     assert_eq!(done.warnings, ["`tasks.jsonl` is over its limit, and nothing in it is done"]);

@@ -10,7 +10,7 @@ impl Draft<'_> {
     /// Stores one entity that is valid.
     pub(in crate::shapes::entities) fn store(&mut self, given: &Entity, how: How) -> Result<Stored> {
         let kind = Some(given.kind.trim()).filter(|kind| !kind.is_empty());
-        let there = self.find(kind, &given.name)?.into_iter().next();
+        let there = self.only(kind, &given.name)?;
         match (&there, how) {
             (Some(_), How::Merge) => given.check_addition()?,
             _ => given.check()?,

@@ -7,19 +7,27 @@ use super::{Found, Knowledge, Loaded, Shared};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::shapes::entities::catalog::Shelf;
-use crate::shapes::entities::draft::{Desk, Draft};
+use crate::shapes::entities::draft::{Desk, Draft, typed};
 use crate::shapes::entities::{Entity, Observation, folder_name, indexes};
 
 /// How often the list of names is looked through before it is better to know all entities.
 const MISSES_MAX: usize = 4;
 
 impl Knowledge {
-    /// Where the entity of a name is; the oldest, if there are several.
-    pub(super) fn place(&self, name: &str, kind: Option<&str>) -> Result<Option<Locator>> {
+    /// Where the entities of a name are, the oldest first.
+    pub(super) fn places(&self, name: &str, kind: Option<&str>) -> Result<Vec<Locator>> {
         let desk = self.desk();
         let elsewhere = self.elsewhere(&desk);
         let mut draft = Draft::looking(self.store_itself(), &desk, &elsewhere);
-        Ok(draft.find(kind, name)?.into_iter().next())
+        draft.find(kind, name)
+    }
+
+    /// All entities of a name as `TYPE/NAME`, the one that the name alone leads to first.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn namesakes(&self, name: &str) -> Result<Vec<String>> {
+        Ok(typed(&self.places(name, None)?, name))
     }
 
     /// The files where an entity of a name may be that is not where its name leads to, because a

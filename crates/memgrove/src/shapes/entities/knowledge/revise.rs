@@ -49,8 +49,7 @@ impl Knowledge {
             let mut draft = Draft::looking(store, desk, &elsewhere);
             let mut entity = Entity::clone(entity);
             if expect.is_some() || new.is_some() {
-                let found = draft.find(kind, &entity.name)?.into_iter().next();
-                let place = found.ok_or_else(|| unknown(&entity.name))?;
+                let place = draft.only(kind, &entity.name)?.ok_or_else(|| unknown(&entity.name))?;
                 require(&draft, store, &place, &entity.name, *expect)?;
                 if let Some(old) = new {
                     supersede(&mut draft, &place, old, &mut entity.observations[0])?;
@@ -76,14 +75,10 @@ impl Knowledge {
         self.apply(note, |store, desk| {
             let elsewhere = self.elsewhere(desk);
             let mut draft = Draft::looking(store, desk, &elsewhere);
-            let found = draft.find(kind, name)?;
-            let place = found.first().ok_or_else(|| unknown(name))?;
-            if kind.is_none() && found.len() > 1 {
-                return Err(several(name));
-            }
-            require(&draft, store, place, name, expect)?;
-            draft.delete(place)?;
-            Ok(draft.into_plan(place.clone()))
+            let place = draft.only(kind, name)?.ok_or_else(|| unknown(name))?;
+            require(&draft, store, &place, name, expect)?;
+            draft.delete(&place)?;
+            Ok(draft.into_plan(place))
         })
     }
 
@@ -152,11 +147,6 @@ fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observ
     })?;
     new.facts.date.get_or_insert(now);
     Ok(())
-}
-
-fn several(name: &str) -> Error {
-    Error::new(Kind::Invalid, format!("several types have an entity `{}`", name.escape_debug()))
-        .hint("say which with `type`")
 }
 
 fn moved_on(name: &str) -> Error {
