@@ -25,6 +25,19 @@ impl Ids for Random {
     }
 }
 
+/// The same, where another branch of a repository gives ids too.
+pub(crate) struct Branching;
+
+impl Ids for Branching {
+    fn random(&self) -> [u8; 16] {
+        Random.random()
+    }
+
+    fn branches(&self) -> bool {
+        true
+    }
+}
+
 /// The records of a store: in its own folder, or in the one that its settings mount.
 pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
     let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();

@@ -192,6 +192,7 @@ impl Selected {
                 "name it with --store anthropic://memstore_…, or as `location` in [anthropic] of memgrove.toml",
             ));
         };
+        let location = with_plain_scheme(&location);
         check_named(place, &location)?;
         self.settings.clone_from(&environment.providers);
         self.far_away(environment, location)
@@ -251,6 +252,14 @@ impl Selected {
         options.freshness = freshness;
         options.disk = self.cache_folder()?.map(|folder| (folder, CACHE_BYTES_MAX));
         Ok(Arc::new(Cached::new(backend, options)))
+    }
+
+    /// Asks the service itself whether it can be written to by many, where only it can tell.
+    pub(crate) fn check_service(&self, requires: &[&str]) -> Result<()> {
+        match self.protocol == object::PROTOCOL && requires.contains(&"concurrent_writers") {
+            true => object::open(&self.request()?)?.check_conditions(),
+            false => Ok(()),
+        }
     }
 
     /// Opens the store with the conflict copies of a vault in sight.

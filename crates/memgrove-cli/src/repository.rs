@@ -12,10 +12,15 @@ const ATTRIBUTE: &str = "merge=memgrove";
 /// Where git is told what that means.
 const DRIVER: &str = "[merge \"memgrove\"]";
 
+/// The work tree that a folder lies in.
+pub(crate) fn around(root: &Path) -> Option<&Path> {
+    root.ancestors().find(|folder| folder.join(".git").exists())
+}
+
 /// What is wrong with how git merges a store: a clone has the attributes, but not the configuration
 /// that they speak of, and git then merges line by line without a word.
 pub(crate) fn check(root: &Path, home: Option<&Path>) -> Option<Finding> {
-    let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
+    let top = around(root)?;
     let says = |file: PathBuf, words: &str| read_small(&file).is_ok_and(|text| text.contains(words));
     let within = root.ancestors().take_while(|folder| folder.starts_with(top));
     let asked = within.map(|folder| folder.join(".gitattributes")).any(|file| says(file, ATTRIBUTE));

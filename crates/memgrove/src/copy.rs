@@ -106,7 +106,13 @@ pub fn copy(
     copying.flush()?;
     let filled = |folder: &Locator| files.iter().any(|info| info.locator.is_within(folder));
     for folder in folders.iter().filter(|folder| !filled(folder)) {
-        to.store().mkdir(folder)?;
+        match there.get(folder) {
+            Some(there) if !there.is_dir() => {
+                let why = format!("`{folder}` is no folder at the far end, and stays what it is there");
+                copying.done.refused.push(why);
+            }
+            _ => drop(to.store().mkdir(folder)?),
+        }
     }
     Ok(copying.done)
 }
@@ -131,7 +137,9 @@ impl Copying<'_> {
         let expect = match there {
             None => Expect::Absent,
             Some(there) if there.kind != FileKind::File => {
-                self.done.differing.push(at);
+                self.done
+                    .refused
+                    .push(format!("`{at}` is no file at the far end, and stays what it is there"));
                 return Ok(None);
             }
             Some(_) => {

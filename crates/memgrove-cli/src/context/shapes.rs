@@ -5,12 +5,12 @@ use std::sync::Arc;
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::{Graph, kept_true};
 use memgrove::shapes::notes::Notes;
-use memgrove::shapes::records::Records;
+use memgrove::shapes::records::{Ids, Records};
 use memgrove::{Index, Locator, Memory, Result};
 
 use super::Context;
 use crate::settings::Settings;
-use crate::{agents, mounts, searching};
+use crate::{agents, mounts, repository, searching};
 
 /// The folder of a store that holds entities.
 pub(crate) const KNOWLEDGE: &str = "knowledge";
@@ -76,8 +76,14 @@ impl Context {
         let memory = self.reading()?;
         match self.shared.opened.get() {
             Some(_) => self.graph_over(memory),
-            None => Ok(Graph::new(memory, Locator::new(GRAPH)?, Arc::new(mounts::Random))),
+            None => Ok(Graph::new(memory, Locator::new(GRAPH)?, self.ids())),
         }
+    }
+
+    /// What ids are made of: within a repository another branch may give the same number.
+    fn ids(&self) -> Arc<dyn Ids> {
+        let within = self.place().is_some_and(|place| repository::around(&place.root).is_some());
+        if within { Arc::new(mounts::Branching) } else { Arc::new(mounts::Random) }
     }
 
     /// The graph, to change.
@@ -87,8 +93,7 @@ impl Context {
 
     fn graph_over(&self, memory: Memory) -> Result<Graph> {
         let root = Locator::new(GRAPH)?;
-        let graph =
-            self.shared.graph.get_or_init(|| Graph::new(memory, root, Arc::new(mounts::Random))).clone();
+        let graph = self.shared.graph.get_or_init(|| Graph::new(memory, root, self.ids())).clone();
         Ok(if self.may_write().is_ok() { graph } else { graph.only_reading() })
     }
 

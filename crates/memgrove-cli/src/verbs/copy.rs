@@ -1,14 +1,16 @@
 //! Carrying a store to another place, or to another backend.
 
-use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+mod bar;
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memgrove::backend::Note;
 use memgrove::backends::{Ram, Scoped, object, ram, vault};
 use memgrove::clock::SystemClock;
-use memgrove::copy::{Copied, Differing, Progress, copy};
+use memgrove::copy::{Copied, Differing, copy};
 use memgrove::locator::copies;
 use memgrove::registry::OpenRequest;
 use memgrove::shapes::entities::Knowledge;
@@ -20,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::bar::Bar;
 use super::{Effect, On, Verb};
 use crate::context::{Context, GRAPH, Guard, Input, KNOWLEDGE, random_id};
 use crate::mounts::{self, RECORDS};
@@ -79,7 +82,7 @@ impl Verb for Copy {
             return Err(Error::new(Kind::Invalid, why).hint("name a place beside it with --to"));
         }
         let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
-        let left = from.conflict_copies()?;
+        let left = from.left_behind()?;
         let (from, to) = (from.open()?, to.make()?);
         let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
         let mut own: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
@@ -88,7 +91,9 @@ impl Verb for Copy {
         if clashes {
             own.extend(graph.derived_files()?);
         }
-        let skip = |at: &Locator| own.contains(at) || settings::is_kept_out(at);
+        let skip = |at: &Locator| {
+            own.contains(at) || settings::is_kept_out(at) || left.iter().any(|(behind, _)| behind == at)
+        };
         let differing = if self.replace { Differing::Replace } else { Differing::Keep };
         let note = cx.note(
             Self::NAME,
@@ -106,9 +111,7 @@ impl Verb for Copy {
         if copied.files > 0 {
             made_anew(&to, clashes.then_some(&graph), &note)?;
         }
-        let merge_first =
-            |at: &Locator| format!("`{at}` is a conflict copy: merge it first (`memgrove conflicts`)");
-        copied.refused.extend(left.iter().map(merge_first));
+        copied.refused.extend(left.iter().map(|(at, why)| format!("`{at}` is {why}")));
         if let Some(records) = theirs {
             let target = match shadowed {
                 Some(records) => records.memory().clone(),
@@ -287,15 +290,29 @@ impl End {
         }
     }
 
-    /// The conflict copies of a vault: no memories, and so not copied.
-    fn conflict_copies(&self) -> Result<Vec<Locator>> {
+    /// What of a vault cannot be copied, and why: conflict copies are no memories, and of what is elsewhere
+    /// but a placeholder is here.
+    fn left_behind(&self) -> Result<Vec<(Locator, &'static str)>> {
         let End::Placed { cx, .. } = self else { return Ok(Vec::new()) };
         let Some(place) = cx.place() else { return Ok(Vec::new()) };
         if cx.selected(place, &[])?.protocol != vault::PROTOCOL || Settings::read(&place.root)?.is_none() {
             return Ok(Vec::new());
         }
-        let all = cx.with_copies()?.store().list_all(&Locator::root())?.into_iter();
-        Ok(all.map(|info| info.locator).filter(|at| copies::is_certain(at.name())).collect())
+        let listed = cx.with_copies()?.store().list_all(&Locator::root())?;
+        let all: HashSet<Locator> = listed.into_iter().map(|info| info.locator).collect();
+        let mut left = Vec::new();
+        for at in &all {
+            if copies::is_certain(at.name()) {
+                left.push((at.clone(), "a conflict copy: merge it first (`memgrove conflicts`)"));
+            } else if let Some(name) = copies::placeholder(at.name()) {
+                let file = at.parent().unwrap_or_default().child(name)?;
+                if !all.contains(&file) && !settings::is_kept_out(&file) {
+                    left.push((file, "not on this machine: download it first"));
+                }
+            }
+        }
+        left.sort();
+        Ok(left)
     }
 
     /// Opens a store that must be there.
@@ -357,40 +374,5 @@ fn resolved(path: &Path) -> PathBuf {
         (Ok(path), ..) => path,
         (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
         _ => path.to_owned(),
-    }
-}
-
-/// How far it has come, on a terminal alone.
-struct Bar {
-    shown: bool,
-    percent: Option<u64>,
-}
-
-impl Bar {
-    fn new() -> Self {
-        Bar { shown: io::stderr().is_terminal(), percent: None }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        let percent = progress.bytes * 100 / progress.bytes_total.max(1);
-        if !self.shown || self.percent == Some(percent) {
-            return;
-        }
-        self.percent = Some(percent);
-        let filled = usize::try_from(percent / 5).unwrap_or(20).min(20);
-        let (files, total) = (progress.files, progress.files_total);
-        let line = format!(
-            "\r[{}{}] {percent:>3}%  {files} of {total} files",
-            "#".repeat(filled),
-            "-".repeat(20 - filled)
-        );
-        // Whoever closed standard error does not want to know.
-        let _ = io::stderr().write_all(line.as_bytes());
-    }
-
-    fn clear(&self) {
-        if self.shown && self.percent.is_some() {
-            let _ = io::stderr().write_all(b"\r\x1b[K");
-        }
     }
 }

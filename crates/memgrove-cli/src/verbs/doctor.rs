@@ -113,7 +113,8 @@ impl Verb for Doctor {
             page.line(&format!(": {}: {}", finding.at, finding.what))?;
             page.line(&format!("  hint: {}", finding.hint))?;
         }
-        if answer.findings.is_empty() { page.ink(Ink::Added, "all is well\n") } else { Ok(()) }
+        let well = answer.findings.is_empty() && answer.selection.kind.is_none();
+        if well { page.ink(Ink::Added, "all is well\n") } else { Ok(()) }
     }
 
     fn failed(answer: &DoctorAnswer) -> Option<Kind> {
@@ -208,6 +209,9 @@ fn entities(cx: &Context) -> Result<Vec<Finding>> {
 fn tell(findings: &mut Vec<Finding>, conflict: Conflict) {
     match conflict {
         Conflict::Copy { at, of, by, .. } => {
+            // By its name alone it may have been in doubt.
+            findings
+                .retain(|finding| finding.at != at || !finding.what.starts_with("perhaps a conflict copy"));
             let known = |finding: &Finding| finding.at == at && finding.what.contains("conflict copy");
             if !findings.iter().any(known) {
                 let what = format!("a conflict copy of `{of}` by {by}");

@@ -156,6 +156,7 @@ impl Selection {
             let requires: Vec<&str> = requires.iter().map(String::as_str).collect();
             let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "there is no store"))?;
             let selected = cx.selected(place, &requires)?;
+            selected.check_service(&requires)?;
             Ok((selected.protocol, selected.because))
         };
         let none = Selection { backend: None, because: None, problem: None, hint: None, kind: None };

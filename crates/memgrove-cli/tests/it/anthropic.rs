@@ -148,6 +148,14 @@ fn what_others_do_in_the_memory_store_is_taken_in() {
     let past = store.backend().history(&HistoryQuery::default()).expect("a history");
     let verbs: Vec<&str> = past.iter().rev().map(|past| past.note.verb.as_str()).collect();
     assert_eq!(verbs.iter().filter(|verb| **verb == "file_edit").count(), 4, "{verbs:?}");
+    // One that was taken in is moved: it is not where it was, on this machine and on any other.
+    change("/new.md", json!({"path": "/moved/new.md"}));
+    let wanted = ["moved", "moved/b.md", "moved/new.md"];
+    assert_eq!(
+        (listed(&open()), listed(&store)),
+        (wanted.map(str::to_owned).into(), wanted.map(str::to_owned).into())
+    );
+    assert_eq!(memory("/new.md"), None);
     // What was before is in the history, from the versions of the service.
     let first = Moment::After(past.last().expect("a change").change.clone());
     let held = store.backend().read_past(&at("a.md"), &first).expect("it is kept");

@@ -193,7 +193,7 @@ fn one_copy_that_cannot_be_merged_keeps_no_other_from_it() {
         )
     );
     assert!(ran.out.contains("differed from a neighbour's in case alone"), "{}", ran.out);
-    assert!(ran.out.contains("ABCDEFG.md: the same as its file, and removed"), "{}", ran.out);
+    assert!(ran.out.contains("ABCDEFG.md: it is its file now"), "{}", ran.out);
     let read = |name: &str| std::fs::read(store.join(name)).expect("a file");
     assert_eq!((read("files/zoo.md"), read(clash)), (b"one\ntwo\n".to_vec(), b"large\n".to_vec()));
     assert_eq!(read("files/pic.png"), ours);
@@ -253,11 +253,20 @@ fn a_bucket_is_chosen_by_name_and_never_by_chance() {
     // Without a bucket the refusal and the two reports say the same.
     let sentence = "the backend `object` has no bucket to use";
     assert!(sandbox.run(&["--backend", "object", "file", "view"]).fails(2).contains(sentence));
-    assert_eq!(sandbox.run(&["--backend", "object", "doctor"]).out.matches(sentence).count(), 1);
+    let doctor = sandbox.run(&["--backend", "object", "doctor"]).out;
+    assert_eq!(doctor.matches(sentence).count(), 1);
+    assert!(!doctor.contains("all is well"), "{doctor}");
     assert!(sandbox.run(&["--backend", "object", "backends"]).out.contains(sentence));
-    for place in ["s3://bkt/a//b", "s3://bkt/../x", "S3://bkt/./x"] {
-        let refused = sandbox.run(&["--store", place, "status"]).fails(2);
-        let said = format!("`{}` names no place in a bucket", place.replace('S', "s"));
+    let far = |place: &str| {
+        let mut command = sandbox.memgrove(&["--store", place, "status"]);
+        let output = command.env("ANTHROPIC_API_KEY", "k").output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{place}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for place in ["s3://bkt/a//b", "s3://bkt/../x", "S3://bkt/./x", "ANTHROPIC://memstore_1/../x"] {
+        let refused = far(place);
+        let (scheme, rest) = place.split_once(':').expect("a scheme");
+        let said = format!("`{}:{rest}` names no place in a bucket", scheme.to_lowercase());
         assert!(refused.contains(&said), "{refused}");
     }
     let lacks = "the backend `object` does not offer `encryption`";
@@ -273,6 +282,33 @@ fn a_bucket_is_chosen_by_name_and_never_by_chance() {
     put(&sandbox.store(), "memgrove.toml", settings);
     let refused = sandbox.run(&["file", "view"]).fails(10);
     assert!(refused.contains("was merely found, and may not send memories to `s3://theirs/x`"), "{refused}");
+}
+
+/// Two branches do not know which numbers the other has given.
+#[test]
+fn nodes_of_two_branches_have_ids_of_their_own() {
+    let sandbox = Sandbox::new();
+    git(&sandbox, &["init", "."]);
+    let make = |name: &str| {
+        let made =
+            sandbox.run(&["--json", "node", "create", "project", "-p", &format!("name={name}")]).json();
+        made["it"]["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
+    };
+    let one = make("one");
+    let ending = one.strip_prefix("mem_project_001_").unwrap_or_else(|| panic!("{one}"));
+    assert_eq!(ending.len(), 6, "{one}");
+    // What git left unresolved stays as it is; what cannot be read is put aside, and told.
+    let two = make("two");
+    let file = |id: &str| sandbox.store().join(format!("graph/_content/nodes/{id}.meta.json"));
+    let text = std::fs::read_to_string(file(&one)).expect("a file");
+    let marked = format!("<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n");
+    std::fs::write(file(&one), &marked).expect("a file");
+    std::fs::write(file(&two), "{ torn").expect("a file");
+    let ran = sandbox.run(&["graph", "check", "--rebuild"]);
+    assert!(ran.out.contains("1 files have git's conflict markers"), "{ran:?}");
+    assert!(ran.out.contains("could not be read, and was put aside"), "{ran:?}");
+    assert!(!ran.out.contains("all is well"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(file(&one)).expect("a file"), marked);
 }
 
 /// A clone has the attributes of a repository, and not its configuration.

@@ -115,6 +115,19 @@ fn a_copy_takes_memories_along_and_nothing_that_is_made_of_them() {
         assert!(on(&sandbox, "far", &["record", "list"]).ok().contains(name));
     }
     assert_eq!(on(&sandbox, "far", &["doctor"]).code, 0);
+    // What is a file here and a folder there is told, and the rest is copied.
+    sandbox.run(&["init", "odd"]).ok();
+    for (store, name) in [("odd", "b.md"), ("odd", "c.md"), ("far", "a/x.md"), ("far", "d.md")] {
+        on(&sandbox, store, &["file", "create", name, "--text", "x"]).ok();
+    }
+    std::fs::rename(sandbox.project().join("odd/files/b.md"), sandbox.project().join("odd/files/a"))
+        .expect("free");
+    std::fs::create_dir(sandbox.project().join("odd/files/d.md")).expect("free");
+    let ran = sandbox.run(&["copy", "--from", "odd", "--to", "far", "--replace"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.out.contains("`files/a` is no file at the far end"), "{ran:?}");
+    assert!(ran.out.contains("`files/d.md` is no folder at the far end"), "{ran:?}");
+    assert!(sandbox.project().join("far/files/c.md").exists());
     // A conflict copy is no memory, but it is somebody's: it is told.
     sandbox.run(&["--backend", "vault", "init", "vault"]).ok();
     on(&sandbox, "vault", &["file", "create", "a.md", "--text", "a"]).ok();
@@ -127,4 +140,44 @@ fn a_copy_takes_memories_along_and_nothing_that_is_made_of_them() {
         "{ran:?}"
     );
     assert!(sandbox.project().join("out/files/a.md").exists());
+}
+
+#[test]
+fn what_icloud_keeps_elsewhere_is_neither_missed_nor_written_beside() {
+    let sandbox = Sandbox::empty();
+    sandbox.run(&["--backend", "vault", "init", "v"]).ok();
+    on(&sandbox, "v", &["record", "add", "one"]).ok();
+    on(&sandbox, "v", &["file", "create", "a.md", "--text", "alpha"]).ok();
+    on(&sandbox, "v", &["file", "create", "b.md", "--text", "beta"]).ok();
+    let root = sandbox.project().join("v");
+    for (folder, name) in [("records", "learnings.jsonl"), ("files", "b.md")] {
+        std::fs::remove_file(root.join(folder).join(name)).expect("it was there");
+        std::fs::write(root.join(folder).join(format!(".{name}.icloud")), "stub").expect("a file");
+    }
+    let refused: [&[&str]; 5] = [
+        &["record", "list"],
+        &["record", "add", "two"],
+        &["file", "view", "b.md"],
+        &["file", "create", "b.md", "--text", "new"],
+        &["file", "delete", "b.md"],
+    ];
+    for arguments in refused {
+        let ran = on(&sandbox, "v", arguments);
+        assert!(ran.code != 0 && ran.err.contains("is not on this machine"), "{arguments:?}: {ran:?}");
+    }
+    assert!(!root.join("records/learnings.jsonl").exists() && !root.join("files/b.md").exists());
+    // The rest is found, and what is missing is told.
+    let found = on(&sandbox, "v", &["recall", "alpha"]);
+    assert!(
+        found.out.contains("a.md") && (found.out + &found.err).contains("b.md"),
+        "what is missing is told"
+    );
+    let ran = on(&sandbox, "v", &["copy", "--to", "out"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    for file in ["files/b.md", "records/learnings.jsonl"] {
+        let told = format!("not copied: `{file}` is not on this machine: download it first");
+        assert!(ran.out.contains(&told), "{ran:?}");
+    }
+    let out = sandbox.project().join("out/files");
+    assert!(out.join("a.md").exists() && !out.join(".b.md.icloud").exists());
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use memories::Memories;
 
-use super::object::ObjectStore;
+use super::object::{ObjectStore, checked_prefix};
 use crate::backend::{Backend, Capabilities};
 use crate::error::{Error, Kind, Result};
 use crate::registry::{OpenRequest, Registration};
@@ -64,6 +64,6 @@ fn parts(location: &str) -> Result<(&str, String)> {
             "name one as anthropic://memstore_…, or with a folder of it as anthropic://memstore_…/prefix",
         ));
     }
-    let prefix = prefix.trim_matches('/');
+    let prefix = checked_prefix(location, prefix)?;
     Ok((store, if prefix.is_empty() { String::new() } else { format!("{prefix}/") }))
 }

@@ -4,7 +4,8 @@
 //! synced before it takes its place, and grows by replacement too, so that nothing torn can be
 //! replicated. A file that someone else made or changed a moment ago may still be on its way, and is
 //! waited for. Conflict copies are no memories: they are not listed, they are never
-//! deleted, and `memgrove conflicts` shows and merges them.
+//! deleted, and `memgrove conflicts` shows and merges them. A file of which iCloud has left but a placeholder
+//! is there, and cannot be read or changed until it is downloaded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Vault {
     local: Local,
     tree: Arc<dyn Vfs>,
     clock: Arc<dyn Clock>,
+    /// Whether conflict copies and placeholders are listed as the files that they are.
+    shows_all: bool,
 }
 
 /// Opens the same folder with the conflict copies in sight, for those who merge them.
@@ -55,7 +58,7 @@ pub struct Vault {
 /// # Errors
 /// As [`Local::open`].
 pub fn open_with_copies(request: &OpenRequest) -> Result<Arc<dyn Backend>> {
-    Ok(Arc::new(Local::open(options_of(request)?)?))
+    Ok(Arc::new(Vault::open(options_of(request)?)?.showing_all()))
 }
 
 fn options_of(request: &OpenRequest) -> Result<LocalOptions> {
@@ -80,7 +83,48 @@ impl Vault {
     pub fn open(mut options: LocalOptions) -> Result<Self> {
         options.sync_files = true;
         let (tree, clock) = (Arc::clone(&options.tree), Arc::clone(&options.clock));
-        Ok(Vault { local: Local::open(options)?, tree, clock })
+        Ok(Vault { local: Local::open(options)?, tree, clock, shows_all: false })
+    }
+
+    /// The same with conflict copies and placeholders in sight, for those who merge them.
+    #[must_use]
+    pub fn showing_all(mut self) -> Self {
+        self.shows_all = true;
+        self
+    }
+
+    /// Whether iCloud has left a placeholder in the stead of a file.
+    fn is_elsewhere(&self, at: &Locator) -> bool {
+        let is_there = |at: &Locator| self.tree.stat(at.key()).is_ok();
+        let stub = at.parent().and_then(|folder| folder.child(copies::placeholder_of(at.name())).ok());
+        stub.is_some_and(|stub| is_there(&stub)) && !is_there(at)
+    }
+
+    /// What is not found may be elsewhere.
+    fn unless_elsewhere<T>(&self, at: &Locator, found: Result<T>) -> Result<T> {
+        match found {
+            Err(error) if error.kind() == Kind::NotFound && self.is_elsewhere(at) => Err(elsewhere(at)),
+            found => found,
+        }
+    }
+
+    /// Refuses to touch what is elsewhere: a file beside its placeholder would take its place everywhere, and
+    /// with a placeholder the file itself is deleted.
+    fn check_is_here(&self, at: &Locator) -> Result<()> {
+        if self.is_elsewhere(at) {
+            return Err(elsewhere(at));
+        }
+        if self.tree.stat(at.key()).is_ok_and(|stat| stat.kind == FileKind::Folder) {
+            let within = self.local.list(at, Depth::All)?;
+            if let Some(file) = within
+                .iter()
+                .filter(|info| !info.is_dir())
+                .find_map(|info| stands_for(&info.locator).filter(|file| self.is_elsewhere(file)))
+            {
+                return Err(elsewhere(&file));
+            }
+        }
+        Ok(())
     }
 
     /// Waits until a file that someone else is changing has come to rest.
@@ -101,18 +145,24 @@ impl Vault {
     /// before may come back.
     fn check_names(&self, change: &Change) -> Result<()> {
         for edit in &change.edits {
+            self.check_is_here(edit.at())?;
             let made = match edit {
                 Edit::Write { at, .. } | Edit::Append { at, .. } => at,
                 Edit::Rename { to, .. } => to,
                 Edit::Delete { .. } => continue,
             };
+            self.check_is_here(made)?;
             let was_there = || -> Result<bool> {
                 let query = HistoryQuery { at: Some(made.clone()), before: None, limit: 1 };
                 Ok(self.tree.stat(made.key()).is_ok() || !self.local.history(&query)?.is_empty())
             };
-            if copies::is_certain(made.name()) && !was_there()? {
-                let why =
-                    format!("`{made}` is the name of a conflict copy, and would not be listed in a vault");
+            let named = match copies::placeholder(made.name()) {
+                Some(_) => "an iCloud placeholder",
+                None if copies::is_certain(made.name()) => "a conflict copy",
+                None => continue,
+            };
+            if !was_there()? {
+                let why = format!("`{made}` is the name of {named}, and would not be listed in a vault");
                 return Err(Error::new(Kind::Invalid, why)
                     .code(code::INVALID_PATH)
                     .hint("choose another name"));
@@ -161,16 +211,32 @@ impl Backend for Vault {
     }
 
     fn read(&self, at: &Locator) -> Result<Content> {
-        self.local.read(at)
+        self.unless_elsewhere(at, self.local.read(at))
     }
 
     fn info(&self, at: &Locator) -> Result<Info> {
-        self.local.info(at)
+        self.unless_elsewhere(at, self.local.info(at))
     }
 
     fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
         let mut listed = self.local.list(under, depth)?;
+        if self.shows_all {
+            return Ok(listed);
+        }
         listed.retain(|info| !copies::is_certain(info.locator.name()));
+        let is_stub = |info: &Info| !info.is_dir() && copies::placeholder(info.locator.name()).is_some();
+        if listed.iter().any(is_stub) {
+            let there: HashSet<Locator> = listed.iter().map(|info| info.locator.clone()).collect();
+            listed.retain_mut(|info| match stands_for(&info.locator).filter(|_| is_stub(info)) {
+                Some(file) => {
+                    let is_new = !there.contains(&file);
+                    info.locator = file;
+                    is_new
+                }
+                None => true,
+            });
+            listed.sort_unstable_by(|one, other| one.locator.cmp(&other.locator));
+        }
         Ok(listed)
     }
 
@@ -254,9 +320,10 @@ impl Backend for Vault {
                 let what = format!("perhaps a conflict copy of `{}` by {}", copy.base, copy.family.name());
                 let hint = "look at both; `memgrove conflicts merge` takes one if you name it, with --take";
                 findings.push(finding(Level::Info, what, hint));
-            } else if let Some(name) = copies::placeholder(info.locator.name()) {
-                let what = format!("`{name}` is not on this machine: iCloud keeps it elsewhere");
-                findings.push(finding(Level::Warning, what, "open its folder in Finder and download it"));
+            } else if copies::placeholder(info.locator.name()).is_some() {
+                let error = elsewhere(&stands_for(&info.locator).unwrap_or_default());
+                let (what, hint) = (error.message().to_owned(), error.hint_text().unwrap_or_default());
+                findings.push(finding(Level::Warning, what, hint));
             } else if info.size == 0 && young(info.mtime, self.clock.now()) {
                 let what = "it is empty and young: perhaps it is still on its way".to_owned();
                 findings.push(finding(Level::Info, what, "look again in a few seconds"));
@@ -264,6 +331,17 @@ impl Backend for Vault {
         }
         Ok(findings)
     }
+}
+
+/// The file that a placeholder stands for.
+fn stands_for(stub: &Locator) -> Option<Locator> {
+    stub.parent()?.child(copies::placeholder(stub.name())?).ok()
+}
+
+/// Said of a file of which but a placeholder is there.
+fn elsewhere(at: &Locator) -> Error {
+    Error::new(Kind::Io, format!("`{at}` is not on this machine: iCloud keeps it elsewhere"))
+        .hint("open its folder in Finder and download it")
 }
 
 fn young(mtime: Timestamp, now: Timestamp) -> bool {

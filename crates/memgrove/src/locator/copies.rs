@@ -108,6 +108,11 @@ pub fn placeholder(name: &str) -> Option<&str> {
     name.strip_prefix('.')?.strip_suffix(".icloud").filter(|name| !name.is_empty())
 }
 
+/// The name of the placeholder that stands for a file.
+pub fn placeholder_of(name: &str) -> String {
+    format!(".{name}.icloud")
+}
+
 /// A name in two: the stem, and the extension with its dot.
 fn split(name: &str) -> (&str, &str) {
     match name.rfind('.').filter(|dot| *dot > 0) {

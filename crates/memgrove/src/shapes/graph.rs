@@ -31,6 +31,7 @@ mod place;
 mod query;
 mod reading;
 mod registry;
+mod report;
 mod resting;
 mod shelf;
 mod survey;
@@ -55,7 +56,7 @@ pub use operation::{Operation, Outcome};
 pub use place::{META, extension, format_of};
 pub use query::{Filter, Query};
 pub use reading::{Found, Got};
-pub use survey::Report;
+pub use report::Report;
 pub use upkeep::Misfit;
 pub use walk::{Part, Step, Ways};
 

@@ -24,15 +24,18 @@ pub struct Merger {
     pub name: &'static str,
     /// Whether a file is of that kind.
     pub fits: fn(&Locator) -> bool,
+    /// Whether a part is known by what it says alone, so that only a common version tells one that was changed from
+    /// a new one.
+    pub by_text: bool,
     /// Merges; `None` if the files cannot be understood as that kind without losing something.
     pub merge: fn(&Texts<'_>) -> Option<String>,
 }
 
 /// One line for each shape whose files are more than lines. The first that fits is used.
 pub const MERGERS: &[Merger] = &[
-    Merger { name: "records", fits: records::fits, merge: records::merge },
-    Merger { name: "entities", fits: entities::fits, merge: entities::merge },
-    Merger { name: "notes", fits: notes::fits, merge: notes::merge },
+    Merger { name: "records", fits: records::fits, by_text: false, merge: records::merge },
+    Merger { name: "entities", fits: entities::fits, by_text: false, merge: entities::merge },
+    Merger { name: "notes", fits: notes::fits, by_text: true, merge: notes::merge },
 ];
 
 /// What is left to a person.
@@ -75,10 +78,17 @@ fn by_meaning(at: &Locator, texts: &Texts<'_>) -> Option<Merged> {
         return Some(merged(texts.ours.to_owned(), "sameness"));
     }
     if texts.base == Some(texts.ours) {
-        return Some(merged(texts.theirs.to_owned(), "sameness"));
+        return Some(merged(texts.theirs.to_owned(), "theirs"));
     }
     let mut fitting = MERGERS.iter().filter(|merger| (merger.fits)(at));
     fitting.find_map(|merger| Some(merged((merger.merge)(texts)?, merger.name)))
+}
+
+/// Ours in our order without what they removed, then what they added.
+fn united<T: PartialEq + Clone>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<T> {
+    let kept = ours.iter().filter(|one| theirs.contains(one) || !base.contains(one));
+    let added = theirs.iter().filter(|one| !ours.contains(one) && !base.contains(one));
+    kept.chain(added).cloned().collect()
 }
 
 fn by_lines(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
@@ -87,7 +97,7 @@ fn by_lines(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
         return Err(Error::new(Kind::Conflict, why).hint(TAKE_ONE));
     };
     if base == texts.ours {
-        return Ok(Merged { text: texts.theirs.to_owned(), clashes: 0, by: "sameness".to_owned() });
+        return Ok(Merged { text: texts.theirs.to_owned(), clashes: 0, by: "theirs".to_owned() });
     }
     let three = three_way(base, texts.ours, texts.theirs);
     Ok(Merged { text: three.text, clashes: three.clashes, by: "lines".to_owned() })

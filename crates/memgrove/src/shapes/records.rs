@@ -88,6 +88,12 @@ mod verb {
 pub trait Ids: Send + Sync {
     /// Sixteen random bytes.
     fn random(&self) -> [u8; 16];
+
+    /// Whether others give ids where nobody here sees it, as on another branch of a repository: then no
+    /// number is known to be free.
+    fn branches(&self) -> bool {
+        false
+    }
 }
 
 /// A folder of records.

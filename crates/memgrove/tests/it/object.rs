@@ -1,5 +1,6 @@
 //! Many machines on one bucket, over a network that fails.
 
+mod damage;
 mod strangers;
 
 use std::collections::BTreeSet;
@@ -100,6 +101,12 @@ fn an_endpoint_that_ignores_conditions_is_not_written_to() {
     assert_eq!(refused.kind(), Kind::Unsupported);
     assert!(refused.message().ends_with("so machines that share it would lose changes"), "{refused}");
     assert!(refused.hint_text().unwrap().contains("If-None-Match"));
+    let asked = ObjectStore::open(server.connect(), &prefix, Arc::new(SystemClock)).unwrap();
+    assert_eq!(
+        asked.check_conditions().unwrap_err().message(),
+        refused.message(),
+        "who asks is told the same"
+    );
     assert!(!store.exists(&at("a.md")).unwrap(), "reading is well");
     assert!(!server.objects.all().contains_key(&format!("{prefix}/a.md")));
     let said = store.backend().check().unwrap();

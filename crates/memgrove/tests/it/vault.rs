@@ -1,10 +1,12 @@
 //! A folder that something else replicates: copies, unsettled files, and nothing torn.
 
+mod elsewhere;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memgrove::backend::{Change, Edit, Expect, Level, Note};
-use memgrove::backends::{Local, LocalOptions, Vault};
+use memgrove::backends::{LocalOptions, Vault};
 use memgrove::clock::SystemClock;
 use memgrove::locator::copies::{Family, copy_of, placeholder};
 use memgrove::shapes::merging::{self, Conflict, Side};
@@ -81,7 +83,7 @@ impl Folders {
 
     /// The store with the copies in sight.
     fn bare(&self) -> Memory {
-        Memory::new(Store::new(Local::open(self.options()).unwrap()), Arc::new(SystemClock))
+        Memory::new(Store::new(Vault::open(self.options()).unwrap().showing_all()), Arc::new(SystemClock))
     }
 
     /// As a sync tool writes: past us, and just now.
@@ -114,7 +116,7 @@ fn copies_are_not_listed_and_nothing_of_ours_lies_in_the_tree() {
     folders.place(".b.md.icloud", "x");
     folders.place("a 2.md", "a note of its own");
     let listed: Vec<String> = vault.list(&Locator::root()).unwrap().iter().map(|at| at.to_string()).collect();
-    assert_eq!(listed, [".b.md.icloud", "a 2.md", "a.md"]);
+    assert_eq!(listed, ["a 2.md", "a.md", "b.md"]);
     drop(vault);
     let there = std::fs::read_dir(folders.tree.path()).unwrap().count();
     assert_eq!(there, 4, "no journal, no lock, no temporary file");
@@ -274,6 +276,33 @@ fn lines_that_the_copy_never_had_are_not_taken_for_deleted() {
     assert_eq!(memory.store().read(&at("files/plan.md")).unwrap(), "A\nb\nc\nd\ne\nf\ng\n");
     assert_eq!(merge("other").unwrap_err().kind(), Kind::Conflict, "`e` is in doubt");
     assert_eq!(memory.store().read(&at("files/other.md")).unwrap(), text);
+}
+
+#[test]
+fn a_file_that_was_never_changed_is_what_its_copy_was_made_of() {
+    let folders = Folders::new();
+    let store = folders.vault();
+    let text = "a\nb\nc\n";
+    store.write(&at("files/once.md"), text).unwrap();
+    store.write(&at("files/other.md"), text).unwrap();
+    // A note that both changed, in different places.
+    store.write(&at("notes/garden.md"), NOTE).unwrap();
+    store.write(&at("notes/garden.md"), &NOTE.replace("a spade", "a rake").replace("00Z", "08Z")).unwrap();
+    drop(store);
+    let copy = |name: &str| format!("{name}.sync-conflict-20260131-120000-ABCDEFG.md");
+    folders.place(&copy("files/once"), "a\nBB\nc\n");
+    folders.place(&copy("files/other"), "x\ny\nc\n");
+    folders.place(&copy("notes/garden"), &NOTE.replace("a pond", "a lake").replace("00Z", "09Z"));
+    let memory = folders.bare();
+    let merge = |name: &str| {
+        merging::merge_copy(&memory, Note::default(), &at(&copy(name)), None).map(|done| done.outcome.by)
+    };
+    assert_eq!(merge("files/once").unwrap(), "theirs");
+    assert_eq!(memory.store().read(&at("files/once.md")).unwrap(), "a\nBB\nc\n");
+    assert_eq!(merge("files/other").unwrap_err().kind(), Kind::Conflict, "too little is the same");
+    assert_eq!(merge("notes/garden").unwrap(), "notes");
+    let merged = NOTE.replace("a pond", "a lake").replace("a spade", "a rake").replace("00Z", "09Z");
+    assert_eq!(memory.store().read(&at("notes/garden.md")).unwrap(), merged);
 }
 
 #[test]

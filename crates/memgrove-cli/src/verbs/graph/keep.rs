@@ -189,6 +189,16 @@ pub(crate) struct CheckAnswer {
     change: Option<String>,
 }
 
+/// Said of a file that could not be read, and was put where it is out of the way.
+fn put_aside(at: &str) -> Finding {
+    Finding {
+        level: Level::Warning,
+        at: at.to_owned(),
+        what: "it could not be read, and was put aside: the graph has what the registry knew".to_owned(),
+        hint: "look whether it said more than `memgrove node get` shows".to_owned(),
+    }
+}
+
 impl Verb for GraphCheck {
     const NAME: &'static str = "graph_check";
     const TITLE: &'static str = "Check the graph";
@@ -203,7 +213,9 @@ impl Verb for GraphCheck {
             let graph = cx.graph()?;
             let done = graph.rebuild(cx.note("graph_rebuild", &Guard::default()))?;
             let change = done.change.map(|change| change.as_str().to_owned());
-            return Ok(CheckAnswer { report: done.outcome, findings: graph.check()?, change });
+            let (report, mut findings) = (done.outcome, graph.check()?);
+            findings.extend(report.aside.iter().map(|at| put_aside(at)));
+            return Ok(CheckAnswer { report, findings, change });
         }
         let graph = cx.reading_graph()?;
         Ok(CheckAnswer { report: graph.survey()?, findings: graph.check()?, change: None })

@@ -1,7 +1,7 @@
 //! The memories of a store as the objects of a bucket: a key is a path, and its tag is the
 //! `content_sha256` that preconditions are made of.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -9,7 +9,7 @@ use std::thread;
 use sha2::{Digest, Sha256};
 
 use super::head::{Head, Record};
-use super::service::{Asked, Memory, Reach, Service};
+use super::service::{Asked, Memory, MemoryVersion, Reach, Service};
 pub(super) use crate::backends::object::random_id;
 use crate::backends::object::{Answer, Bucket, Listed, Object, Request, Versioned, When};
 use crate::error::{Error, Kind, Result, code};
@@ -169,6 +169,18 @@ impl Memories {
         }
     }
 
+    /// The memory that was at a path before these versions, and is elsewhere since.
+    fn moved_away(&self, path: &str, head: &str, oldest_first: &[MemoryVersion]) -> Result<Option<String>> {
+        let mut met = HashSet::from([head]);
+        for version in oldest_first.iter().filter(|version| met.insert(&version.memory_id)) {
+            if version.operation == "modified" && self.service.path_before(version)?.as_deref() == Some(path)
+            {
+                return Ok(Some(version.memory_id.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     fn not_text(&self, what: &str) -> Error {
         Error::new(Kind::Unsupported, format!("{} holds text alone, and `{what}` is none", self.service.name))
             .code(code::NOT_TEXT)
@@ -292,9 +304,12 @@ impl Versioned for Memories {
         let (Some(head), Some(seq)) = (self.head_now()?, self.record_of(record)) else {
             return Ok(Vec::new());
         };
-        let newest_first = self.versions_since(&head, seq)?;
+        let oldest_first: Vec<MemoryVersion> = self.versions_since(&head, seq)?.into_iter().rev().collect();
         let (path, mut here, mut stood) = (format!("/{key}"), None, Vec::new());
-        for version in newest_first.into_iter().rev() {
+        if !oldest_first.iter().any(|version| version.path.as_ref() == Some(&path)) {
+            here = self.moved_away(&path, &head.id, &oldest_first)?;
+        }
+        for version in oldest_first {
             if version.operation != "deleted" && version.path.as_ref() == Some(&path) {
                 here = Some(version.memory_id);
                 stood.push(version.content_sha256);

@@ -181,6 +181,22 @@ impl Service {
         Ok(found)
     }
 
+    /// Where a memory was before it had a version.
+    pub(super) fn path_before(&self, version: &MemoryVersion) -> Result<Option<String>> {
+        let (mut met, mut path) = (false, None);
+        self.versions(Some(&version.memory_id), |page| {
+            for older in page {
+                if met {
+                    path = older.path;
+                    return Ok(false);
+                }
+                met = older.id == version.id;
+            }
+            Ok(true)
+        })?;
+        Ok(path)
+    }
+
     /// A version with its content.
     pub(super) fn version(&self, id: &str) -> Result<Option<MemoryVersion>> {
         let url = format!("{}/memory_versions/{id}?view=full", self.url);

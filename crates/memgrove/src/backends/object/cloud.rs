@@ -50,14 +50,7 @@ impl Cloud {
         if bucket.is_empty() || !bucket.chars().all(fits) {
             return Err(not_a_bucket(location));
         }
-        let prefix = prefix.trim_matches('/');
-        if !prefix.is_empty() && prefix.split('/').any(|folder| matches!(folder, "" | "." | "..")) {
-            let why =
-                format!("`{location}` names no place in a bucket: a folder in it is empty, `.` or `..`");
-            return Err(
-                Error::new(Kind::Invalid, why).hint("name every folder once, as in s3://bucket/team/space")
-            );
-        }
+        let prefix = super::checked_prefix(location, prefix)?;
         check_settings(settings)?;
         let number = |name: &str, usual: u64| match settings.get(name) {
             None => Ok(usual),
@@ -256,7 +249,15 @@ impl Bucket for Cloud {
             let folder = if folder.is_empty() { None } else { Some(Key::parse(folder)?) };
             service.list(folder.as_ref()).try_collect::<Vec<_>>().await
         });
-        let listed = listed.ok_or_else(|| self.broken())?.map_err(|fault| self.failed(fault))?;
+        let listed = listed.ok_or_else(|| self.broken())?.map_err(|fault| match &fault {
+            // The client gives up on the whole page.
+            Fault::InvalidPath { source } => {
+                let why = format!("{} cannot be listed while an object has such a key: {source}", self.name);
+                Error::new(Kind::Invalid, why)
+                    .hint("rename that object, or use a prefix that it is not beneath")
+            }
+            _ => self.failed(fault),
+        })?;
         let one = |meta: object_store::ObjectMeta| Listed {
             key: meta.location.as_ref().to_owned(),
             size: meta.size,

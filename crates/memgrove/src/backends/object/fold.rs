@@ -1,5 +1,5 @@
 //! Folds: the headers of many records in one object, so that a new machine learns a long log with
-//! few requests. Derived: a missing fold only costs requests.
+//! few requests. Derived: a missing or damaged fold only costs requests, and is made anew.
 
 use super::ObjectStore;
 use super::bucket::{Request, When};
@@ -19,6 +19,7 @@ impl ObjectStore {
     pub(super) fn learn(&self) -> Result<()> {
         if let Some(bucket) = self.bucket.versioned() {
             self.take_in_fold(bucket.headers()?.as_bytes())?;
+            self.state().headers.clear();
             return self.sync();
         }
         for level in [2, 1] {
@@ -27,9 +28,14 @@ impl ObjectStore {
             'level: loop {
                 let from = self.state().seq / span;
                 let keys = (from..from + run).map(|index| Request::Get(self.fold_key(level, index)));
-                for answer in self.bucket.send(keys.collect()) {
+                for (index, answer) in (from..).zip(self.bucket.send(keys.collect())) {
                     let Some(fold) = answer?.object() else { break 'level };
-                    self.take_in_fold(&fold.bytes)?;
+                    // One that is damaged is as good as missing: the log has it all, and it is made anew.
+                    if self.take_in_fold(&fold.bytes).is_err() || self.state().seq < (index + 1) * span {
+                        let _ = self.bucket.ask(Request::Delete(self.fold_key(level, index)));
+                        break 'level;
+                    }
+                    self.state().headers.clear();
                 }
                 run = (run * 4).min(RUN_MAX);
             }
@@ -47,7 +53,6 @@ impl ObjectStore {
                 state.take_in(&header)?;
             }
         }
-        state.headers.clear();
         Ok(())
     }
 

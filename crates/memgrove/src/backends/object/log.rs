@@ -68,7 +68,7 @@ impl ObjectStore {
                     }
                     return Ok(answered);
                 };
-                self.take_in_object(&object.bytes)?;
+                self.take_in_object(number, &object.bytes)?;
             }
             run = (run * 4).min(RUN_MAX);
         }
@@ -82,8 +82,8 @@ impl ObjectStore {
         }
     }
 
-    fn take_in_object(&self, bytes: &[u8]) -> Result<()> {
-        let (header, body) = record::decode(bytes)?;
+    fn take_in_object(&self, number: u64, bytes: &[u8]) -> Result<()> {
+        let (header, body) = record::decode(number, bytes)?;
         let mut state = self.state();
         // Another thread may have taken it in meanwhile.
         if header.seq == state.seq + 1 {
@@ -236,7 +236,7 @@ impl ObjectStore {
                 Err(error) => doubt = Some(error),
             }
             match self.bucket.get(&key) {
-                Ok(Some(there)) if record::decode(&there.bytes)?.0.id == header.id => {
+                Ok(Some(there)) if record::decode(header.seq, &there.bytes)?.0.id == header.id => {
                     return self.added(header, body);
                 }
                 Ok(Some(_)) => return Ok(Added::Taken),

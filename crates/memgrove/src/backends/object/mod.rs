@@ -23,6 +23,7 @@ mod placing;
 mod probe;
 mod reading;
 mod record;
+mod strays;
 mod unmarked;
 
 use std::collections::{BTreeMap, HashMap};
@@ -122,9 +123,14 @@ impl ObjectStore {
     /// Opens the store beneath a prefix of a bucket, and learns its log.
     ///
     /// # Errors
-    /// `Busy` or `Denied` as the bucket says; `Corrupt` for a log that cannot be understood.
+    /// `Busy` or `Denied` as the bucket says; `Corrupt` for a log that cannot be understood; `Invalid` for
+    /// a prefix within the log of a store.
     pub fn open(bucket: Arc<dyn Bucket>, prefix: &str, clock: Arc<dyn Clock>) -> Result<Self> {
         let prefix = prefix.trim_matches('/');
+        if prefix.split('/').any(|part| collision_key(part) == OWN) {
+            let why = format!("`{prefix}` in {} is the backend's own: another store's log", bucket.name());
+            return Err(Error::new(Kind::Invalid, why).hint("name a place outside `.memgrove`"));
+        }
         let state = State {
             ledger: Ledger::default(),
             seq: 0,
@@ -200,6 +206,19 @@ impl ObjectStore {
             Some(Node::Folder { .. }) => Err(crate::backend::is_folder(at)),
             Some(Node::File(leaf)) => Ok(Some(leaf)),
         }
+    }
+}
+
+/// The folder of a bucket that an address names, if it can be one.
+pub(super) fn checked_prefix<'a>(location: &str, prefix: &'a str) -> Result<&'a str> {
+    let prefix = prefix.trim_matches('/');
+    match !prefix.is_empty() && prefix.split('/').any(|folder| matches!(folder, "" | "." | "..")) {
+        true => {
+            let why =
+                format!("`{location}` names no place in a bucket: a folder in it is empty, `.` or `..`");
+            Err(Error::new(Kind::Invalid, why).hint("name every folder once, as in s3://bucket/team/space"))
+        }
+        false => Ok(prefix),
     }
 }
 

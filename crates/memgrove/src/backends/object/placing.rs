@@ -1,12 +1,10 @@
 //! The plain objects: kept in step with the log by whoever comes by.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::bucket::{Answer, Object, Request, When};
+use super::bucket::{Answer, Request, When};
 use super::leaf::Leaf;
 use super::reading::{Found, compare, is_ours, mark_of, rewriting};
-use super::record::damaged;
 use super::{OWN, ObjectStore, Seen};
 use crate::backend::{Change, Edit, Expect, Finding, Level};
 use crate::error::{Error, Kind, Result};
@@ -18,10 +16,6 @@ const ROUNDS_MAX: u32 = 4;
 /// of the file, or so many pieces: a log of N lines is then not rewritten N times.
 const BEHIND_BYTES_MAX: u64 = 32 * 1024;
 const BEHIND_PIECES_MAX: u32 = 256;
-/// How many objects of other programs are taken in with one change.
-const STRAYS_AT_ONCE: usize = 32;
-/// Why an object cannot be taken in beside another.
-pub(super) const SAME_NAME: &str = "another file has its name but for upper and lower case";
 
 impl ObjectStore {
     /// Brings the plain objects that a record touched in step. What fails here is done by the next
@@ -166,8 +160,8 @@ impl ObjectStore {
     }
 
     /// Brings every plain object in step that is missing, is an old one, or is behind the log however little;
-    /// tells how many were.
-    fn flush(&self) -> usize {
+    /// tells how many were, and which of them still are.
+    fn flush(&self) -> (usize, Vec<Locator>) {
         let files: Vec<(Locator, Arc<Leaf>)> = {
             let state = self.state();
             let all = state.ledger.list(&Locator::root(), crate::backend::Depth::All).into_iter();
@@ -177,7 +171,8 @@ impl ObjectStore {
         self.see(&places);
         let behind: Vec<Locator> = places.into_iter().filter(|at| self.is_behind(at)).collect();
         let _ = self.place(&behind);
-        let mut done = behind.iter().filter(|at| !self.is_behind(at)).count();
+        let (left, placed): (Vec<_>, Vec<_>) = behind.into_iter().partition(|at| self.is_behind(at));
+        let mut done = placed.len();
         for (at, leaf) in files.into_iter().filter(|(_, leaf)| leaf.links > 1) {
             let Some(seen) = self.state().placed.get(&at).cloned() else { continue };
             if seen.size == leaf.len || !is_ours(&at, seen.mark.as_deref()) {
@@ -185,7 +180,23 @@ impl ObjectStore {
             }
             done += usize::from(self.rewrite(&at, &leaf).is_ok());
         }
-        done
+        (done, left)
+    }
+
+    /// Said of a file whose plain object is missing or an old one, and stays so.
+    fn unplaceable(&self, at: &Locator) -> Finding {
+        let leaf = self.state().ledger.tree.get(at).and_then(|node| node.into_file());
+        let found = leaf.map(|leaf| self.whole(at, &leaf));
+        let (why, hint) = match &found {
+            Some(Err(error)) => (error.message(), error.hint_text().unwrap_or_default()),
+            _ => ("the bucket does not take it", "try again"),
+        };
+        Finding {
+            level: Level::Error,
+            at: at.key().to_owned(),
+            what: format!("its plain object is missing or an old one, and cannot be put in place: {why}"),
+            hint: hint.to_owned(),
+        }
     }
 
     /// Whether a file's plain object, as it was last seen, is missing or an old one.
@@ -204,99 +215,13 @@ impl ObjectStore {
         self.commit_in_turn(&Change { edits, note: rewriting() }, &[]).map(drop)
     }
 
-    /// Takes into the log every object that other programs have put into the bucket, as it is, and
-    /// removes what a late placement has left of a deleted file. Tells what could not be taken in.
-    /// A store that lies deeper in the bucket is left alone.
-    ///
-    /// # Errors
-    /// `Corrupt` where the log has a gap; else as the bucket says.
-    pub(super) fn adopt_strays(&self) -> Result<Vec<Finding>> {
-        let listed = self.bucket.list(&self.prefix)?;
-        // The log is read after the objects: what was placed meanwhile is then known to it.
-        self.sync()?;
-        let mut findings = Vec::new();
-        let mut strays = Vec::new();
-        let names: Vec<&str> =
-            listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix)).collect();
-        self.check_log_is_whole(names.iter().copied())?;
-        for name in plain_names(&names) {
-            match Locator::new(name) {
-                Ok(at) if at.key() == name => {
-                    if !self.file_at(&at).is_ok_and(|leaf| leaf.is_some()) {
-                        strays.push(at);
-                    }
-                }
-                _ => findings.push(unfit(name, "its key is no name that every system can hold")),
-            }
-        }
-        for batch in strays.chunks(STRAYS_AT_ONCE) {
-            findings.extend(self.adopt_some_strays(batch)?);
-        }
-        Ok(findings)
-    }
-
-    /// How many objects are where a store would begin, and belong to none.
-    ///
-    /// # Errors
-    /// As [`ObjectStore::adopt_strays`].
-    pub(super) fn count_strays(&self) -> Result<usize> {
-        let listed = self.bucket.list(&self.prefix)?;
-        let names: Vec<&str> =
-            listed.iter().filter_map(|listed| listed.key.strip_prefix(&self.prefix)).collect();
-        self.check_log_is_whole(names.iter().copied())?;
-        Ok(plain_names(&names).len())
-    }
-
-    /// Checks that no record of the log is there that could not be taken in.
-    fn check_log_is_whole<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
-        let number = |name: &str| name.strip_prefix(OWN)?.strip_prefix("/log/")?.parse::<u64>().ok();
-        let (last, known) = (names.filter_map(number).max().unwrap_or_default(), self.state().seq);
-        match last > known {
-            true => Err(damaged(&format!("number {} is missing, and {last} is there", known + 1))),
-            false => Ok(()),
-        }
-    }
-
-    fn adopt_some_strays(&self, places: &[Locator]) -> Result<Vec<Finding>> {
-        let answers = self.bucket.send(places.iter().map(|at| Request::Get(self.key(at))).collect());
-        let mut strangers = Vec::new();
-        for (at, answer) in places.iter().zip(answers) {
-            let Answer::Object(object) = answer? else { continue };
-            match self.recognised(at, &object) {
-                // The log says that it was here, and is no more.
-                Some(_) => drop(self.bucket.ask(Request::Delete(self.key(at)))?),
-                None => strangers.push((at.clone(), object)),
-            }
-        }
-        if strangers.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.check_conditions()?;
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken_in = |at: &Locator| Finding {
-            level: Level::Info,
-            at: at.key().to_owned(),
-            what: "it was put into the bucket by another program, and is now in the history".into(),
-            hint: "nothing is to be done".into(),
-        };
-        if self.adopt_together(&strangers).is_ok() {
-            return Ok(strangers.iter().map(|(at, _)| taken_in(at)).collect());
-        }
-        let one = |(at, object): &(Locator, Object)| match self.adopt(at, object) {
-            Ok(()) if self.file_at(at).is_ok_and(|leaf| leaf.is_some()) => Ok(taken_in(at)),
-            Ok(()) => Ok(unfit(at.key(), SAME_NAME)),
-            Err(error) if matches!(error.kind(), Kind::Busy | Kind::Denied) => Err(error),
-            Err(error) => Ok(unfit(at.key(), error.message())),
-        };
-        strangers.iter().map(one).collect()
-    }
-
     pub(super) fn examine(&self) -> Result<Vec<Finding>> {
         if let Some(bucket) = self.bucket.versioned() {
             return self.reconcile(bucket);
         }
         let mut findings = self.adopt_strays()?;
-        let flushed = self.flush();
+        let (flushed, left) = self.flush();
+        findings.extend(left.iter().map(|at| self.unplaceable(at)));
         if flushed > 0 {
             findings.push(Finding {
                 level: Level::Info,
@@ -319,24 +244,6 @@ impl ObjectStore {
     }
 }
 
-/// The names beneath a store's prefix that are its files: neither the backend's own, nor of stores that lie
-/// deeper.
-pub(super) fn plain_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let deeper: BTreeSet<&str> = names.iter().copied().filter_map(store_of).collect();
-    let is_plain = |name: &&str| {
-        let is_own = name.split('/').next() == Some(OWN);
-        let is_deeper = || deeper.iter().any(|store| name.starts_with(store));
-        !is_own && !name.ends_with('/') && !is_deeper()
-    };
-    names.iter().copied().filter(is_plain).collect()
-}
-
-/// The store that an object deeper in the bucket belongs to, if it is one of its own.
-fn store_of(name: &str) -> Option<&str> {
-    let own = format!("/{OWN}/");
-    name.find(&own).map(|end| &name[..=end])
-}
-
 /// The state of a file that its plain object holds, as far as the chain tells.
 pub(super) fn last_placed(leaf: &Leaf) -> &Leaf {
     let states: Vec<&Leaf> = leaf.chain().collect();
@@ -351,13 +258,4 @@ pub(super) fn last_placed(leaf: &Leaf) -> &Leaf {
 fn is_near(placed: &Leaf, leaf: &Leaf) -> bool {
     let (bytes, pieces) = (leaf.len - placed.len, leaf.links - placed.links);
     bytes == 0 && pieces == 0 || bytes < BEHIND_BYTES_MAX.max(placed.len / 2) && pieces < BEHIND_PIECES_MAX
-}
-
-fn unfit(name: &str, why: &str) -> Finding {
-    Finding {
-        level: Level::Warning,
-        at: name.to_owned(),
-        what: format!("another program put it into the bucket, and it cannot be taken in: {why}"),
-        hint: "rename the object".into(),
-    }
 }

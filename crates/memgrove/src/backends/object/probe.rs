@@ -12,7 +12,10 @@ const TRIES: u32 = 5;
 impl ObjectStore {
     /// Refuses to write where a condition is ignored: two machines would overwrite each other, and
     /// both be told that all is well.
-    pub(super) fn check_conditions(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Unsupported` where conditions are ignored; else as the bucket says.
+    pub fn check_conditions(&self) -> Result<()> {
         let honours = match self.honours.get() {
             None if self.bucket.versioned().is_some() => true,
             Some(known) => *known,

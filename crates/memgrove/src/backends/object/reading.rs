@@ -348,7 +348,7 @@ impl ObjectStore {
         let answers = self.bucket.send(missing.iter().map(|seq| Request::Get(self.log_key(*seq))).collect());
         for (seq, answer) in missing.into_iter().zip(answers) {
             let object = answer?.object().ok_or_else(|| self.lost(seq))?;
-            let (header, body) = record::decode(&object.bytes)?;
+            let (header, body) = record::decode(seq, &object.bytes)?;
             if header.edits.iter().map(|step| step.len).sum::<u64>() != body.len() as u64 {
                 return Err(self.lost(seq));
             }

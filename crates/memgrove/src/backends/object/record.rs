@@ -109,11 +109,16 @@ pub(super) fn encode(header: &Header, body: &[u8]) -> Vec<u8> {
     [header.line().as_bytes(), b"\n", body].concat()
 }
 
-/// The header and the body of a record's object.
-pub(super) fn decode(bytes: &[u8]) -> Result<(Header, &[u8])> {
+/// The header and the body of the object that is the record of this number.
+pub(super) fn decode(number: u64, bytes: &[u8]) -> Result<(Header, &[u8])> {
+    let damaged = |why: &str| damaged(&format!("number {number}: {why}"));
     let end = memchr::memchr(b'\n', bytes).ok_or_else(|| damaged("it has no header"))?;
     let line = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged("its header is no text"))?;
-    Ok((Header::parse(line)?, &bytes[end + 1..]))
+    let header: Header = serde_json::from_str(line).map_err(|error| damaged(&error.to_string()))?;
+    match header.seq == number {
+        true => Ok((header, &bytes[end + 1..])),
+        false => Err(damaged(&format!("it says that it is number {}", header.seq))),
+    }
 }
 
 pub(super) fn damaged(why: &str) -> Error {

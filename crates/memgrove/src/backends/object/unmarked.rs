@@ -15,9 +15,9 @@ use std::sync::{Arc, PoisonError};
 
 use super::bucket::{Answer, Object, Request, Versioned};
 use super::leaf::Leaf;
-use super::placing::{SAME_NAME, plain_names};
 use super::reading::{file_edit, mark_of, number_of, place_hash};
 use super::record::Header;
+use super::strays::{SAME_NAME, plain_names};
 use super::{OWN, ObjectStore, Seen, State};
 use crate::backend::{Change, Content, Depth, Edit, Expect, Finding, Level, Origin, Version, not_found};
 use crate::backends::replacing::{by_replacement, touches};

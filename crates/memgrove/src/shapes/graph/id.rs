@@ -4,7 +4,7 @@
 //! known; that it is free is proved by the file it names, which must be absent when it is made, so
 //! of two who choose the same number one chooses again, a little further on. A number is not used
 //! again after its node is deleted. In a store that something else replicates nobody can prove an
-//! absence: there an id ends in six random letters and digits too.
+//! absence, nor where a branch of a repository may be merged: there an id ends in six random letters and digits too.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::catalog::Catalog;
 use super::entry::{Connection, Entry, Node, Storage, is_named};
@@ -10,6 +10,7 @@ use super::id;
 use super::id::Given;
 use super::place::{FOLDING, Layout, META, NUMBERS, REGISTRY, TAIL, Thing, UNREAD, format_of, split_name};
 use super::registry::{self, Text};
+use super::report::Report;
 use super::shelf::{Loss, Shelf};
 use super::tail;
 use crate::backend::{Edit, Expect, FileKind, Info, Version};
@@ -20,52 +21,7 @@ use crate::locator::copies::is_like_copy_of;
 use crate::memory::Plan;
 use crate::store::Store;
 use crate::text::blocks::BYTE_ORDER_MARK;
-
-/// What a survey found, by id or file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Report {
-    /// How many nodes there are.
-    pub nodes: usize,
-    /// How many connections there are.
-    pub connections: usize,
-    /// Why the registry had to be made anew: it was lost, or damaged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub registry: Option<String>,
-    /// Contents of nodes that somebody changed by hand.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub edited: Vec<String>,
-    /// Files with content that belonged to no node, and are nodes now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub adopted: Vec<String>,
-    /// Files that are called as a content of something that does not hold them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stray: Vec<String>,
-    /// What the registry did not know, or knew otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stale: Vec<String>,
-    /// What the registry knew, and no file says.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub gone: Vec<String>,
-    /// What has lost the file that says what it is; a rebuild writes what the registry knows.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<String>,
-    /// Nodes and connections whose content is missing.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
-    /// Connections with an end that does not exist.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dangling: Vec<String>,
-    /// Files that cannot be read. A rebuild puts those aside that the registry knows better.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub damaged: Vec<String>,
-    /// Entries of the registry that cannot be read, and stay there as they are.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unread: Vec<String>,
-    /// Files that say another id than their name does; the name counts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub misnamed: Vec<String>,
-}
+use crate::text::merge::markers;
 
 /// Everything that files say, and what is to be done about them.
 #[derive(Default)]
@@ -145,7 +101,13 @@ impl Survey {
             }
             Some(info) => {
                 let Some(content) = store.read_optional(&info.locator)? else { return Ok(()) };
-                let said = str::from_utf8(&content.bytes).ok().and_then(said_id);
+                let text = str::from_utf8(&content.bytes).ok();
+                let said = text.and_then(said_id);
+                if said.is_none() && text.is_some_and(|text| !markers(text).is_empty()) {
+                    self.report.marked.push(info.locator.key().to_owned());
+                    self.entries.extend(known.map(|known| ((thing, id), known)));
+                    return Ok(());
+                }
                 match Entry::read(thing, &id, content.bytes) {
                     Ok(entry) => {
                         anew = said.is_some_and(|said| said != id);
@@ -346,6 +308,7 @@ impl Survey {
         }
         for (from, version) in self.aside {
             let to = layout.system(&format!("damaged/{}-{}", short(&version), from.name()))?;
+            self.report.aside.push(to.key().to_owned());
             edits.push(Edit::Rename { from, to, expect: Expect::At(version) });
         }
         for (at, entry, version) in self.writes {

@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::entry::{read_connection, read_node};
 use super::ontology::{Break, Difference, Ontology, differences, infer};
 use super::place::{FOLDING, NUMBERS, ONTOLOGY, REGISTRY, TAIL};
+use super::report::Report;
 use super::shelf::Glance;
-use super::survey::{Report, Survey};
+use super::survey::Survey;
 use super::{Graph, fold, tail, wrapped};
 use crate::backend::{Edit, Expect, Finding, Level, Note, upkeep};
 use crate::error::{Error, Kind, Result, code};
@@ -154,6 +155,8 @@ impl Graph {
         let hint =
             "mend them by hand; `memgrove graph check --rebuild` puts those aside that the registry knows";
         found(Level::Error, &report.damaged, "files cannot be read", hint);
+        let hint = "resolve them in git, or by hand; then `memgrove graph check --rebuild`";
+        found(Level::Error, &report.marked, "files have git's conflict markers", hint);
         let hint = "mend them in the registry, or give them files of their own; until then they stay there";
         found(Level::Error, &report.unread, "entries of the registry cannot be read", hint);
         let hint = "the name counts: `memgrove graph check --rebuild` writes it into them";

@@ -8,16 +8,19 @@
 
 use std::collections::HashMap;
 
-use super::{Merged, Texts, by_lines, by_meaning};
+use super::{MERGERS, Merged, Texts, by_lines, by_meaning};
 use crate::backend::{HistoryQuery, Moment};
 use crate::error::{Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
+use crate::text::merge::three_way;
 
 /// How many past changes are looked at, and how many bytes. More would only take longer: without a base
 /// nothing is lost.
 const CHANGES_MAX: usize = 200;
 const BYTES_MAX: usize = 64 << 20;
+/// Lines of a note that say when it was changed and how large it is, which a merge tells anew.
+const SET_BY_MERGES: [&str; 2] = ["last_updated:", "size_bytes:"];
 
 /// Merges a copy into its file.
 ///
@@ -30,12 +33,19 @@ pub(super) fn merge_with_history(store: &Store, at: &Locator, ours: &str, theirs
         let united = by_meaning(at, &Texts { base: None, ours: theirs, theirs: version });
         united.is_some_and(|united| united.text == theirs)
     };
+    let by_text = MERGERS.iter().any(|merger| merger.by_text && (merger.fits)(at));
+    let united = |base: &str| {
+        let texts = Texts { base: Some(base), ours, theirs };
+        by_meaning(at, &texts).map(|merged| merged.text)
+    };
     let base = past.latest(adds_nothing);
+    let base = base.or_else(|| past.safe(ours, theirs, united).filter(|_| by_text));
     if let Some(merged) = by_meaning(at, &texts(base)) {
         return Ok(merged);
     }
     let base = past.latest(|version| !version.is_empty() && holds_lines(theirs, version));
-    by_lines(at, &texts(base.or_else(|| past.safe_for_lines(ours, theirs))))
+    let lines = |base: &str| Some(three_way(base, ours, theirs).text);
+    by_lines(at, &texts(base.or_else(|| past.safe(ours, theirs, lines))))
 }
 
 /// Whether a text has every line of another, in the same order.
@@ -91,10 +101,15 @@ impl Versions {
         self.texts.iter().map(String::as_str).find(|version| fits(version))
     }
 
-    /// The version most like the copy, if a merge by lines from there takes nothing away from us but lines
+    /// The version most like the copy, if a merge from there takes nothing away from us but lines
     /// that the file has had ever since it was made: whichever version they had, they had those.
-    fn safe_for_lines(&self, ours: &str, theirs: &str) -> Option<&str> {
-        let [past @ .., _] = &self.texts[..] else { return None };
+    fn safe(&self, ours: &str, theirs: &str, merge: impl Fn(&str) -> Option<String>) -> Option<&str> {
+        let past = match &self.texts[..] {
+            // It was made, and never changed.
+            [_] => &self.texts[..],
+            [past @ .., _] => past,
+            [] => return None,
+        };
         let first = past.last().filter(|_| self.whole)?;
         let like = |version: &str| similar::TextDiff::from_lines(version, theirs).ratio();
         // Two machines that each made a file of that name have little in common.
@@ -102,12 +117,14 @@ impl Versions {
             return None;
         }
         let base = past.iter().max_by(|one, other| like(one).total_cmp(&like(other)))?;
-        let merged = crate::text::merge::three_way(base, ours, theirs).text;
+        let merged = merge(base)?;
         let (had, has) = (counted(ours), counted(&merged));
         let versions: Vec<_> = past.iter().map(|version| counted(version)).collect();
         let times = |lines: &HashMap<&str, usize>, line: &str| lines.get(line).copied().unwrap_or(0);
         let safe = |(line, count): (&&str, &usize)| {
-            times(&has, line) >= *count || versions.iter().all(|version| times(version, line) >= *count)
+            times(&has, line) >= *count
+                || SET_BY_MERGES.iter().any(|name| line.starts_with(name))
+                || versions.iter().all(|version| times(version, line) >= *count)
         };
         had.iter().all(safe).then_some(base)
     }

@@ -1,45 +1,104 @@
 //! Entities: the union of observations, relations and tags.
 
-use super::Texts;
+use super::{Texts, united};
 use crate::locator::Locator;
-use crate::shapes::entities::Document;
+use crate::shapes::entities::{Document, Entity};
 
 pub(super) fn fits(at: &Locator) -> bool {
     at.name().ends_with(".md") && at.parts().any(|part| part == "entities")
 }
 
-/// Our file with what only they know; `None` if they have text that is neither.
+/// One file with what either knows; `None` if both have text of their own that is neither.
 pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
-    let (mut ours, theirs) = (Document::parse(texts.ours), Document::parse(texts.theirs));
-    let base = texts.base.map(|text| Document::parse(text).entity("", "")).unwrap_or_default();
-    let (mine, yours) = (ours.entity("", ""), theirs.entity("", ""));
-    if ours.is_ordinary() || theirs.is_ordinary() || mine.name != yours.name {
+    let (ours, theirs) = (Side::of(texts.ours), Side::of(texts.theirs));
+    let base = texts.base.map(Side::of);
+    let (mine, yours) = (&ours.entity, &theirs.entity);
+    if ours.document.is_ordinary() || theirs.document.is_ordinary() || mine.name != yours.name {
         return None;
     }
-    let mut merged = mine.clone();
-    merged.observations = united(&base.observations, &mine.observations, &yours.observations);
-    merged.relations = united(&base.relations, &mine.relations, &yours.relations);
-    merged.tags = united(&base.tags, &mine.tags, &yours.tags);
-    merged.updated = mine.updated.max(yours.updated.clone());
-    merged.created = match (mine.created, yours.created.clone()) {
+    let was = base.as_ref().map(|base| base.entity.clone()).unwrap_or_default();
+    let (observations, relations, tags) = (
+        united(&was.observations, &mine.observations, &yours.observations),
+        united(&was.relations, &mine.relations, &yours.relations),
+        united(&was.tags, &mine.tags, &yours.tags),
+    );
+    let updated = mine.updated.clone().max(yours.updated.clone());
+    let created = match (mine.created.clone(), yours.created.clone()) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
-    ours.update(&merged);
-    let text = ours.print();
-    // Prose of theirs that is no observation must not be lost: then lines are merged instead.
-    let mut reduced = theirs;
-    let mut bare = yours;
-    (bare.observations, bare.relations, bare.tags) = (Vec::new(), Vec::new(), Vec::new());
-    (bare.created, bare.updated) = (merged.created, merged.updated);
-    reduced.update(&bare);
-    let known = |line: &str| text.contains(line) || texts.base.is_some_and(|base| base.contains(line));
-    reduced.print().lines().filter(|line| !line.trim().is_empty()).all(known).then_some(text)
+    // What is none of these is taken whole from the side that changed it; else lines are merged instead.
+    let mut document = match &base {
+        _ if ours.prose == theirs.prose => ours.document,
+        Some(base) if theirs.prose == base.prose => ours.document,
+        Some(base) if ours.prose == base.prose => theirs.document,
+        Some(_) => return None,
+        None if ours.holds(&theirs) => ours.document,
+        None if theirs.holds(&ours) => theirs.document,
+        None => return None,
+    };
+    let kept = document.entity("", "");
+    document.update(&Entity { observations, relations, tags, updated, created, ..kept });
+    Some(document.print())
 }
 
-/// Ours in our order without what they removed, then what they added.
-fn united<T: PartialEq + Clone>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<T> {
-    let kept = ours.iter().filter(|one| theirs.contains(one) || !base.contains(one));
-    let added = theirs.iter().filter(|one| !ours.contains(one) && !base.contains(one));
-    kept.chain(added).cloned().collect()
+/// One of the files.
+struct Side {
+    document: Document,
+    entity: Entity,
+    /// The lines that are neither observations, relations, tags, times, nor the headings of these.
+    prose: Vec<String>,
+}
+
+impl Side {
+    fn of(text: &str) -> Self {
+        let document = Document::parse(text);
+        let entity = document.entity("", "");
+        let mut rest = document.clone();
+        rest.update(&Entity { name: entity.name.clone(), kind: entity.kind.clone(), ..Entity::default() });
+        let is_prose =
+            |line: &&str| !line.trim().is_empty() && !["## Observations", "## Relations"].contains(line);
+        let prose = rest.print().lines().filter(is_prose).map(str::to_owned).collect();
+        Side { document, entity, prose }
+    }
+
+    /// Whether it has every line of another, in the same order.
+    fn holds(&self, other: &Side) -> bool {
+        let mut lines = self.prose.iter();
+        other.prose.iter().all(|wanted| lines.any(|line| line == wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: Option<&str>, ours: &str, theirs: &str, wanted: Option<&str>) {
+        let file = |text: &str| {
+            let (prose, facts) = text.split_once('|').unwrap_or((text, ""));
+            let lines =
+                |text: &'_ str| text.split(',').filter(|line| !line.is_empty()).map(str::to_owned).collect();
+            let (prose, facts): (Vec<String>, Vec<String>) = (lines(prose), lines(facts));
+            let prose: String = prose.iter().map(|line| format!("{line}\n")).collect();
+            let facts: String =
+                (1..).zip(&facts).map(|(number, fact)| format!("{number}. {fact}\n")).collect();
+            format!("# Entity: Ada\n**Type:** person\n{prose}\n## Observations\n{facts}")
+        };
+        let (base, ours, theirs) = (base.map(file), file(ours), file(theirs));
+        let merged = merge(&Texts { base: base.as_deref(), ours: &ours, theirs: &theirs });
+        assert_eq!(merged, wanted.map(file));
+    }
+
+    #[test]
+    fn prose_is_compared_by_whole_lines_and_stays_removed() {
+        check(None, "likes green tea", "tea", None);
+        check(Some("x"), "x,likes green tea", "x,tea", None);
+        check(Some("x,y|a"), "x,y|a,b", "x|a,c", Some("x|a,b,c"));
+        check(Some("x,y|a"), "x|a,b", "x,y|a,c", Some("x|a,b,c"));
+        check(Some("x|a"), "x|a,b", "x,y|c", Some("x,y|b,c"));
+        check(None, "x|a", "x,y|b", Some("x,y|a,b"));
+        check(None, "x,y|a", "y|b", Some("x,y|a,b"));
+        check(None, "x,y|a", "y,x|b", None);
+    }
 }

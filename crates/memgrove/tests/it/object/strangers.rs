@@ -171,6 +171,25 @@ fn objects_that_are_missing_or_old_are_put_in_place_again() {
 }
 
 #[test]
+fn a_key_that_no_client_can_list_keeps_nobody_from_the_rest() {
+    let server = Server::shared();
+    let (prefix, other) = (server.fresh_prefix(), three_files(server));
+    let object = server.objects.all()[&format!("{other}/a.md")].clone();
+    server.objects.all().insert(format!("{prefix}/reports//2026.csv"), object);
+    let store = open(server, &prefix);
+    store.write(&at("a.md"), "a").unwrap();
+    assert_eq!(open(server, &prefix).read(&at("a.md")).unwrap(), "a");
+    server.objects.all().remove(&format!("{prefix}/a.md"));
+    let found = store.backend().check().unwrap();
+    assert!(found[0].what.contains("reports//2026.csv"), "{found:?}");
+    assert!(found[1].what.contains("of 1 files were missing"), "{found:?}");
+    // A log that has lost its beginning is noticed all the same.
+    server.objects.all().remove(&format!("{prefix}/.memgrove/log/{:016}", 1));
+    store.write(&at("b.md"), "b").unwrap();
+    assert_eq!(server.open(&prefix).map(drop).unwrap_err().kind(), Kind::Corrupt);
+}
+
+#[test]
 fn what_cannot_be_taken_in_is_not_said_to_be() {
     let server = Server::shared();
     let prefix = server.fresh_prefix();

@@ -124,7 +124,7 @@ impl Draft<'_> {
         let late = desk.attempt > 0 && self.lines.is_empty();
         let again = late || (self.lines.is_empty() && !desk.shelf.knows_numbers(self.tail_bytes));
         let random = desk.ids.random();
-        let replicated = desk.store.capabilities().sync.then_some(random);
+        let replicated = (desk.store.capabilities().sync || desk.ids.branches()).then_some(random);
         let numbers = desk.shelf.numbers(desk.store, desk.layout, self.tail_bytes, again)?;
         let reach = if late { 8_u64 << desk.attempt.min(16) } else { 1 };
         let step = u64::from(u32::from_le_bytes([random[12], random[13], random[14], random[15]])) % reach;
