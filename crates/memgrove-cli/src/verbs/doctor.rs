@@ -144,7 +144,7 @@ impl Doctor {
             ("store", cx.reading().and_then(|memory| memory.store().backend().check())),
             ("knowledge", entities(cx)),
             ("graph", cx.reading_graph().and_then(|graph| graph.check())),
-            (settings::FILE, cx.index().map(|_| Vec::new())),
+            (settings::FILE, cx.index().and_then(|index| index.check())),
         ];
         for (at, found) in without_mending {
             answer.findings.extend(told(at, found.map(|found| (found, Vec::new()))).0);

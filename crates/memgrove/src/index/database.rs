@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg4";
+pub(crate) const FORMAT: &str = "mg5";
 /// What the names of all formats begin with.
 const FORMATS: &str = "mg";
 /// For how long an index of another format is left to the program that may still use it.

@@ -10,7 +10,7 @@ use crate::index::analysis::folded;
 use crate::index::dates;
 use crate::locator::copies::is_like_copy_of;
 
-const META: &str = ".meta.json";
+pub(super) const META: &str = ".meta.json";
 /// The folders of a graph that hold something, and how their things are addressed.
 const FOLDERS: [(&str, &str); 2] = [("_content/nodes/", "node:"), ("_content/connections/", "connection:")];
 /// The part of an address that stands for what is said of a thing that holds something too.
