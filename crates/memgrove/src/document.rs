@@ -116,4 +116,9 @@ impl Weight {
     pub fn points(self) -> i64 {
         self as i64 - 1
     }
+
+    /// The weight of such a number.
+    pub fn of_points(points: i64) -> Weight {
+        Weight::ALL.into_iter().find(|weight| weight.points() == points).unwrap_or_default()
+    }
 }

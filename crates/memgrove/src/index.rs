@@ -25,9 +25,11 @@ mod hit;
 mod keep;
 mod known;
 mod linked;
+mod lists;
 mod look;
 mod looked;
 mod lookup;
+mod odd;
 mod postings;
 mod prefix;
 mod query;
@@ -48,7 +50,7 @@ use std::thread;
 
 use rusqlite::Connection;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::document::Document;
 use crate::error::{Error, Kind, Result};
 use analysis::Analysis;
@@ -135,6 +137,7 @@ type Work<'a, T> = &'a mut dyn FnMut(&View<'_>, Synced) -> Result<T>;
 struct View<'a> {
     database: &'a Database,
     known: &'a Known,
+    now: Timestamp,
 }
 
 impl Index {
@@ -222,7 +225,7 @@ impl Index {
         loop {
             let tried = self.fresh(&mut turn.database, progress).and_then(|(known, synced)| {
                 let database = turn.database.as_ref().expect("it was just opened");
-                work(&View { database, known: &known }, synced)
+                work(&View { database, known: &known, now: self.clock.now() }, synced)
             });
             let Err(error) = tried else { return tried };
             healed += 1;

@@ -109,20 +109,12 @@ fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value>
     let known = schema.get("properties").and_then(Value::as_object);
     for (argument, value) in &given {
         let shown = argument.escape_default();
-        let Some(property) = known.and_then(|known| known.get(argument)) else {
-            if entry.takes_untold(argument) {
-                match value.is_string() {
-                    true => continue,
-                    false => return Err(wrong(format!("`{shown}` of `{name}` is not of the type string"))),
-                }
-            }
-            return Err(not_taken(name, argument, known));
+        let kind = match known.and_then(|known| known.get(argument)) {
+            Some(property) => property.get("type").and_then(Value::as_str),
+            None => Some(entry.untold(argument).ok_or_else(|| not_taken(name, argument, known))?),
         };
-        match property.get("type").and_then(Value::as_str) {
-            Some(kind) if !is_a(kind, value) => {
-                return Err(wrong(format!("`{shown}` of `{name}` is not of the type {kind}")));
-            }
-            _ => {}
+        if let Some(kind) = kind.filter(|kind| !is_a(kind, value)) {
+            return Err(wrong(format!("`{shown}` of `{name}` is not of the type {kind}")));
         }
     }
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();

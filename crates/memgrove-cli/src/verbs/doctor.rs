@@ -147,7 +147,7 @@ impl Doctor {
             ("knowledge", entities(cx)),
             ("memory_stores", crate::http::check_memory_stores(cx)),
             ("graph", cx.reading_graph().and_then(|graph| graph.check())),
-            (settings::FILE, cx.index().map(|_| Vec::new())),
+            (settings::FILE, cx.index().and_then(|index| index.check())),
         ];
         for (at, found) in without_mending {
             answer.findings.extend(told(at, found.map(|found| (found, Vec::new()))).0);

@@ -133,11 +133,12 @@ pub(crate) const TABLE: &[Entry] = &[
 
 /// What the schema of a verb may leave out although it takes it, because every conversation would pay for
 /// it; each with its type.
-const UNTOLD: [(&str, &str); 5] = [
+const UNTOLD: [(&str, &str); 6] = [
     ("expect", "string"),
     ("key", "string"),
     ("reason", "string"),
     ("limit", "integer"),
+    ("all", "boolean"),
     ("explain", "boolean"),
 ];
 
@@ -358,11 +359,11 @@ impl Entry {
         self.on.contains(&on)
     }
 
-    /// Whether it takes an argument that its schema may leave out.
-    pub(crate) fn takes_untold(&self, argument: &str) -> bool {
-        let command = || (self.augment)(clap::Command::new(self.name));
-        UNTOLD.iter().any(|(name, _)| *name == argument)
-            && command().get_arguments().any(|known| known.get_id() == argument)
+    /// The type of an argument that its schema may leave out, if it takes it.
+    pub(crate) fn untold(&self, argument: &str) -> Option<&'static str> {
+        let (_, kind) = UNTOLD.iter().find(|(name, _)| *name == argument)?;
+        let command = (self.augment)(clap::Command::new(self.name));
+        command.get_arguments().any(|known| known.get_id() == argument).then_some(*kind)
     }
 
     /// The schema of all that it takes, for readers whom words cost nothing.

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use memgrove::address::Scheme;
 use memgrove::backend::FileKind;
 use memgrove::error::code;
+use memgrove::index;
 use memgrove::shapes::files::{self, Viewed};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
@@ -168,9 +169,15 @@ fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Resul
     let text: Vec<String> = match parts.as_slice() {
         [] => return Ok(None),
         [only] => vec![only.text.clone()],
-        parts => parts.iter().map(|part| format!("[{}]\n{}", part.address, part.text)).collect(),
+        parts => parts.iter().map(told).collect(),
     };
     Ok(Some(read(address.to_owned(), format!("{}\n", text.join("\n\n")).into_bytes(), budget)))
+}
+
+/// A part among others, with its address. What no longer counts says so.
+fn told(part: &index::Hit) -> String {
+    let hidden = part.hidden.map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("[{}]{hidden}\n{}", part.address, part.text)
 }
 
 /// A record, as its line is written.

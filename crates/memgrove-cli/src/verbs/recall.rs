@@ -75,12 +75,24 @@ pub(crate) struct HitAnswer {
     title: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     date: String,
+    /// Why it is shown only to who asks for it, if so: it was superseded, archived, or is not true now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<&'static str>,
     text: String,
     /// The text goes on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
+    importance: &'static str,
+    /// How often it was read.
+    uses: u64,
+    /// What it refers to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    links: Vec<String>,
+    /// Its file in the store, and where it stands there, in bytes.
+    file: String,
+    span: [usize; 2],
     /// Others that say the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     alike: Vec<String>,
@@ -206,6 +218,12 @@ impl HitAnswer {
             text,
             cut,
             tags: hit.tags,
+            hidden: hit.hidden,
+            importance: hit.importance.name(),
+            uses: hit.uses,
+            links: hit.links,
+            file: hit.file,
+            span: [hit.span.start, hit.span.end],
             alike: hit.alike,
             score: round(hit.parts.total()),
         }
@@ -219,7 +237,8 @@ impl HitAnswer {
             0 => String::new(),
             more => format!(" (+{more} alike)"),
         };
-        page.ink(Ink::Dim, &format!("  {facts}{alike}\n"))?;
+        let hidden = self.hidden.map(|why| format!(" ({why})")).unwrap_or_default();
+        page.ink(Ink::Dim, &format!("  {facts}{hidden}{alike}\n"))?;
         for line in self.text.lines().filter(|line| !line.trim().is_empty()) {
             page.line(&format!("  {line}"))?;
         }

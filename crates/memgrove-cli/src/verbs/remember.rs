@@ -263,12 +263,17 @@ fn without(store: &Store, at: &Locator, address: &str, expect: Option<Version>) 
     // A section goes with its heading; one passage of several leaves it.
     let alone = !documents.iter().any(|other| other.address.starts_with(&format!("{address}~")));
     if alone && !address.contains('~') {
-        let before = &content.bytes[..span.start];
-        let line = before.strip_suffix(b"\n").unwrap_or(before);
-        let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        if content.bytes[start..].starts_with(b"#") {
-            span.start = start;
-        }
+        let line_before = |at: usize| {
+            let before = content.bytes[..at].strip_suffix(b"\n").unwrap_or(&content.bytes[..at]);
+            before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
+        };
+        let start = line_before(span.start);
+        span.start = match content.bytes[start..span.start].first() {
+            Some(b'#') => start,
+            // A line beneath the words makes them a heading.
+            Some(b'=' | b'-') => line_before(start),
+            _ => span.start,
+        };
     }
     let bytes = [&content.bytes[..span.start], &content.bytes[span.end..]].concat();
     let edits =

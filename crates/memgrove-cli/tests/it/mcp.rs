@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command};
 use serde_json::{Value, json};
 
 use super::sandbox::{Sandbox, spawn};
+use super::serve::Server;
 
 /// A connection with the handshake done.
 pub(crate) struct Connection {
@@ -162,4 +163,46 @@ fn keys_are_taken_by_every_tool_that_changes_something() {
     let split = json!({"dry_run": true, "key": "k3", "reason": "to see"});
     assert!(!text(&notes.call("split_memory", split)).contains("takes no argument"));
     notes.close();
+}
+
+/// Every argument that schemas leave out is taken by MCP and by HTTP, and by its own type.
+#[test]
+fn what_schemas_leave_out_is_taken_by_its_type() {
+    let sandbox = Sandbox::new();
+    for text in ["tea in the morning", "tea in the evening", "the kettle is blue"] {
+        sandbox.run(&["remember", text]).ok();
+    }
+    let mut core = Connection::new(&sandbox, &["--tools", "all"]);
+    let server = Server::start(&sandbox, &[]);
+    let text = |answer: &Value| answer["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    for (tool, argument, right, wrong) in [
+        ("recall", "limit", json!(1), json!("1")),
+        ("recall", "all", json!(true), json!("true")),
+        ("recall", "explain", json!(true), json!(1)),
+        ("similar", "explain", json!(true), json!("yes")),
+        ("remember", "key", json!("k1"), json!(1)),
+        ("remember", "reason", json!("to see"), json!(true)),
+        ("forget", "expect", json!("0123456789"), json!(123)),
+    ] {
+        let asked = |value: &Value| {
+            let mut asked = match tool {
+                "recall" => json!({"query": "when do I drink tea"}),
+                "remember" => json!({"text": "The cup is red"}),
+                _ => json!({"address": "record:00000000-0000-4000-8000-000000000000"}),
+            };
+            asked[argument] = value.clone();
+            asked
+        };
+        let refused = ["takes no argument", "not of the type", "do not fit"];
+        let taken = text(&core.call(tool, asked(&right)));
+        assert!(!refused.iter().any(|words| taken.contains(words)), "{tool} {argument}: {taken}");
+        let taken = server.post(&format!("/api/{tool}"), &asked(&right), &[]).json().to_string();
+        assert!(!refused.iter().any(|words| taken.contains(words)), "{tool} {argument}: {taken}");
+        let told = text(&core.call(tool, asked(&wrong)));
+        assert!(told.contains(&format!("`{argument}` of `{tool}` is not of the type")), "{told}");
+    }
+    let one = text(&core.call("recall", json!({"query": "tea", "limit": 1, "explain": true})));
+    assert!(one.contains("[1 of 2 shown") && one.contains("words "), "{one}");
+    core.close();
+    server.end();
 }

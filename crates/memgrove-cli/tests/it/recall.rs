@@ -167,3 +167,36 @@ fn every_part_is_forgotten_by_its_own_address() {
     let read = sandbox.run(&["read", "file:/memories/a.md"]).ok();
     assert!(read.starts_with("# Log\nword") && read.contains("# Last\nend"), "{read}");
 }
+
+#[test]
+fn what_no_longer_counts_is_marked_and_told_whole_as_json() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["remember", "Ann lives in Oslo", "--about", "Ann"]).ok();
+    sandbox.run(&["remember", "Ann likes [[tea]]", "--about", "Ann"]).ok();
+    let text = "# Entity: Ann\n\n## Observations\n1. Ann lives in Oslo\n   - superseded by: Ann lives in Rome\n2. Ann lives in Rome\n3. Ann likes [[tea]]\n";
+    fs::write(sandbox.store().join("knowledge/entities/general/Ann.md"), text).expect("written");
+    let around = ["read", "entity:general/Ann#2", "--around", "1"];
+    let said = sandbox.run(&around).ok();
+    assert!(said.contains("[entity:general/Ann#1] (superseded)\nAnn lives in Oslo"), "{said}");
+    assert!(said.contains("[entity:general/Ann#2]\nAnn lives in Rome"), "{said}");
+    let told = sandbox.run(&[&["--json"], &around[..]].concat()).json();
+    assert!(told["text"].as_str().is_some_and(|text| text.contains("#1] (superseded)")), "{told}");
+    let said = sandbox.run(&["recall", "lives in Oslo is:hidden", "--limit", "1"]).ok();
+    assert!(said.lines().next().is_some_and(|line| line.ends_with("Ann (superseded)")), "{said}");
+    let told = sandbox.run(&["--json", "recall", "likes tea", "--limit", "1"]).json();
+    let hit = &told["hits"][0];
+    assert_eq!(
+        (&hit["importance"], &hit["uses"], &hit["links"]),
+        (&json!("medium"), &json!(0), &json!(["tea"]))
+    );
+    assert_eq!(hit["file"], "knowledge/entities/general/Ann.md");
+    assert!(hit["span"][1].as_u64() >= hit["span"][0].as_u64() && hit.get("hidden").is_none(), "{hit}");
+    sandbox.feed(&["file", "create", "set.md"], "Tea\n===\nBrew it.\n\nJuice\n-----\nPress it.\n").ok();
+    assert_eq!(sandbox.run(&["read", "file:/memories/set.md#juice"]).ok(), "Press it.\n");
+    sandbox.run(&["forget", "file:/memories/set.md#juice"]).ok();
+    assert_eq!(sandbox.run(&["read", "file:/memories/set.md"]).ok(), "Tea\n===\nBrew it.\n\n");
+    fs::write(sandbox.store().join("files/odd.md"), b"A caf\xe9 with kestrels\n").expect("written");
+    assert!(sandbox.run(&["recall", "kestrels"]).ok().contains("A caf? with kestrels"));
+    let checked = sandbox.run(&["doctor"]).out;
+    assert!(checked.contains("files/odd.md: line 1 has bytes that are not UTF-8"), "{checked}");
+}

@@ -85,7 +85,7 @@ fn what_reads_is_offered_and_what_is_taken_is_described() {
     ] {
         assert_eq!(headers(verb), taken, "{verb}");
     }
-    assert_eq!(paths["/api/recall"]["get"]["parameters"].as_array().map(Vec::len), Some(4));
+    assert_eq!(paths["/api/recall"]["get"]["parameters"].as_array().map(Vec::len), Some(5));
     server.end();
 }
 

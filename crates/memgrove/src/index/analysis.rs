@@ -6,7 +6,7 @@
 //! | `running` | `run` (by the language's stemmer) |
 //! | `parseHttpHeader` | `pars`, `http`, `header`, and `parsehttphead`, the stem of the whole |
 //! | `src/index_file.rs` | `src`, `index`, `file`, `rs`, and `src/index_file.rs` |
-//! | `v1.2.3` | `v1`, `2`, `3`, and `v1.2.3` |
+//! | `v1.2.3` | `v1`, `2`, `3`, `v1.2.3`, and `1.2.3`, as others write it |
 //! | `node7` | `node`, `7`, and `node7` |
 //! | `東京都` | `東京`, `京都`, and each character; a query has only the pairs |
 //! | `the`, `what`, `did` | nothing: every question has them |
@@ -176,6 +176,11 @@ impl Analysis {
         if parts < 2 || whole.len() > TERM_BYTES_MAX || whole.contains(['\'', '\u{2019}']) {
             return;
         }
+        let number =
+            whole.strip_prefix(['v', 'V']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        if let Some(number) = number {
+            tell(&folded(number));
+        }
         match whole.chars().all(char::is_alphanumeric) {
             // Without its capital letters it is a word like any other, and looked for as one.
             true => self.folded_word(&folded(whole), stems, tell),
@@ -322,7 +327,8 @@ mod tests {
         check("parseHttpHeader", &["pars", "http", "header", "parsehttphead"]);
         check("HTTPServer", &["http", "server", "httpserver"]);
         check("src/index_file.rs", &["src", "index", "file", "rs", "src/index_file.rs"]);
-        check("v1.2.3", &["v1", "2", "3", "v1.2.3"]);
+        check("v1.2.3", &["v1", "2", "3", "1.2.3", "v1.2.3"]);
+        check("1.2.3 v2 V3.4-rc", &["1", "2", "3", "1.2.3", "v2", "v3", "4", "rc", "3.4-rc", "v3.4-rc"]);
         check("node7 handleLogin397", &["node", "7", "node7", "handl", "login", "397", "handlelogin397"]);
         check("3f9a2bc8 30min 100km", &["3f9a2bc8", "30", "min", "30min", "100km"]);
         check("SQLiteConnectionPools", &["sq", "lite", "connect", "pool", "sqliteconnectionpool"]);

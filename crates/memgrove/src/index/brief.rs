@@ -1,6 +1,6 @@
 //! What matters in a store, for whoever begins to work with it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::analysis::Analysis;
 use super::database::meant;
@@ -84,10 +84,10 @@ struct Worthy {
 /// The documents that may be worth a place, the best first.
 fn worthy(connection: &rusqlite::Connection, now: i64) -> Result<Vec<Worthy>> {
     let sql = format!(
-        "SELECT d.id, d.grp, d.address, d.importance, d.uses, coalesce(d.date, f.mtime)
+        "SELECT d.id, d.grp, d.address, {MATTERS}, d.uses, coalesce(d.date, f.mtime)
          FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
          WHERE {SEEN} AND b.body <> ''
-         ORDER BY d.importance DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?2"
+         ORDER BY {MATTERS} DESC, d.uses DESC, coalesce(d.date, f.mtime) DESC, d.address LIMIT ?2"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(meant)?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -128,12 +128,15 @@ impl Brief {
                 break;
             }
             let Some(hit) = view.by_id(document.id)? else { continue };
+            if view.only_lists(&hit)? {
+                continue;
+            }
             let Some(says) = view.fact(document.id)?.map(|fact| fact.says) else { continue };
             if let Some(twin) = told.iter().position(|known| *known == says) {
                 self.snippets[twin].hit.alike.push(hit.address);
                 continue;
             }
-            let Some(snippet) = snippet(hit, &HashSet::new(), analysis, spend) else { continue };
+            let Some(snippet) = snippet(hit, &HashMap::new(), analysis, spend) else { continue };
             self.tokens += snippet.tokens;
             self.snippets.push(snippet);
             told.push(says);
@@ -153,6 +156,11 @@ impl Brief {
         self.tags.iter().map(|(tag, _)| tokens(tag) + ITEM_TOKENS).sum()
     }
 }
+
+/// How much a document still matters: a task that is completed no more than others.
+const MATTERS: &str =
+    "CASE WHEN d.kind = 'task' AND instr(char(10) || b.tags || char(10), char(10) || 'completed' || char(10))
+                       THEN min(d.importance, 0) ELSE d.importance END";
 
 /// Which documents are seen at the moment `?1`.
 const SEEN: &str = "d.hidden = 0 AND (d.begins IS NULL OR (d.begins <= ?1 AND d.ends > ?1))";

@@ -3,14 +3,18 @@
 
 use rusqlite::Row;
 
-use super::embedding::{Embedder, Vector};
+use super::embedding::{DIMENSIONS, Embedder, Vector};
 use super::postings;
 use crate::clock::Timestamp;
-use crate::document::Document;
+use crate::document::{Document, Shape};
 use crate::error::Result;
 
-/// What a document means: its text, and half as much its heading.
+/// What a document means: its text, and half as much its heading. An entity of which nothing is known
+/// means nothing: it is found by its name.
 pub(super) fn embed(embedder: &dyn Embedder, document: &Document) -> Vector {
+    if document.shape == Shape::Entities && document.text.is_empty() {
+        return [0; DIMENSIONS];
+    }
     let heading = document.title.rsplit(" > ").next().unwrap_or(&document.title);
     embedder.embed(&[(&document.text, 1.0), (heading, 0.5)])
 }

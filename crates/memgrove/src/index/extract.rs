@@ -62,6 +62,11 @@ pub(crate) fn wants(key: &str) -> bool {
     extractor(key).is_some()
 }
 
+/// Whether what people write in a file of the store is looked at by no shape but this search.
+pub(crate) fn has_plain_text(key: &str) -> bool {
+    ["files/", "graph/"].iter().any(|folder| key.starts_with(folder)) && !key.ends_with(graph::META)
+}
+
 /// The documents of a file, each with an address of its own.
 pub(crate) fn documents(key: &str, bytes: &[u8]) -> Vec<Document> {
     let Some((found, inside)) = extractor(key) else { return Vec::new() };

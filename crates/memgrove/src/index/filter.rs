@@ -56,6 +56,19 @@ impl Search<'_> {
         Ok(Some(allowed))
     }
 
+    /// The places of a filter in which nothing lies.
+    pub(super) fn nowhere(&self, filter: &Filter) -> Result<Vec<String>> {
+        let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
+        let mut found = Vec::new();
+        for place in &filter.within {
+            let there = Filter { within: vec![place.clone()], ..Filter::default() };
+            if self.filtered(&there, next)?.ids().next().is_none() {
+                found.push(place.clone());
+            }
+        }
+        Ok(found)
+    }
+
     /// Those documents of a set that have these words in a row.
     pub(super) fn with_phrase(&self, set: &Set, phrase: &Phrase) -> Result<Set> {
         let mut found = set.clone();
@@ -183,7 +196,7 @@ impl Sequence {
 }
 
 /// The words of a text, with a space before, between and behind them.
-fn spaced(text: &str) -> String {
+pub(super) fn spaced(text: &str) -> String {
     let mut found = String::with_capacity(text.len() + 2);
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         found.push(' ');

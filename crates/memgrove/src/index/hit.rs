@@ -1,6 +1,6 @@
 //! One document as it comes out of the index.
 
-use rusqlite::{Params, Row};
+use rusqlite::{OptionalExtension, Params, Row};
 
 use super::database::meant;
 use super::digest::{self, COLUMNS, kept};
@@ -8,6 +8,7 @@ use super::rank::Parts;
 use super::wordpiece::tokens;
 use super::{View, write};
 use crate::clock::Timestamp;
+use crate::document::{Shape, Weight};
 use crate::error::Result;
 
 /// One document that was found.
@@ -31,6 +32,12 @@ pub struct Hit {
     pub links: Vec<String>,
     /// When it is from.
     pub date: Option<Timestamp>,
+    /// How much it matters.
+    pub importance: Weight,
+    /// How often it was read.
+    pub uses: u64,
+    /// Why it is found only when asked for, if it is.
+    pub hidden: Option<&'static str>,
     /// Its file's key in the store.
     pub file: String,
     /// Where it stands in its file, in bytes.
@@ -108,7 +115,52 @@ impl View<'_> {
         let mut rows = statement.query(by).map_err(meant)?;
         let Some(row) = rows.next().map_err(meant)? else { return Ok(None) };
         digest::check(row)?;
-        hit(row).map(Some).map_err(meant)
+        let mut hit = hit(row, self.now).map_err(meant)?;
+        if hit.shape == Shape::Graph.name() {
+            self.entitle(&mut hit)?;
+        }
+        Ok(Some(hit))
+    }
+}
+
+impl View<'_> {
+    /// Calls what a node holds as the node is called, and a connection after what it connects.
+    fn entitle(&self, hit: &mut Hit) -> Result<()> {
+        let base = hit.address.split('#').next().unwrap_or_default();
+        let Some((kind, id)) = base.split_once(':') else { return Ok(()) };
+        let Some(section) =
+            hit.title.strip_prefix(id).filter(|rest| rest.is_empty() || rest.starts_with(" > "))
+        else {
+            return Ok(());
+        };
+        let called = match kind {
+            "node" => self.said_of(base)?.map(|(title, ..)| title),
+            _ => self.connected(base)?,
+        };
+        if let Some(called) = called {
+            hit.title = format!("{called}{section}");
+        }
+        Ok(())
+    }
+
+    /// A connection by what its ends are called.
+    fn connected(&self, base: &str) -> Result<Option<String>> {
+        let Some((_, kind, links)) = self.said_of(base)? else { return Ok(None) };
+        let [from, to, ..] = links.as_slice() else { return Ok(None) };
+        let called = |end: &str| -> Result<String> {
+            let said = self.said_of(&format!("node:{end}"))?;
+            Ok(said.map_or_else(|| end.to_owned(), |(title, ..)| title))
+        };
+        Ok(Some(format!("{} {kind} {}", called(from)?, called(to)?)))
+    }
+
+    /// What a node or connection is called, its type, and what it refers to: a connection to its ends first.
+    fn said_of(&self, base: &str) -> Result<Option<(String, String, Vec<String>)>> {
+        let sql = "SELECT d.title, d.kind, b.links FROM docs d JOIN bodies b ON b.id = d.id
+                   WHERE d.address IN (?1 || '#properties', ?1) ORDER BY length(d.address) DESC LIMIT 1";
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, write::listed(&row.get::<_, String>(2)?)));
+        statement.query_row([base], read).optional().map_err(meant)
     }
 }
 
@@ -128,7 +180,22 @@ impl View<'_> {
     }
 }
 
-fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+/// Why a document is found only when asked for, if it is.
+fn hidden(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Option<&'static str>> {
+    if row.get(13)? {
+        return Ok(Some(match row.get_ref(8)?.as_str()? {
+            shape if shape == Shape::Entities.name() => "superseded",
+            shape if shape == Shape::Records.name() => "archived",
+            _ => "put away",
+        }));
+    }
+    let (begins, ends): (Option<i64>, Option<i64>) = (row.get(14)?, row.get(15)?);
+    let now = now.as_millisecond();
+    let (early, late) = (begins.is_some_and(|begins| now < begins), ends.is_some_and(|ends| ends <= now));
+    Ok(early.then_some("not true yet").or(late.then_some("no longer true")))
+}
+
+fn hit(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Hit> {
     let (tags, links): (String, String) = (row.get(5)?, row.get(9)?);
     let date: i64 = row.get(COLUMNS)?;
     let [start, stop]: [i64; 2] = [row.get(16)?, row.get(17)?];
@@ -144,6 +211,9 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         tags: write::listed(&tags),
         links: write::listed(&links),
         date: Timestamp::from_millisecond(date).ok(),
+        importance: Weight::of_points(row.get(11)?),
+        uses: u64::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
+        hidden: hidden(row, now)?,
         file: row.get(COLUMNS + 1)?,
         span: usize::try_from(start).unwrap_or(0)..usize::try_from(stop).unwrap_or(0),
         parts: Parts::default(),

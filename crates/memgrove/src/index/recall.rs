@@ -1,7 +1,8 @@
 //! The answer to a question, in as many tokens as one may spend: snippets around what matched, best
 //! first, each with its date, title and address; and a receipt that says what was left out.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::ops::Range;
 
 use super::Index;
 use super::analysis::{Analysis, is_east_asian};
@@ -169,8 +170,12 @@ fn notices(found: &Found) -> Vec<String> {
         let places: Vec<&str> = found.unreadable.iter().map(String::as_str).collect();
         told.push(format!("{} cannot be read: what is known of it may be old", few(&places)));
     }
+    if !found.nowhere.is_empty() {
+        let places: Vec<&str> = found.nowhere.iter().map(String::as_str).collect();
+        told.push(format!("nothing lies in {}", few(&places)));
+    }
     let sentences = [
-        (found.barred, "the filters let nothing pass"),
+        (found.barred && found.nowhere.is_empty(), "the filters let nothing pass"),
         (found.untimely && !found.barred, "nothing is from then"),
         (found.newest && found.total > 0, "no word to look for: these are the newest"),
         (found.wordless && found.total > 0, "no memory has these words, some mean alike"),
@@ -199,13 +204,14 @@ fn day(moment: Timestamp) -> String {
 /// As much of a hit as one may spend; `None` if that says nothing.
 pub(super) fn snippet(
     hit: Hit,
-    terms: &HashSet<String>,
+    terms: &HashMap<String, f32>,
     analysis: &Analysis,
     spend: usize,
 ) -> Option<Snippet> {
-    // The line above it says when, where, and what it is called.
+    // The line above it says when, where, what it is called, and whether it still counts.
     let Tokens { head, text: whole } = hit.tokens();
-    let top = head + hit.date.map_or(0, |date| tokens(&day(date))) + HEAD_TOKENS;
+    let told = hit.date.map_or(0, |date| tokens(&day(date))) + hit.hidden.map_or(0, tokens);
+    let top = head + told + HEAD_TOKENS;
     let left = spend.checked_sub(top)?;
     if whole <= left.min(SNIPPET_TOKENS_MAX) {
         return Some(Snippet { text: hit.text.clone(), cut: false, tokens: top + whole, hit });
@@ -218,8 +224,9 @@ pub(super) fn snippet(
     (tokens <= spend).then_some(Snippet { text, cut: true, tokens, hit })
 }
 
-/// The part of a text that has most of the terms, at whole words as far as there are any.
-fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usize) -> String {
+/// The part of a text whose terms tell most, at whole words as far as there are any. What is said of
+/// something mostly follows its name, so more of what stands behind them is shown.
+fn around(text: &str, terms: &HashMap<String, f32>, analysis: &Analysis, budget: usize) -> String {
     let words: Vec<(usize, &str)> = text
         .split_whitespace()
         .flat_map(pieces)
@@ -227,35 +234,88 @@ fn around(text: &str, terms: &HashSet<String>, analysis: &Analysis, budget: usiz
         .collect();
     // A piece may cost more within its word than alone.
     let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word).max(word.len().div_ceil(3))).collect();
-    let worth = |(at, word): &(usize, &str)| {
-        // A pair of characters may be cut apart: then it is worth something where it ends.
-        let before = text[..*at].chars().next_back().filter(|c| is_east_asian(*c));
-        let whole = &text[at - before.map_or(0, char::len_utf8)..at + word.len()];
-        usize::from(analysis.terms(whole).iter().any(|term| terms.contains(term)))
-    };
-    let worth: Vec<usize> = words.iter().map(worth).collect();
+    let worth = worths(text, &words, terms, analysis);
     // Two marks say that the text goes on before and behind.
     let budget = budget.saturating_sub(4);
-    let (mut best, mut start, mut spent, mut value) = ((0, 0..0), 0, 0, 0);
-    for end in 0..words.len() {
-        spent += cost[end];
-        value += worth[end];
-        while spent > budget && start <= end {
-            spent -= cost[start];
-            value -= worth[start];
-            start += 1;
-        }
-        if best.1.is_empty() || value > best.0 || (value == best.0 && start == best.1.start) {
-            best = (value, start..end + 1);
-        }
-    }
-    let Some((from, to)) = words.get(best.1.start).zip(words.get(best.1.end.wrapping_sub(1))) else {
+    // Some of it is kept for what is said behind the words, as far as they leave any.
+    let spends = [budget - budget / 3, budget];
+    let best = spends.into_iter().map(|spend| best_part(&cost, &worth, spend)).find(|part| !part.is_empty());
+    let shown = widened(best.unwrap_or_default(), &cost, budget);
+    let Some((from, to)) = words.get(shown.start).zip(words.get(shown.end.wrapping_sub(1))) else {
         return String::new();
     };
     let part = &text[from.0..to.0 + to.1.len()];
     let before = if from.0 > 0 { "… " } else { "" };
     let behind = if to.0 + to.1.len() < text.trim_end().len() { " …" } else { "" };
     format!("{before}{part}{behind}")
+}
+
+/// What each word is worth for the terms that it has: more for a rare term, less for each further time
+/// that the text says it. A whole identifier has terms that its parts do not.
+fn worths(
+    text: &str,
+    words: &[(usize, &str)],
+    terms: &HashMap<String, f32>,
+    analysis: &Analysis,
+) -> Vec<u64> {
+    const SCALE: f32 = 1_000_000.0;
+    // What says so little beside the best word takes no room from what stands around that.
+    const FAINT: u64 = 10;
+    let has = |(at, word): &(usize, &str)| -> Vec<String> {
+        // A pair of characters may be cut apart: then it is worth something where it ends.
+        let before = text[..*at].chars().next_back().filter(|c| is_east_asian(*c));
+        let whole = &text[at - before.map_or(0, char::len_utf8)..at + word.len()];
+        analysis.terms(whole).into_iter().filter(|term| terms.contains_key(term)).collect()
+    };
+    let having: Vec<Vec<String>> = words.iter().map(has).collect();
+    let mut times: HashMap<&str, f32> = HashMap::new();
+    having.iter().flatten().for_each(|term| *times.entry(term).or_default() += 1.0);
+    let worth = |term: &String| (terms[term] * SCALE / times[term.as_str()]).max(1.0) as u64;
+    let mut worths: Vec<u64> = having.iter().map(|having| having.iter().map(worth).sum()).collect();
+    let most = worths.iter().copied().max().unwrap_or(0);
+    worths.iter_mut().filter(|worth| **worth < most / FAINT).for_each(|worth| *worth = 0);
+    worths
+}
+
+/// The words from the first to the last that is worth something, in the best part that one may spend.
+fn best_part(cost: &[usize], worth: &[u64], budget: usize) -> Range<usize> {
+    let (mut best, mut start, mut spent, mut value) = ((0, 0..0), 0, 0, 0);
+    for end in 0..cost.len() {
+        spent += cost[end];
+        value += worth[end];
+        while start <= end && (spent > budget || worth[start] == 0) {
+            spent -= cost[start];
+            value -= worth[start];
+            start += 1;
+        }
+        if value > best.0 {
+            best = (value, start..end + 1);
+        }
+    }
+    best.1
+}
+
+/// A part with as much around it as one may still spend: a third of it before, the rest behind.
+fn widened(part: Range<usize>, cost: &[usize], budget: usize) -> Range<usize> {
+    let Range { mut start, mut end } = part;
+    let mut left = budget.saturating_sub(cost[start..end].iter().sum());
+    let keep = left - left / 3;
+    let before = |start: &mut usize, left: &mut usize, keep: usize| {
+        while *start > 0 && *left >= keep + cost[*start - 1] {
+            *start -= 1;
+            *left -= cost[*start];
+        }
+    };
+    before(&mut start, &mut left, keep);
+    while end < cost.len() && left >= cost[end] {
+        left -= cost[end];
+        end += 1;
+    }
+    // Where the text ends there is room for more of what stands before.
+    if end == cost.len() {
+        before(&mut start, &mut left, 0);
+    }
+    start..end
 }
 
 /// A word in pieces that may be cut apart: itself, unless it is as long as a sentence, as all of
@@ -281,13 +341,33 @@ mod tests {
     #[test]
     fn snippets_are_cut_around_what_matched() {
         let analysis = Analysis::of("english").expect("known");
-        let terms = HashSet::from(["needl".to_owned()]);
+        let terms = |words: &str| -> HashMap<String, f32> {
+            analysis.terms(words).into_iter().map(|term| (term, 1.0)).collect()
+        };
         let hay = "straw ".repeat(200);
-        let text = format!("{hay}the needle is here {hay}");
-        let cut = around(&text, &terms, &analysis, 40);
-        assert!(cut.contains("needle") && tokens(&cut) <= 40, "{cut}");
-        assert!(cut.starts_with("… ") && cut.ends_with(" …"), "{cut}");
-        assert_eq!(around("short", &terms, &analysis, 40), "short");
+        let rows: String =
+            (100..200).map(|row| format!("| row{row} | value {row} of this row |\n")).collect();
+        for (text, asked, shown) in [
+            (format!("{hay}the needle is here {hay}"), "needle", "needle is here straw straw"),
+            // What is said of it stands behind it, even at the end.
+            (format!("{hay}vault {hay}the vault passphrase is correct horse"), "vault passphrase", "horse"),
+            (format!("{hay}the passphrase {}", "is hidden here ".repeat(4)), "passphrase", "hidden here"),
+            (
+                format!("a vault {}the vault passphrase is correct horse {hay}", "straw ".repeat(22)),
+                "vault passphrase",
+                "passphrase is correct horse",
+            ),
+            // A part that every row has is worth little beside the whole.
+            (rows.clone(), "row150", "row150 | value 150 of this row"),
+            (format!("needle {hay}"), "needle", "needle straw"),
+        ] {
+            let cut = around(&text, &terms(asked), &analysis, 40);
+            assert!(cut.contains(shown) && tokens(&cut) <= 40, "{asked}: {cut}");
+        }
+        let cut = around(&format!("{hay}the needle is here {hay}"), &terms("needle"), &analysis, 40);
+        assert!(cut.starts_with("… straw") && cut.ends_with("straw …"), "{cut}");
+        assert_eq!(around("short", &terms("needle"), &analysis, 40), "short");
+        assert!(around(&hay, &HashMap::new(), &analysis, 40).starts_with("straw"));
     }
 
     #[test]
@@ -297,7 +377,7 @@ mod tests {
             for spend in 0..200 {
                 let address = "file:/memories/a.md".into();
                 let hit = Hit { address, text: text.repeat(200), ..Hit::default() };
-                match snippet(hit, &HashSet::new(), &analysis, spend) {
+                match snippet(hit, &HashMap::new(), &analysis, spend) {
                     Some(snippet) => assert!(snippet.tokens <= spend && snippet.text.len() > 8, "{spend}"),
                     None => assert!(spend < 60, "{text} {spend}"),
                 }

@@ -1,12 +1,12 @@
 //! One search: from a query to ranked documents.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::analysis::Analysis;
 use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
 use super::looked::LookedUp;
-use super::lookup::{Group, Lexical, PREFIX_TERMS_MAX, Set};
+use super::lookup::{Lexical, PREFIX_TERMS_MAX, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
 use super::sync::Synced;
@@ -41,14 +41,16 @@ pub struct Found {
     pub newest: bool,
     /// Whether the filters let nothing pass.
     pub barred: bool,
+    /// Places that were asked for and hold nothing, where that is so.
+    pub nowhere: Vec<String>,
     /// How many have the words and are hidden, where no other has.
     pub hidden: usize,
     /// Words that nothing has, and those that were looked for instead.
     pub corrected: Vec<(String, String)>,
     /// Folders and files that could not be read: what is known of them may be old.
     pub unreadable: Vec<String>,
-    /// The terms that were looked for.
-    pub terms: HashSet<String>,
+    /// The terms that were looked for, and how much each tells.
+    pub terms: HashMap<String, f32>,
 }
 
 impl Index {
@@ -186,15 +188,13 @@ impl Search<'_> {
             newest: query.is_open(),
             barred: allowed.as_ref().is_some_and(|set| set.ids().next().is_none()),
             hidden: if wordless { self.hidden_among(&lexical.touched) } else { 0 },
-            terms: groups
-                .iter()
-                .flat_map(Group::all)
-                .chain(corrected.iter().map(|(_, to)| to))
-                .cloned()
-                .collect(),
+            terms: lexical.weights.clone(),
             unreadable: self.unreadable.clone(),
             ..Found::default()
         };
+        if found.barred {
+            found.nowhere = self.nowhere(&query.filter)?;
+        }
         let most = if exact { WEIGHED.max(limit.min(having)) } else { WEIGHED };
         let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, (exact, most));
         found.corrected = corrected;
@@ -210,6 +210,7 @@ impl Search<'_> {
         };
         let mut candidates = self.weighed(&ids, &scores, query, exact)?;
         candidates.retain(|hit| !query.except.contains(&hit.id));
+        let lists = self.leave_lists(&mut candidates)?;
         found.untimely = match groups.is_empty() {
             true => candidates.is_empty() && asked.is_some_and(|asked| asked.firm),
             false => !rank::keep_fitting(&mut candidates, asked, wordless),
@@ -217,11 +218,12 @@ impl Search<'_> {
         found.at_least = groups.iter().any(|group| group.terms.len() == PREFIX_TERMS_MAX)
             || (counted.is_none()
                 && !wordless
-                && (!are_all || rank::not_all(&candidates, having.saturating_sub(query.except.len()))));
+                && (!are_all
+                    || rank::not_all(&candidates, having.saturating_sub(query.except.len() + lists))));
         if self.reach == Reach::Near && counted.is_none() && !wordless {
             found.faint = rank::leave_faint(&mut candidates, asked);
         }
-        found.total = counted.unwrap_or(candidates.len());
+        found.total = counted.map_or(candidates.len(), |counted| counted.saturating_sub(lists));
         found.hits = self.distinct(candidates, limit, &found, take)?;
         let shown: usize = found.hits.iter().map(|hit| 1 + hit.alike.len()).sum();
         found.more = found.total.saturating_sub(shown);

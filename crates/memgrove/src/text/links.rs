@@ -104,6 +104,16 @@ pub fn listed(block: &str) -> Option<(WikiLink<'_>, &str)> {
     Some((link, told))
 }
 
+/// Whether a heading stands above the list of links of a note.
+pub fn is_links_heading(heading: &str) -> bool {
+    heading.eq_ignore_ascii_case("links")
+}
+
+/// Whether a description is a few words of a note, and no sentence: `kestrel, tools`.
+pub fn are_words(description: &str) -> bool {
+    description.split(", ").all(|word| !word.contains(char::is_whitespace))
+}
+
 /// A line of a list of links.
 pub fn listing(path: &str, description: &str) -> String {
     let words: Vec<&str> = description.split_whitespace().collect();

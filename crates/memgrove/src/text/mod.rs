@@ -6,4 +6,5 @@ pub mod jsonl;
 pub mod links;
 pub mod merge;
 pub mod metadata;
+pub mod nearly;
 pub mod words;

@@ -11,7 +11,7 @@ use crate::index::analysis::folded;
 use crate::index::dates;
 use crate::locator::copies::is_like_copy_of;
 
-const META: &str = ".meta.json";
+pub(super) const META: &str = ".meta.json";
 /// The folders of a graph that hold something, and how their things are addressed.
 const FOLDERS: [(&str, Scheme); 2] =
     [("_content/nodes/", Scheme::Node), ("_content/connections/", Scheme::Connection)];

@@ -10,8 +10,9 @@ use crate::clock::Timestamp;
 use crate::document::{Document, Shape, Weight};
 use crate::index::analysis::folded;
 use crate::index::dates;
-use crate::text::links::listed;
+use crate::text::links::{are_words, is_links_heading, listed};
 use crate::text::metadata::metadata;
+use crate::text::nearly::nearly_text;
 
 /// What a front matter says of a whole file.
 #[derive(Default)]
@@ -43,10 +44,8 @@ impl Section {
     /// Whether it is nothing but the list that memgrove keeps of the notes that one leads to, each with
     /// a few of its words. What someone says of one in a sentence is said here.
     fn lists_links(&self, text: &str) -> bool {
-        let is_called_so =
-            self.heading.as_deref().is_some_and(|heading| heading.eq_ignore_ascii_case("links"));
+        let is_called_so = self.heading.as_deref().is_some_and(is_links_heading);
         let mut lines = text[self.span.clone()].lines().filter(|line| !line.trim().is_empty());
-        let are_words = |told: &str| told.split(", ").all(|word| !word.contains(char::is_whitespace));
         is_called_so && lines.all(|line| listed(line).is_some_and(|(_, told)| are_words(told)))
     }
 }
@@ -92,7 +91,8 @@ pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
 pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document> {
     let (base, stem) = (blank.address.clone(), blank.title.clone());
     let blank = Document { span: 0..source.bytes.len(), ..blank };
-    let Ok(text) = std::str::from_utf8(source.bytes) else { return vec![blank] };
+    let Some(text) = nearly_text(source.bytes) else { return vec![blank] };
+    let text = &*text;
     let (front, body) = front(text);
     let is_markdown = blank.shape == Shape::Notes || !has_other_ending(source.inside);
     let mut sections = if is_markdown {
@@ -250,6 +250,8 @@ fn bare(value: &str) -> &str {
 fn sections(text: &str, body: usize) -> Vec<Section> {
     let mut found = Vec::new();
     let (mut open, mut at, mut fence) = (Section { heading: None, span: body..body }, body, None);
+    // What a line of `===` or `----` makes a heading: a line that stands alone above it, and where it begins.
+    let (mut alone, mut before): (Option<(usize, &str)>, &str) = (None, "");
     for line in text[body..].split_inclusive('\n') {
         let code = line.trim_start();
         let ticks = ["```", "~~~"].into_iter().find(|ticks| code.starts_with(ticks));
@@ -260,20 +262,49 @@ fn sections(text: &str, body: usize) -> Vec<Section> {
                 open => open,
             };
         }
-        let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
-        let is_heading =
-            fence.is_none() && (1..=6).contains(&hashes) && line[hashes..].starts_with([' ', '\t']);
-        if is_heading {
-            open.span.end = at;
-            let heading = line[hashes..].trim().trim_end_matches('#').trim_end().to_owned();
-            let start = at + line.len();
-            found.push(std::mem::replace(&mut open, Section { heading: Some(heading), span: start..start }));
+        let above = alone.take().filter(|_| fence.is_none() && is_underline(line));
+        let heading = above.or_else(|| Some((at, hashed(line)?)).filter(|_| fence.is_none()));
+        if let Some((from, heading)) = heading {
+            open.span.end = from;
+            let (heading, start) = (Some(heading.to_owned()), at + line.len());
+            found.push(std::mem::replace(&mut open, Section { heading, span: start..start }));
         }
+        let stands_alone = before.trim().is_empty() && heading.is_none() && is_plain(line);
+        alone = stands_alone.then(|| (at, line.trim()));
+        before = if heading.is_some() { "" } else { line };
         at += line.len();
     }
     open.span.end = text.len();
     found.push(open);
     found
+}
+
+/// The words of a heading with hashes in front.
+fn hashed(line: &str) -> Option<&str> {
+    let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
+    let is_heading = (1..=6).contains(&hashes) && line[hashes..].starts_with([' ', '\t']);
+    is_heading.then(|| line[hashes..].trim().trim_end_matches('#').trim_end())
+}
+
+/// Whether a line makes the one above it a heading. Three dashes are what people set between things.
+fn is_underline(line: &str) -> bool {
+    let line = line.trim_end();
+    [('=', 3), ('-', 4)].iter().any(|(sign, least)| line.len() >= *least && line.chars().all(|c| c == *sign))
+}
+
+/// Whether a line may be a heading by what stands beneath it: a few words, and no item, quote, row or code.
+fn is_plain(line: &str) -> bool {
+    const BYTES_MAX: usize = 80;
+    line.len() <= BYTES_MAX
+        && line.starts_with(char::is_alphanumeric)
+        && !line.contains('|')
+        && !is_item(line)
+}
+
+/// Whether a line is one of a numbered list.
+fn is_item(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len() && rest.starts_with(['.', ')'])
 }
 
 /// A heading as an anchor.
@@ -363,10 +394,38 @@ mod tests {
     }
 
     #[test]
+    fn lines_beneath_make_headings_too() {
+        for (text, told) in [
+            (
+                "Tea\n===\nBrew it.\n\nCoffee\n------\nGrind it.\n",
+                &[("Tea", "Brew it."), ("Tea > Coffee", "Grind it.")][..],
+            ),
+            ("# A\nB\n----\nc\n", &[("A > B", "c")]),
+            ("one\n---\ntwo\n", &[("a", "one\n---\ntwo")]),
+            // A rule beneath a paragraph, an item, a table or a long line is none.
+            ("one\ntwo\n----\nthree\n", &[("a", "one\ntwo\n----\nthree")]),
+            ("- one\n----\ntwo\n", &[("a", "- one\n----\ntwo")]),
+            ("1. one\n----\ntwo\n", &[("a", "1. one\n----\ntwo")]),
+            ("one\n\n----\ntwo\n", &[("a", "one\n\n----\ntwo")]),
+            ("a | b\n---|---\n1 | 2\n", &[("a", "a | b\n---|---\n1 | 2")]),
+            ("```\none\n----\n```\n", &[("a", "```\none\n----\n```")]),
+        ] {
+            let found = of(text);
+            let titled: Vec<(&str, &str)> =
+                found.iter().map(|d| (d.title.as_str(), d.text.as_str())).collect();
+            assert_eq!(titled, told, "{text}");
+        }
+    }
+
+    #[test]
     fn files_without_text_are_known_by_name() {
         let found =
             documents(&Source { key: "files/p.png", inside: "p.png", bytes: &[255, 0] }, Shape::Files);
         assert_eq!((found.len(), found[0].title.as_str(), found[0].text.as_str()), (1, "p", ""));
+        let bytes = b"# Tea\nbrew it in a caf\xe9\n# Two\nsecond\n";
+        let found = documents(&Source { key: "files/a.md", inside: "a.md", bytes }, Shape::Files);
+        assert_eq!(found[0].text, "brew it in a caf?");
+        assert_eq!(&bytes[found[1].span.clone()], b"second\n");
         assert_eq!(of("").len(), 1);
         assert_eq!(of("---\nno end").len(), 1);
     }

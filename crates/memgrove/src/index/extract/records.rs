@@ -1,5 +1,7 @@
 //! Records: a document for each line that can be read.
 
+use std::fmt::Write as _;
+
 use super::{Source, links, speaker};
 use crate::address::Scheme;
 use crate::clock::Timestamp;
@@ -21,14 +23,25 @@ fn kind(inside: &str) -> Option<RecordType> {
     (inside.starts_with(ARCHIVE) || inside == kind.file()).then_some(kind)
 }
 
-/// What a record says: a task also what it waits for and what came of it.
-fn text_of(mut content: String, task: Option<TaskMetadata>) -> String {
+/// What a record says: a task also how far it is, what it waits for and what came of it.
+fn text_of(mut content: String, task: Option<&TaskMetadata>) -> String {
     let Some(task) = task else { return content };
-    for more in task.blockers.into_iter().flatten().chain(task.outcome) {
-        content.push('\n');
-        content.push_str(&more);
+    let _ = write!(content, "\n[{}]", task.status);
+    let blockers = task.blockers.as_deref().unwrap_or_default();
+    if !blockers.is_empty() {
+        let _ = write!(content, " waits for: {}", blockers.join("; "));
+    }
+    if let Some(outcome) = &task.outcome {
+        let _ = write!(content, " outcome: {outcome}");
     }
     content
+}
+
+/// The tags of a record: a task can be found by how far it is, too.
+fn tags_of(mut tags: Vec<String>, task: Option<&TaskMetadata>) -> Vec<String> {
+    let status = task.map(|task| task.status.name()).filter(|status| !tags.iter().any(|tag| tag == status));
+    tags.extend(status.map(str::to_owned));
+    tags
 }
 
 /// The documents of one file.
@@ -64,8 +77,8 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
                 title: record.category.unwrap_or_default(),
                 subject,
                 links: links(&record.content),
-                text: text_of(record.content, record.task_metadata),
-                tags: record.tags,
+                text: text_of(record.content, record.task_metadata.as_ref()),
+                tags: tags_of(record.tags, record.task_metadata.as_ref()),
                 date: Timestamp::from_millisecond(read.moments[1])
                     .ok()
                     .filter(|date| *date != Timestamp::UNIX_EPOCH),

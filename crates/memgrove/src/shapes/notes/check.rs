@@ -94,7 +94,7 @@ impl Notes {
             findings.push(Finding {
                 level: Level::Warning,
                 at: note_at(&self.root, path)?.key().to_owned(),
-                what: "it is not UTF-8 text, so nothing in it is found or moved".to_owned(),
+                what: "it is not UTF-8 text, so nothing in it is moved or linked".to_owned(),
                 hint: "save it as UTF-8; until then it is left alone".to_owned(),
             });
         }

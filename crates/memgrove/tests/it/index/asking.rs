@@ -225,7 +225,7 @@ fn notices_say_why_little_is_found() {
         ("\u{201c}green tea\u{201d}", 1, ""),
         ("\"ann's friend\"", 1, ""),
         ("\"een tea\"", 0, "the filters let nothing pass"),
-        ("tea in:nowhere", 0, "the filters let nothing pass"),
+        ("tea in:nowhere", 0, "nothing lies in `nowhere`"),
         ("Oslo", 0, "1 hidden: `is:hidden` finds what was superseded or put away"),
         ("the", 1, "no word to look for: these are the newest"),
         ("\u{1f389}", 0, ""),
@@ -265,4 +265,19 @@ fn what_is_derived_is_no_memory() {
     ]);
     assert_eq!(found(&index, "kestrel"), ["note:places"]);
     assert!(index.search("memory", 5).unwrap().hits[0].links.contains(&"projects/silica".to_owned()));
+    // Sentences are the note's own, or someone's.
+    let list =
+        |told: &str| format!("# Memory\n\n## Links\n\n- [[silica]] - {told}\n- [[tea]] - tea, drinks\n");
+    let told = |described: &str| {
+        let notes = [
+            ("notes/memory.md", &*list(described)),
+            ("notes/silica.md", "# Silica\n- A kestrel **sits** on it.\n"),
+        ];
+        let index = indexed(&notes);
+        let found = index.search("kestrel", 5).unwrap();
+        let brief = index.brief(500).unwrap();
+        (found.total, found.hits.len(), brief.snippets.len())
+    };
+    assert_eq!(told("A kestrel sits on it…"), (1, 1, 1));
+    assert_eq!(told("where we met the kestrel"), (2, 2, 2));
 }
