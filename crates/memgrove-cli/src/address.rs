@@ -57,6 +57,10 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
         return cx.reading_notes()?.locate(&memgrove::shapes::notes::normal_path(Some(path))?);
     }
     match address.split_once(':') {
+        Some(("record", _)) => Err(wrong(
+            format!("`{}` is a line of a file, and no file itself", address.escape_default()),
+            "`record_get` reads a record, and `record_update` changes it",
+        )),
         Some((kind, _)) if kind != "file" && !kind.contains(['/', '.']) => Err(wrong(
             format!("`{}` is not a kind of memory", kind.escape_default()),
             "addresses look like file:/memories/notes.md",
