@@ -254,7 +254,7 @@ export async function others({ page, served, look }) {
   }
   await page.goto(`${served.base}/doctor`);
   await page.getByRole("button", { name: "Mend" }).click();
-  await page.locator(".done", { hasText: "Mended" }).waitFor();
+  await page.locator(".done", { hasText: /mend/i }).waitFor();
   await conflicts({ page, served, look });
   await page.goto(`${served.base}/edit?under=files`);
   await look(page, "new");
@@ -303,6 +303,18 @@ async function conflicts({ page, served, look }) {
   await page.locator(".done", { hasText: "Merged" }).waitFor();
   const alone = await served.call("read", { address: "file:/memories/alone.md" });
   check(alone.text.includes("theirs"), "the copy was taken");
+}
+
+// Changes stand under the days of whoever reads, wherever that is.
+export async function days({ room, served, state }) {
+  for (const timezoneId of ["Pacific/Kiritimati", "Pacific/Pago_Pago"]) {
+    const { context, page } = await room(state, { timezoneId });
+    await page.goto(`${served.base}/timeline`);
+    const told = await page.evaluate(() => [...document.querySelectorAll("h3.day")].flatMap((day) =>
+      [...day.nextElementSibling.querySelectorAll("li > .facts time")].map((time) => [day.textContent, new Date(time.dateTime).toLocaleDateString("sv")])));
+    check(told.length > 5 && told.every(([day, own]) => day === own), `${timezoneId}: ${JSON.stringify(told.find(([day, own]) => day !== own))}`);
+    await context.close();
+  }
 }
 
 // Dark by the system's wish, light by the button, and so it stays.

@@ -47,7 +47,7 @@ async function act(steps, prepare) {
   }
 }
 
-await act({ ...pick(journeys, ["weight", "search", "read", "browse", "edit", "conflict", "history", "restore", "records", "undo", "aim", "graph", "others", "dark", "phone", "watch"]) }, fill);
+await act({ ...pick(journeys, ["weight", "search", "read", "browse", "edit", "conflict", "history", "restore", "records", "undo", "aim", "graph", "others", "days", "dark", "phone", "watch"]) }, fill);
 await act({ hostile: hostile.show }, hostile.store);
 await act({ large });
 

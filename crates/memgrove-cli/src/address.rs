@@ -50,7 +50,7 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
         }
         Some((Scheme::Record, _)) => Err(wrong(
             format!("`{}` is a line of a file, not a file", address.escape_default()),
-            "`memgrove read` shows it, `memgrove record update` changes it",
+            "`record_get` reads a record, and `record_update` changes it",
         )),
         Some((Scheme::File, path)) => file_at(cx, path),
         None => match address.split_once(':') {

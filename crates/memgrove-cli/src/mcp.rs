@@ -28,6 +28,7 @@ use bounded::{Bounded, TOO_LONG_METHOD};
 pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
 pub(crate) use kg_listing::listed;
+pub(crate) use resources::decoded as percent_decoded;
 pub(crate) use server::{Asked, Server};
 pub(crate) use tools::Profile;
 pub(crate) use worker::Worker;

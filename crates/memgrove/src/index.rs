@@ -65,6 +65,7 @@ pub use database::Opener;
 pub use embedding::{Embedder, Potion};
 pub use hit::Hit;
 pub use keep::{Difference, Status};
+pub use query::sought;
 pub use rank::Parts;
 pub use recall::{Recalled, Snippet};
 pub use search::Found;

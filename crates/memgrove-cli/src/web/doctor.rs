@@ -6,7 +6,7 @@ use memgrove::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frame::{Frame, Live, done, may_write, sentence, url, with_code};
+use super::frame::{Frame, Live, done, many, may_write, sentence, url, with_code};
 use super::{led_to, place};
 use crate::http::Call;
 
@@ -86,7 +86,7 @@ fn one(call: &Call, group: &Group<'_>) -> Markup {
                         Err(_) => { code { (at) } }
                     }
                 }
-                @if more > 0 { span { "and " (more) " more" } }
+                @if more > 0 { span { "and " (many(more, "other place", "other places")) } }
             }
         }
     }
@@ -94,6 +94,9 @@ fn one(call: &Call, group: &Group<'_>) -> Markup {
 
 /// Mends what is safe to mend.
 pub(super) async fn mend(call: Call) -> Result<Response> {
-    call.verb("doctor", json!({"fix": true})).await?;
-    led_to(&url(&call, "/doctor", &[("done", "mended")]))
+    let answer = call.verb("doctor", json!({"fix": true})).await?.json();
+    let lists = ["mended_records", "mended_notes"].iter().filter_map(|name| answer[name].as_array());
+    let count = answer["mended"].as_u64().unwrap_or_default() as usize + lists.map(Vec::len).sum::<usize>();
+    let said = if count > 0 { "mended" } else { "unmended" };
+    led_to(&url(&call, "/doctor", &[("done", said)]))
 }

@@ -9,7 +9,7 @@ use memgrove::shapes::entities::{Entity, Hit, Match, Observation, When};
 use memgrove::{Locator, Result};
 
 use super::browse::Shape;
-use super::frame::{at_base, base, dated};
+use super::frame::{at_base, base, dated, noun};
 use super::listing::{Asked, LISTED_MAX, counted, page};
 use super::relations::{RELATIONS_MAX, Relation, Way};
 use crate::context::Context;
@@ -61,10 +61,11 @@ fn table(base: &str, found: &[&Hit], counts: &HashMap<String, usize>) -> Markup 
                     @let entity = &hit.entity;
                     @let others = counts.get(&entity.name.to_lowercase()).copied().unwrap_or_default();
                     tr data-item="" {
-                        td { a href=(at_base(base, "/read", &[("at", hit.path.key())])) { (entity.name) } }
+                        td { a dir="auto" href=(at_base(base, "/read", &[("at", hit.path.key())])) { (entity.name) } }
                         td { span.kind { (entity.kind) } }
                         td.number data-label="known" { (entity.observations.len()) }
-                        td.number data-label="relations" { (entity.relations.len() + others) }
+                        @let total = entity.relations.len() + others;
+                        td.number data-label=(noun(total, "relation", "relations")) { (total) }
                         td { (dated(entity.updated.as_deref().unwrap_or_default())) }
                     }
                 }

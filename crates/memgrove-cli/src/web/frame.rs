@@ -192,7 +192,16 @@ fn leaf() -> Markup {
 
 /// An error as a page with the ways on.
 pub(super) fn failed(error: &Error, site: &Site) -> Response {
-    let body = html! { div.error { (said_of(error)) } };
+    let to = |path: &str| format!("{}{path}", site.base);
+    let body = html! {
+        div.error {
+            (said_of(error))
+            p.actions {
+                a.button href=(to("/")) { "Search" } a.button href=(to("/browse")) { "Browse" }
+                a.button href=(to("/timeline")) { "What happened" }
+            }
+        }
+    };
     Frame { title: "That did not work", ..Frame::default() }.at(site, &body)
 }
 
@@ -273,7 +282,12 @@ pub(super) fn dated(text: &str) -> Markup {
 
 /// A count with its noun.
 pub(super) fn many(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
+    format!("{count} {}", noun(count, one, several))
+}
+
+/// The noun of a count.
+pub(super) fn noun<'a>(count: usize, one: &'a str, several: &'a str) -> &'a str {
+    if count == 1 { one } else { several }
 }
 
 /// What was just done, told once at the top of a page.
@@ -289,6 +303,7 @@ pub(super) fn done(word: &str) -> Markup {
         "archived" => "Archived.",
         "merged" => "Merged. The history keeps what was there.",
         "mended" => "Mended what was safe to mend.",
+        "unmended" => "There was nothing that is safe to mend.",
         _ => return html! {},
     };
     html! { p.done role="status" { (said) } }

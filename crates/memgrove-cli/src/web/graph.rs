@@ -39,7 +39,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         @else {
             div.picture {
                 canvas #graph tabindex="0" role="img" aria-label="The things of this memory and the links between them. The list below names them."
-                    data-source=(url(&call, "/graph/data", &[])) data-read=(url(&call, "/read", &[])) {}
+                    data-source=(url(&call, "/graph/data", &[])) data-read=(url(&call, "/read", &[])) data-browse=(url(&call, "/browse", &[])) {}
                 div #legend aria-label="Kinds" role="group" {}
                 label.filter {
                     span.hidden { "Find in the picture" } input #graph-find type="search" placeholder="Find in the picture";

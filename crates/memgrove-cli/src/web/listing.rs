@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::browse::Shape;
-use super::frame::{Frame, Live, url};
+use super::frame::{Frame, Live, done, url};
 use crate::http::Call;
 
 /// The most things that are listed.
@@ -20,6 +20,8 @@ pub(super) struct Asked {
     pub(super) words: String,
     #[serde(default)]
     pub(super) kind: String,
+    #[serde(default)]
+    done: String,
 }
 
 /// How many things there are of each type.
@@ -32,6 +34,19 @@ pub(super) fn counted<'a>(kinds: impl Iterator<Item = &'a String>) -> Kinds {
     counts
 }
 
+/// The ways to the pages before and after one of a long list.
+pub(super) fn pager(page: usize, total: usize, most: usize, other: impl Fn(usize) -> String) -> Markup {
+    html! {
+        @if total > most {
+            p.actions {
+                @if page > 1 { a.button href=(other(page - 1)) { "Earlier page" } }
+                @if total > most * page { a.button href=(other(page + 1)) { "Next page" } }
+                span.dim { "page " (page) " of " (total.div_ceil(most)) }
+            }
+        }
+    }
+}
+
 /// The page: how many were found, what to narrow them by, and the table of them.
 pub(super) fn page(
     shape: &Shape,
@@ -41,8 +56,9 @@ pub(super) fn page(
     found: usize,
     table: &Markup,
 ) -> Response {
-    let Asked { words, kind } = asked;
+    let Asked { words, kind, done: said } = asked;
     let body = html! {
+        (done(said))
         div.heading { h1 { (shape.title) } p.facts { (found) } }
         form.filters method="get" action=(url(call, &format!("/browse/{}", shape.name), &[])) {
             label { "Words " input type="search" name="words" value=(words); }

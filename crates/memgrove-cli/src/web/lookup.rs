@@ -2,7 +2,7 @@
 
 use memgrove::address::Scheme;
 use memgrove::index::{Recalled, Snippet};
-use memgrove::{Kind, Result};
+use memgrove::{Error, Kind, Result};
 
 use crate::context::Context;
 use crate::portion;
@@ -20,6 +20,8 @@ pub(super) struct Found {
     pub(super) hits: Vec<Hit>,
     /// All hits, shown or not.
     pub(super) total: usize,
+    /// What is wrong with the question.
+    pub(super) problem: Option<Error>,
 }
 
 /// One memory that was found.
@@ -39,11 +41,6 @@ pub(super) struct Hit {
     pub(super) tokens: usize,
 }
 
-/// The words of a question, in small letters.
-pub(super) fn words(query: &str) -> Vec<String> {
-    query.split_whitespace().map(str::to_lowercase).collect()
-}
-
 /// Looks a question up in all memories. The last word may be half typed.
 ///
 /// # Errors
@@ -51,8 +48,10 @@ pub(super) fn words(query: &str) -> Vec<String> {
 pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
     let index = cx.index()?;
     let mut found = match index.recall(query, TOKENS_MAX, HITS_MAX) {
-        // A sign that is half typed, such as `since:`.
-        Err(error) if error.kind() == Kind::Invalid => return Ok(Found::default()),
+        // A sign may be half typed, such as `since:`.
+        Err(error) if error.kind() == Kind::Invalid => {
+            return Ok(Found { problem: Some(error), ..Found::default() });
+        }
         other => other?,
     };
     if (found.total == 0 || found.wordless) && query.ends_with(char::is_alphanumeric) {
@@ -68,7 +67,7 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
             None => hits.push(hit),
         }
     }
-    Ok(Found { total: total - (found_before - hits.len()), hits })
+    Ok(Found { total: total - (found_before - hits.len()), hits, problem: None })
 }
 
 impl From<Snippet> for Hit {

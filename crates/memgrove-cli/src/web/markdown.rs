@@ -181,19 +181,14 @@ impl Tamed<'_> {
 
     /// Where a link leads; `None` if it may not lead there.
     fn link(&self, to: &str) -> Option<CowStr<'static>> {
-        let to = plain(to);
-        if to.starts_with('#') {
-            return Some(to.into_owned().into());
+        let outward = plain(to);
+        if outward.starts_with('#')
+            || scheme(&outward).is_some_and(|scheme| SCHEMES.contains(&scheme.as_str()))
+        {
+            return Some(outward.into_owned().into());
         }
-        match scheme(&to) {
-            Some(scheme) if SCHEMES.contains(&scheme.as_str()) => Some(to.into_owned().into()),
-            Some(scheme) if Scheme::named(&scheme).is_none() => None,
-            None if to.starts_with("//") || to.contains('\\') => None,
-            _ => {
-                let query = [("link", to.as_ref()), ("from", self.here.at)];
-                Some(at_base(self.here.base, "/read", &query).into())
-            }
-        }
+        let query = [("link", &*inward(to)?), ("from", self.here.at)];
+        Some(at_base(self.here.base, "/read", &query).into())
     }
 
     /// Where an image is loaded from: the files of this store, and nowhere else.
@@ -217,6 +212,16 @@ impl Tamed<'_> {
         let address = format!("file:/memories/{path}");
         Some(at_base(self.here.base, "/api/content", &[("address", &address)]).into())
     }
+}
+
+/// What a link leads to in the store; `None` if it leads elsewhere.
+pub(super) fn inward(to: &str) -> Option<Cow<'_, str>> {
+    let to = plain(to);
+    let is_elsewhere = match scheme(&to) {
+        Some(scheme) => Scheme::named(&scheme).is_none(),
+        None => to.starts_with("//") || to.starts_with('#') || to.contains('\\'),
+    };
+    Some(to).filter(|_| !is_elsewhere)
 }
 
 /// An address without what browsers ignore in one.

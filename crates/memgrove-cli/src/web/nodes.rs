@@ -9,7 +9,7 @@ use memgrove::{Kind, Locator, Result};
 use serde_json::Value;
 
 use super::browse::Shape;
-use super::frame::{at_base, base, dated};
+use super::frame::{at_base, base, dated, noun};
 use super::listing::{Asked, LISTED_MAX, counted, page};
 use super::relations::{RELATIONS_MAX, Relation, Way};
 use crate::context::Context;
@@ -66,10 +66,10 @@ fn table(base: &str, found: &[&Row]) -> Markup {
             tbody {
                 @for Row { node, connections } in found.iter().take(LISTED_MAX) {
                     tr data-item="" {
-                        td { a href=(at_base(base, "/read", &[("at", &place(node))])) { (title(node)) } }
+                        td { a dir="auto" href=(at_base(base, "/read", &[("at", &place(node))])) { (title(node)) } }
                         td { span.kind { (node.kind) } }
                         td { code { (node.id) } }
-                        td.number data-label="connections" { (connections) }
+                        td.number data-label=(noun(*connections, "connection", "connections")) { (connections) }
                         td { (dated(&node.updated)) }
                     }
                 }

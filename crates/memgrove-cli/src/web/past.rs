@@ -254,6 +254,11 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
         true => Sides { left: "After that change", right: "Now" },
         false => Sides { left: "Before", right: "After" },
     };
+    let place = subject.place()?;
+    let edits = past.iter().flat_map(|past| &past.edits);
+    let moved = edits
+        .filter(|edit| edit.at == place || edit.to.as_ref() == Some(&place))
+        .find_map(|edit| Some((&edit.at, edit.to.as_ref()?)));
     let title = format!("Change {change} of {}", subject.name());
     let body = html! {
         (crumbs(&call, &subject.place()?))
@@ -272,7 +277,9 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
                 }
             }
         }
+        @if let Some((from, to)) = moved { p { "Moved from " code { (from) } " to " code { (to) } "." } }
         @match (&old, &new) {
+            (Side::Text(old), Side::Text(new)) if old == new && moved.is_some() => {},
             (Side::Text(old), Side::Text(new)) => (side_by_side(old, new, &names)),
             (Side::Redacted, Side::Text(text)) | (Side::Text(text), Side::Redacted) => {
                 p.warning { "One side was taken out of the history for good. The other:" }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::browse;
 use crate::address::memory_at;
 use crate::context::Context;
+use crate::mcp::percent_decoded;
 
 /// How a page is told which memory it is about. One of them is given.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -94,8 +95,13 @@ fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
     let memory = cx.reading()?;
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let root = from.split('/').next().unwrap_or_default();
-    for folder in [folder, root, "notes", "files", "graph/_content/nodes", ""] {
-        let Some(path) = joined(folder, link) else { continue };
+    // A link of markdown may be written as an address of the web.
+    let spelled = percent_decoded(link).filter(|spelled| spelled != link);
+    let folders = [folder, root, "notes", "files", "graph/_content/nodes", ""];
+    let paths = folders.iter().flat_map(|folder| {
+        [Some(link), spelled.as_deref()].into_iter().flatten().filter_map(|link| joined(folder, link))
+    });
+    for path in paths {
         for end in ["", ".md"] {
             let Ok(at) = located(&format!("{path}{end}")) else { continue };
             if memory.store().info_optional(&at)?.is_some_and(|info| info.kind == FileKind::File) {

@@ -108,10 +108,10 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     let body = html! {
         (done(&said))
         (crumbs(&call, &memory.at))
-        div.heading { h1 { (title) } (memory.actions(&call)) }
+        div.heading { h1 dir="auto" { (title) } (memory.actions(&call)) }
         (memory.facts())
         div.columns {
-            article {
+            article dir="auto" {
                 @if let About::Node(around) = &memory.about { (around.properties()) }
                 (memory.shown(&base(&call)))
             }

@@ -38,7 +38,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
     let body = html! {
         (done(&said))
         nav.crumbs aria-label="Place" { a href=(url(&call, "/browse/records", &[])) { "Records" } }
-        div.heading { h1 { (beginning(content)) } }
+        div.heading { h1 dir="auto" { (beginning(content)) } }
         p.facts {
             span.kind { (fact(record, "type")) }
             span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
@@ -48,7 +48,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
             span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
             code { "record:" (fact(record, "id")) }
         }
-        article { (rendered(content, &Here { base: &base, at: "records/" })) }
+        article dir="auto" { (rendered(content, &Here { base: &base, at: "records/" })) }
         @if may_write(&call) {
             details.edit open[said == "edit"] {
                 summary data-key="e" { "Edit" }
@@ -87,7 +87,7 @@ fn form(call: &Call, record: &Value, version: &str, filled: &Filled) -> Markup {
             input type="hidden" name="version" value=(version);
             input type="hidden" name="type" value=(fact(record, "type"));
             input type="hidden" name="status" value=(fact(&record["task_metadata"], "status"));
-            label.block { span.hidden { "Memory" } textarea name="content" rows="6" { "\n" (fact(record, "content")) } }
+            label.block { span.hidden { "Memory" } textarea name="content" rows="6" dir="auto" { "\n" (fact(record, "content")) } }
             label { "Tags " input name="tags" value=(tags(record).join(", ")); }
             label { "Category " input name="category" value=(fact(record, "category")); }
             label {

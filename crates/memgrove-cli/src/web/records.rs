@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::browse::Shape;
 use super::frame::{Frame, Live, at_base, base, dated, done, url};
+use super::listing::pager;
 use crate::http::Call;
 
 /// The most records of one page of the table.
@@ -64,13 +65,7 @@ pub(super) async fn list(shape: &'static Shape, call: Call) -> Result<Response> 
             button { "Show" }
         }
         @if records.is_empty() { p.empty { "No records." } } @else { (table(&base(&call), records)) }
-        @if total > LISTED_MAX {
-            p.actions {
-                @if page > 1 { a.button href=(other(page - 1)) { "Earlier page" } }
-                @if total > LISTED_MAX * page { a.button href=(other(page + 1)) { "Next page" } }
-                span.dim { "page " (page) " of " (total.div_ceil(LISTED_MAX)) }
-            }
-        }
+        (pager(page, total, LISTED_MAX, other))
     };
     let frame = Frame { title: shape.title, tab: "/browse", live: Live::Anew, ..Frame::default() };
     Ok(frame.around(&call, &body))
@@ -99,7 +94,7 @@ fn table(base: &str, records: &[Value]) -> Markup {
                     @let content = text(record, "content");
                     tr data-item="" {
                         td {
-                            a href=(at_base(base, "/record", &[("id", &text(record, "id"))])) {
+                            a dir="auto" href=(at_base(base, "/record", &[("id", &text(record, "id"))])) {
                                 (beginning(&content))
                             }
                         }

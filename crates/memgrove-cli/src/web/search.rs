@@ -4,10 +4,12 @@ use axum::response::Response;
 use maud::{Markup, html};
 use memgrove::Result;
 use memgrove::address::Scheme;
+use memgrove::index::analysis::{folded, is_east_asian};
+use memgrove::index::sought;
 use serde::Deserialize;
 
-use super::frame::{Frame, Live, base, dated, url};
-use super::lookup::{Found, Hit, lookup, words};
+use super::frame::{Frame, Live, base, dated, sentence, url, with_code};
+use super::lookup::{Found, Hit, lookup};
 use super::{browse, timeline, told};
 use crate::http::Call;
 
@@ -60,8 +62,8 @@ async fn welcome(call: &Call) -> Result<Markup> {
 
 async fn found(call: &Call, query: &str) -> Result<Markup> {
     let asked = query.to_owned();
-    let Found { hits, total } = call.work(move |cx| lookup(cx, &asked)).await?;
-    let words = words(query);
+    let Found { hits, total, problem } = call.work(move |cx| lookup(cx, &asked)).await?;
+    let words = sought(query);
     let tokens: usize = hits.iter().map(|hit| hit.tokens).sum();
     let base = base(call);
     Ok(html! {
@@ -75,7 +77,9 @@ async fn found(call: &Call, query: &str) -> Result<Markup> {
             @if total > 0 { span.dim { " · about " (tokens) " tokens to read them all" } }
         }
         ol.hits { @for hit in &hits { (one(&base, hit, &words)) } }
-        @if total == 0 {
+        @if let Some(problem) = problem {
+            p.dim { (with_code(&sentence(problem.message()))) " " (with_code(&sentence(problem.hint_text().unwrap_or_default()))) }
+        } @else if total == 0 {
             p.dim { "Try fewer words, or " a href=(url(call, "/browse", &[])) { "browse" } "." }
         }
     })
@@ -86,8 +90,8 @@ fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
     let to = super::frame::at_base(base, "/read", &[(name, &hit.at)]);
     html! {
         li.hit data-item="" {
-            a.title href=(to) { (marked(&hit.title, words)) }
-            @for said in &hit.said { p { (marked(said, words)) } }
+            a.title dir="auto" href=(to) { (marked(&hit.title, words)) }
+            @for said in &hit.said { p dir="auto" { (marked(said, words)) } }
             p.facts {
                 span.kind { (hit.kind) }
                 (dated(&hit.date))
@@ -98,18 +102,20 @@ fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
     }
 }
 
-/// A text with the words marked.
+/// A text with the words marked, where a word of it begins so: without regard to case and accents, as they were
+/// looked up.
 fn marked(text: &str, words: &[String]) -> Markup {
-    let chars: Vec<(usize, char)> = text.char_indices().collect();
-    let lower: Vec<String> = chars.iter().map(|(_, c)| c.to_lowercase().collect()).collect();
+    let chars: Vec<char> = text.chars().collect();
+    let plain: Vec<String> = chars.iter().map(|c| folded(c.encode_utf8(&mut [0; 4]))).collect();
     let mut lit = vec![false; chars.len()];
-    for word in words.iter().filter(|word| !word.is_empty()) {
-        for start in 0..chars.len() {
-            let mut rest = word.as_str();
-            let mut end = start;
-            while let Some(after) = lower.get(end).and_then(|c| rest.strip_prefix(c.as_str())) {
+    for word in words {
+        for start in (0..chars.len()).filter(|start| is_beginning(&chars, *start)) {
+            let (mut rest, mut end) = (word.as_str(), start);
+            while let Some(after) = plain.get(end).and_then(|c| rest.strip_prefix(c.as_str())) {
                 (rest, end) = (after, end + 1);
                 if rest.is_empty() {
+                    // An accent that stands for itself belongs to its letter.
+                    end += plain[end..].iter().take_while(|c| c.is_empty()).count();
                     lit[start..end].fill(true);
                     break;
                 }
@@ -117,13 +123,24 @@ fn marked(text: &str, words: &[String]) -> Markup {
         }
     }
     let mut parts: Vec<(bool, String)> = Vec::new();
-    for ((_, c), lit) in chars.iter().zip(lit) {
+    for (c, lit) in chars.iter().zip(lit) {
         match parts.last_mut() {
             Some((same, part)) if *same == lit => part.push(*c),
             _ => parts.push((lit, c.to_string())),
         }
     }
     html! { @for (lit, part) in &parts { @if *lit { mark { (part) } } @else { (part) } } }
+}
+
+/// Whether a word may begin here, or a part of one that the index knows.
+fn is_beginning(chars: &[char], at: usize) -> bool {
+    let here = chars[at];
+    at.checked_sub(1).map(|before| chars[before]).is_none_or(|before| {
+        !before.is_alphanumeric()
+            || is_east_asian(here)
+            || (before.is_lowercase() && here.is_uppercase())
+            || before.is_numeric() != here.is_numeric()
+    })
 }
 
 #[cfg(test)]
@@ -133,11 +150,20 @@ mod tests {
     #[test]
     fn words_are_marked_whatever_their_case() {
         let check = |text: &str, query: &str, expected: &str| {
-            assert_eq!(marked(text, &words(query)).into_string(), expected);
+            assert_eq!(marked(text, &sought(query)).into_string(), expected, "{query}");
         };
         check("Alice likes <tea>", "ALICE tea", "<mark>Alice</mark> likes &lt;<mark>tea</mark>&gt;");
-        check("aaa", "aa", "<mark>aaa</mark>");
-        check("İstanbul", "istanbul", "İstanbul");
+        check("İstanbul", "istanbul", "<mark>İstanbul</mark>");
         check("no match", "x", "no match");
+        check("a cat at sea", "a", "<mark>a</mark> cat <mark>a</mark>t sea");
+        check("the tea", "\"The TEA\" shape:records -cake", "the <mark>tea</mark>");
+        check("cake, cupcake", "cak* in:files", "<mark>cak</mark>e, cupcake");
+        check(
+            "Cafe\u{301} Café CAFE",
+            "café",
+            "<mark>Cafe\u{301}</mark> <mark>Café</mark> <mark>CAFE</mark>",
+        );
+        check("parseHttpHeader node7", "http 7", "parse<mark>Http</mark>Header node<mark>7</mark>");
+        check("東京都", "京都", "東<mark>京都</mark>");
     }
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::browse::{Shape, crumbs};
 use super::frame::{Frame, Live, at_base, base, done, many, may_write, moment, url};
+use super::listing::pager;
 use crate::address::is_memory;
 use crate::context::Context;
 use crate::http::Call;
@@ -17,6 +18,8 @@ use crate::portion;
 
 /// The most entries that are shown at once; of more, one folder at a time.
 const ENTRIES_MAX: usize = 400;
+/// The most pages of one folder: a number that is typed may be any.
+const PAGES_MAX: usize = 10_000;
 
 #[derive(Deserialize)]
 struct Asked {
@@ -24,6 +27,8 @@ struct Asked {
     under: String,
     #[serde(default)]
     done: String,
+    #[serde(default)]
+    page: String,
 }
 
 /// Something in a folder: a file, a folder, or a note with notes beneath it.
@@ -51,7 +56,8 @@ impl Branch {
 
 /// The page.
 pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> {
-    let Asked { under, done: said } = call.query()?;
+    let Asked { under, done: said, page } = call.query()?;
+    let page = page.parse::<usize>().unwrap_or(1).clamp(1, PAGES_MAX);
     let root = match under.as_str() {
         "" => Locator::new(shape.folder)?,
         under => super::place::located(under)?,
@@ -74,7 +80,8 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
         top.grow(&inside.split('/').collect::<Vec<_>>(), info);
     }
     let list = format!("/browse/{}", shape.name);
-    let leaves = Leaves { base: base(&call), list, deep: total <= ENTRIES_MAX, told };
+    let other = |number: usize| url(&call, &list, &[("under", root.key()), ("page", &number.to_string())]);
+    let leaves = Leaves { base: base(&call), list: &list, shape, deep: total <= ENTRIES_MAX, told };
     let (bytes, files) = top.sum();
     let title = if under.is_empty() { shape.title.to_owned() } else { root.name().to_owned() };
     let body = html! {
@@ -88,7 +95,8 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
             }
         }
         @if files == 0 { p.empty { "Nothing here yet." } }
-        ul.tree { (leaves.of(&top, root.key())) }
+        ul.tree { (leaves.of(&top, root.key(), page)) }
+        (pager(page, top.inside.len(), ENTRIES_MAX, other))
     };
     let frame = Frame { title: &title, tab: "/browse", live: Live::Anew, ..Frame::default() };
     Ok(frame.around(&call, &body))
@@ -104,22 +112,34 @@ fn told_of_notes(cx: &Context) -> Result<HashMap<String, String>> {
     Ok(told)
 }
 
-struct Leaves {
+struct Leaves<'a> {
     base: String,
-    list: String,
+    list: &'a str,
+    shape: &'static Shape,
+    /// Whether what is beneath something is shown with it.
     deep: bool,
     /// What is said of some of them.
     told: HashMap<String, String>,
 }
 
-impl Leaves {
-    fn of(&self, branch: &Branch, at: &str) -> Markup {
+impl Leaves<'_> {
+    fn of(&self, branch: &Branch, at: &str, page: usize) -> Markup {
         html! {
-            @for (name, branch) in branch.inside.iter().take(ENTRIES_MAX) {
+            @for (name, branch) in branch.inside.iter().skip(ENTRIES_MAX * (page - 1)).take(ENTRIES_MAX) {
                 (self.one(name, branch, &format!("{at}/{name}")))
             }
-            @if branch.inside.len() > ENTRIES_MAX {
-                li.dim { "and " (branch.inside.len() - ENTRIES_MAX) " more: search for them" }
+        }
+    }
+
+    /// The way to what lies beneath something that is a file itself.
+    fn beneath(&self, branch: &Branch, at: &str) -> Markup {
+        let files: usize = branch.inside.values().map(|inside| inside.sum().1).sum();
+        let several = self.shape.title.to_lowercase();
+        html! {
+            @if !self.deep && files > 0 {
+                a.folder href=(at_base(&self.base, self.list, &[("under", at)])) {
+                    (many(files, self.shape.one, &several)) " beneath"
+                }
             }
         }
     }
@@ -128,14 +148,15 @@ impl Leaves {
         let row = html! {
             @match &branch.file {
                 Some(info) => {
-                    a href=(at_base(&self.base, "/read", &[("at", info.locator.key())])) { (name) }
+                    a dir="auto" href=(at_base(&self.base, "/read", &[("at", info.locator.key())])) { (name) }
                     @if let Some(told) = self.told.get(info.locator.key()).filter(|told| !says_the_same(told, name)) {
                         span.told { (told) }
                     }
+                    (self.beneath(branch, at))
                     span.facts { (portion::size(info.size)) (moment(info.mtime)) }
                 }
                 None => {
-                    a.folder href=(at_base(&self.base, &self.list, &[("under", at)])) { (name) "/" }
+                    a.folder href=(at_base(&self.base, self.list, &[("under", at)])) { (name) "/" }
                     span.facts { (many(branch.sum().1, "file", "files")) ", " (portion::size(branch.sum().0)) }
                 }
             }
@@ -143,7 +164,7 @@ impl Leaves {
         html! {
             li {
                 div.row data-item="" { (row) }
-                @if self.deep && !branch.inside.is_empty() { ul { (self.of(branch, at)) } }
+                @if self.deep && !branch.inside.is_empty() { ul { (self.of(branch, at, 1)) } }
             }
         }
     }

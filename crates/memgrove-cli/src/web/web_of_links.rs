@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use memgrove::address::Scheme;
 use memgrove::backend::{FileKind, Info};
+use memgrove::text::links::joined;
 use memgrove::{Locator, Result, Store};
+use pulldown_cmark::{Event, Parser, Tag};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::browse::SHAPES;
 use super::entities;
+use super::markdown::inward;
 use crate::address::is_memory;
 use crate::context::Context;
+use crate::mcp::percent_decoded;
 
 /// The most things that are shown one by one.
 const THINGS_MAX: usize = 2_000;
@@ -118,8 +122,9 @@ impl Loom {
             }
             let Some(content) = store.read_optional(&info.locator)? else { continue };
             let text = String::from_utf8_lossy(&content.bytes);
-            for link in wiki_links(&text) {
-                self.loose.push((index, link.to_owned(), "links to".to_owned(), at.to_owned()));
+            let links = wiki_links(&text).into_iter().map(str::to_owned);
+            for link in links.chain(markdown_links(&text)) {
+                self.loose.push((index, link, "links to".to_owned(), at.to_owned()));
             }
         }
         Ok(())
@@ -188,8 +193,8 @@ impl Loom {
             .map_or(bare, |(_, name)| name);
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
         let root = from.split('/').next().unwrap_or_default();
-        let places = [folder, root, "notes", "files"].map(|folder| format!("{folder}/{bare}"));
-        let known = places.iter().flat_map(|place| [place.clone(), format!("{place}.md")]);
+        let places = [folder, root, "notes", "files"].into_iter().filter_map(|folder| joined(folder, bare));
+        let known = places.flat_map(|place| [place.clone(), format!("{place}.md")]);
         let known: Vec<usize> = known.filter_map(|place| self.places.get(&place).copied()).take(1).collect();
         match known.first().or_else(|| self.names.get(&bare.to_lowercase())) {
             Some(index) => *index,
@@ -276,6 +281,23 @@ fn wiki_links(text: &str) -> Vec<&str> {
     found
 }
 
+/// What `[…](…)` links of a text lead to in the store: other sites and headings of the same text aside.
+fn markdown_links(text: &str) -> Vec<String> {
+    // Few texts have any.
+    if !text.contains("](") && !text.contains("]:") {
+        return Vec::new();
+    }
+    let leads = |event| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => {
+            let to = inward(&dest_url)?;
+            let path = to.split(['#', '?']).next().unwrap_or_default();
+            Some(percent_decoded(path).unwrap_or_else(|| path.to_owned()))
+        }
+        _ => None,
+    };
+    Parser::new(text).filter_map(leads).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +306,12 @@ mod tests {
     fn links_stand_in_text_and_not_in_code() {
         let text = "see [[a]] and [[b|c]]\n```\n[[no]]\n```\n`[[no]]` then [[d#e]] [[unclosed";
         assert_eq!(wiki_links(text), ["a", "b|c", "d#e"]);
+    }
+
+    #[test]
+    fn links_of_markdown_lead_to_files() {
+        let text = "[b](b.md) [c](../c%20d.md#x) [e](https://e.example/e.md) [f](#f) `[no](no.md)` [g][g]\n\n[g]: g.md\n";
+        assert_eq!(markdown_links(text), ["b.md", "../c d.md", "g.md"]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn lists_tell_all_and_each_thing_once() {
     assert_eq!(found.matches("class=\"hit\"").count(), 1, "{found}");
     assert!(found.contains("tea") && found.contains("cake"), "{found}");
     let listed = shown(&server.get("/browse/entities", &[]));
-    assert_eq!(listed.matches("data-label=\"relations\">1<").count(), 2, "{listed}");
+    assert_eq!(listed.matches("data-label=\"relation\">1<").count(), 2, "{listed}");
     let many: Vec<Value> = (0..301)
         .map(|number| json!({"content": format!("fact {number}"), "type": "core", "tags": ["t"]}))
         .collect();
@@ -137,5 +137,59 @@ fn the_timeline_tells_of_mounted_records() {
     assert!(diff.contains("<td class=\"added\">") && diff.contains("tea"), "{diff}");
     assert_eq!(sent(&server, "/undo", &[("change", &change)]).status, 303);
     assert_eq!(server.get("/api/record_list", &[]).json()["total"], 0);
+    server.end();
+}
+
+#[test]
+fn long_lists_have_ways_to_all_of_them() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let write = |at: String, text: &str| {
+        let at = sandbox.store().join(at);
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
+        std::fs::write(at, text).expect("a file");
+    };
+    write("notes/projects.md".into(), "# Projects\n");
+    (0..401).for_each(|number| write(format!("notes/projects/n{number}.md"), "# A note\n"));
+    (0..401).for_each(|number| write(format!("files/f{number:03}.md"), "text\n"));
+    let page = |path: &str| shown(&server.get(path, &[]));
+    let notes = page("/browse/notes");
+    assert!(notes.contains("/browse/notes?under=notes%2Fprojects\">401 notes beneath<"), "{notes}");
+    let beneath = page("/browse/notes?under=notes/projects&page=2");
+    assert_eq!(beneath.matches("data-item").count(), 1, "{beneath}");
+    let files = page("/browse/files");
+    assert!(files.contains("f399.md") && !files.contains("f400.md"), "{files}");
+    assert!(files.contains("/browse/files?under=files&amp;page=2"), "{files}");
+    assert!(page("/browse/files?under=files&page=2").contains("f400.md"));
+    server.end();
+}
+
+#[test]
+fn links_of_markdown_are_followed_and_drawn() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for (path, text) in [
+        ("docs/a.md", "see [b](b.md), [c](../c%20d.md#x) and [e](https://e.example/e.md)"),
+        ("docs/b.md", "b"),
+        ("c d.md", "c"),
+    ] {
+        let made = json!({"path": format!("/memories/{path}"), "text": text});
+        assert_eq!(server.post("/api/file_create", &made, &[]).status, 200);
+    }
+    let drawn = server.get("/graph/data", &[]).json();
+    assert_eq!((&drawn["total"], &drawn["total_links"]), (&json!(3), &json!(2)), "{drawn}");
+    let led = shown(&server.get("/read?link=../c%2520d.md&from=files/docs/a.md", &[]));
+    assert!(led.contains("<code>files/c d.md</code>"), "{led}");
+    // What is wrong with a question is said.
+    let asked = shown(&server.get("/search?q=since:banana", &[]));
+    assert!(asked.contains("<code>banana</code> is not a date"), "{asked}");
+    assert!(shown(&server.get("/browse/entities?done=deleted", &[])).contains("Deleted."));
+    // A folder that was moved is said to be.
+    let moved = server
+        .post("/api/file_rename", &json!({"old_path": "/memories/docs", "new_path": "/memories/papers"}), &[])
+        .json();
+    let change = moved["change"].as_str().unwrap_or_else(|| panic!("{moved}"));
+    let diff = shown(&server.get(&format!("/diff?at=files/docs&change={change}"), &[]));
+    assert!(diff.contains("Moved from <code>files/docs</code>") && !diff.contains("No difference"), "{diff}");
     server.end();
 }

@@ -306,7 +306,8 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-pub(crate) fn is_east_asian(c: char) -> bool {
+/// Whether a character is of a script that has no spaces between words.
+pub fn is_east_asian(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{2fdf}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
 }

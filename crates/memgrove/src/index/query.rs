@@ -156,6 +156,25 @@ fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
     (!text.is_empty()).then_some((Piece { negated: signed.is_some(), key, value, quoted, typed }, rest))
 }
 
+/// The words that a query asks for, folded: without what must not be there, without conditions, and without
+/// words that say nothing, unless all are such.
+pub fn sought(text: &str) -> Vec<String> {
+    let text = text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
+    let (mut words, mut rest) = (Vec::new(), text.as_str());
+    while let Some((piece, after)) = piece(rest) {
+        rest = after;
+        if !piece.negated && piece.key.is_empty() {
+            let value = folded(piece.value);
+            let parts = value.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+            words.extend(parts.map(str::to_owned));
+        }
+    }
+    if words.iter().any(|word| !is_stop_word(word)) {
+        words.retain(|word| !is_stop_word(word));
+    }
+    words
+}
+
 impl Query {
     /// Whether it is one word, no question and no time: who types that looks for the word itself.
     pub(crate) fn is_one_word(&self) -> bool {

@@ -75,6 +75,27 @@ export function tellTimes(within = document) {
   }
 }
 
+// The days of changes are those of the reader's zone, not of the server's.
+function tellDays(within) {
+  const days = all("h3.day", within);
+  const items = days.flatMap((day) => [...day.nextElementSibling.children]);
+  const dayOf = (item) => {
+    const moment = new Date(one("time[datetime]", item).dateTime);
+    return [moment.getFullYear(), moment.getMonth() + 1, moment.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+  };
+  if (items.every((item) => dayOf(item) === item.parentElement.previousElementSibling.textContent)) return;
+  let last = null;
+  for (const item of items) {
+    if (last?.day !== dayOf(item)) {
+      const heading = Object.assign(document.createElement("h3"), { className: "day", textContent: dayOf(item) });
+      last = { day: dayOf(item), list: Object.assign(document.createElement("ol"), { className: "changes" }) };
+      days[0].before(heading, last.list);
+    }
+    last.list.append(item);
+  }
+  for (const day of days) { day.nextElementSibling.remove(); day.remove(); }
+}
+
 // A form that is edited, or that came with what was typed and is not saved, is not left by accident.
 const unsaved = () => one("form.edit[data-dirty]");
 
@@ -125,9 +146,10 @@ function showTab() {
 document.addEventListener("keydown", onKey);
 one("#theme")?.addEventListener("click", toggleTheme);
 one("#keys")?.addEventListener("click", () => one("#help")?.showModal());
+tellDays(document);
 tellTimes();
 setInterval(tellTimes, 60000);
 guardEdits();
 tellOnce();
 showTab();
-listen(tellTimes);
+listen((main) => { tellDays(main); tellTimes(main); });

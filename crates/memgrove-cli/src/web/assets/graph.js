@@ -171,7 +171,7 @@ function start({ things, links }) {
     const [x, y] = at(event), before = fingers.get(event.pointerId);
     if (!before) {
       const hover = under(x, y);
-      if (hover !== state.hover) { state.hover = hover; canvas.style.cursor = hover >= 0 ? "pointer" : "grab"; wake(); }
+      if (hover !== state.hover) { state.hover = hover; canvas.style.cursor = hover >= 0 && leadsTo(hover) ? "pointer" : "grab"; wake(); }
       return;
     }
     fingers.set(event.pointerId, [x, y]);
@@ -215,8 +215,16 @@ function start({ things, links }) {
     event.preventDefault();
   });
 
+  // A cluster leads to all of its shape; what is only spoken of leads nowhere.
+  function leadsTo(index) {
+    const { at, count, shape } = things[index];
+    if (at) return `${canvas.dataset.read}?${new URLSearchParams({ at })}`;
+    return count > 1 && shape ? `${canvas.dataset.browse}/${shape}` : null;
+  }
+
   function open(index) {
-    if (things[index].at) location.href = `${canvas.dataset.read}?${new URLSearchParams({ at: things[index].at })}`;
+    const to = leadsTo(index);
+    if (to) location.href = to;
   }
 
   const legend = document.querySelector("#legend");
@@ -240,7 +248,9 @@ function start({ things, links }) {
   });
   document.querySelector("#graph-find").addEventListener("keydown", (event) => {
     const best = byRank.find((i) => state.wanted && isShown(i) && isLit(i) && things[i].at);
-    if (event.key === "Enter" && best !== undefined) open(best);
+    if (event.key !== "Enter" || !state.wanted) return;
+    if (best !== undefined) return open(best);
+    document.querySelector("#news").textContent = "Not in the picture: search for it.";
   });
   document.addEventListener("theme", () => { readInk(); wake(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(); wake(); });
