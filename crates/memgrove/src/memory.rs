@@ -5,7 +5,8 @@ mod past;
 
 pub use account::Account;
 pub use past::{
-    BACKUPS, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
+    BACKUPS, FOLDER_KEEPER, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference,
+    redaction_of,
 };
 
 use std::sync::Arc;
