@@ -178,7 +178,19 @@ def fixed_sequences():
     # Parameters that are of another type and mean the same.
     yield [create(A, "1\n2\n3"), insert(A, "1", "x"), insert(A, 2.0, "x"), view(A, ["1", "2"]), view(A, [1.0, 2.0]),
            view(A, []), view(A, [1]), view(A, [1, 2, 3]), view(A) | {"view_range": None}, view(A) | {"more": 1},
-           insert(A, 10 ** 15, "x"), insert(A, -10 ** 15, "x"), view(A, [10 ** 15, 10 ** 16]), view(A, [1, -10 ** 15])]
+           insert(A, 10 ** 15, "x"), insert(A, -10 ** 15, "x"), view(A, [10 ** 15, 10 ** 16]), view(A, [1, -10 ** 15]),
+           insert(A, 10 ** 30, "x"), insert(A, -10 ** 30, "x"), insert(A, 99.0, "x"), insert(A, " 1 ", "x"),
+           insert(A, "1.0", "x"), insert(A, True, "x"), insert(A, False, "x"), view(A, [1, None]), view(A, [None, 2]),
+           view(A, [True, 2]), view(A, [1, True]), view(A, [1, 10 ** 30])]
+    for nothing in [0, False, "", {}, 0.0, []]:
+        yield [create(A, "1\n2"), view(A) | {"view_range": nothing}]
+    # A range is nothing to a folder, and a path is looked at before other parameters are.
+    for odd in ["x", 3, [1, "x"], {"a": 1}]:
+        yield [create(A, "x"), view(M, odd), view(M + "/nope", odd), view("/bad", odd)]
+    for path in ["/bad", M, A, M + "/nope", M + "/../x"]:
+        yield [create(A, "1\n2")] + [{"command": command, "path": path} | more for more in [{}, {"insert_line": 9}]
+                                     for command in ["create", "str_replace", "insert"]] \
+            + [{"command": "rename", "old_path": path}, {"command": "rename", "new_path": path}]
 
 
 RANGES = [[1, 1], [1, 2], [2, 3], [1, -1], [2, -1], [1, -2], [2, -3], [0, 0], [0, 1], [-5, 2], [3, 2], [9, 20], [2, 100],
@@ -280,8 +292,8 @@ DELIBERATE = [
      r"Invalid `path` parameter: 3\. It should be a string", True),
     ("an ill-typed range is named", [create(A, "x")], view(A, "x"),
      r'Invalid `view_range` parameter: "x"\. It should be a list of two line numbers', True),
-    ("a truth value is no line number", [create(A, "x")], insert(A, True, "x"),
-     r"Invalid `insert_line` parameter: true\. It should be a whole number", True),
+    ("half of a surrogate pair is no text", [create(A, "x")], replace(A, "\ud83d", "x"),
+     r"the line is not JSON: .*surrogate.*", True),
     ("an unknown command is refused with the known ones", [], {"command": "frob"},
      r"Unknown command: frob\. The commands are view, .* and rename", True),
     ("a missing command is named", [], {"path": M}, r"Missing parameter `command`", True),

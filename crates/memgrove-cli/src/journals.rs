@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version};
 use memgrove::clock::Timestamp;
-use memgrove::memory::{Done, Point, Restored, UNDO_OF, UndoOutcome, UndoScope};
+use memgrove::memory::{Done, FOLDER_KEEPER, Point, Restored, UNDO_OF, UndoOutcome, UndoScope};
 use memgrove::shapes::records::Records;
 use memgrove::{Error, Kind, Locator, Memory, Result};
 
@@ -139,6 +139,7 @@ impl Journal {
             let names: Vec<String> = names.split(", ").map(|name| self.name(&ChangeId::new(name))).collect();
             past.note.reason = Some(format!("{UNDO_OF}{}{rest}", names.join(", ")));
         }
+        past.edits.retain(|edit| edit.at.name() != FOLDER_KEEPER);
         for edit in &mut past.edits {
             edit.at = self.place(&edit.at);
             edit.to = edit.to.as_ref().map(|to| self.place(to));

@@ -15,7 +15,7 @@ pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, 
 pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{
     cannot_forget, cannot_prune, exists, into_itself, is_file, is_folder, not_derivable, not_empty,
-    not_found, not_in_history, root_stays,
+    not_found, not_in_history, root_stays, taken,
 };
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,14 @@ pub const PROMISES: &[(&str, &str)] = &[
     (
         "P18",
         "A change that is derived writes and deletes files, each whole and each as expected, and is seen at once; but it is not in the history, and a power cut may take it as long as no other change was answered since by the same opened backend.",
+    ),
+    (
+        "P19",
+        "`redact` and `redact_holding` take what places held out of the history for good: it can be read no more, by whatever name or moment. That there were changes stays, and so do the files. A backend that cannot refuses with `Unsupported` and takes out nothing.",
+    ),
+    (
+        "P20",
+        "`prune` takes the oldest changes out of the history, with their idempotency keys, and never one that is to be kept; only planned, it takes none. The files stay. A backend that cannot refuses with `Unsupported`.",
     ),
 ];
 
@@ -267,7 +275,7 @@ pub trait Backend: Send + Sync {
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
     /// Takes what `at` (its name at that moment) held then out of the history for good. That
-    /// there was a change stays; what it held can be read no more.
+    /// there was a change stays; what it held can be read no more: P19.
     ///
     /// # Errors
     /// `Unsupported` ([`cannot_forget`]) where the backend cannot, as most; `NotFound` for an unknown change, or where
@@ -276,14 +284,14 @@ pub trait Backend: Send + Sync {
 
     /// Takes all content of a place, or of what is beneath it, that holds something out of the history for
     /// good, content that was only ever appended included; gives back how many changes kept it. What
-    /// the files hold now is left alone.
+    /// the files hold now is left alone: P19.
     ///
     /// # Errors
     /// `Unsupported` ([`cannot_forget`]) where the backend cannot.
     fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize>;
 
     /// Takes the oldest changes out of the history, with what they held and their idempotency keys: about
-    /// as many as are asked for, never more. The files are not touched.
+    /// as many as are asked for, never more. The files are not touched: P20.
     ///
     /// # Errors
     /// `Unsupported` ([`cannot_prune`]) where the backend cannot.

@@ -140,9 +140,7 @@ impl Locator {
     /// # Errors
     /// `Invalid` (code `INVALID_PATH`) with a hint.
     pub fn check_creatable(&self) -> Result<()> {
-        if self.key.len() > KEY_BYTES_MAX {
-            return Err(too_long(&self.key));
-        }
+        self.check_length()?;
         for name in self.parts() {
             if let Some((why, hint)) = unfit(name) {
                 return Err(Error::new(Kind::Invalid, format!("`{}` {why}", self.key.escape_debug()))
@@ -151,6 +149,17 @@ impl Locator {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the key is no longer than any may be. What lies in a folder can become so when it is moved.
+    ///
+    /// # Errors
+    /// `Invalid` (code `INVALID_PATH`) with a hint.
+    pub fn check_length(&self) -> Result<()> {
+        match self.key.len() > KEY_BYTES_MAX {
+            true => Err(too_long(&self.key)),
+            false => Ok(()),
+        }
     }
 }
 

@@ -5,8 +5,8 @@ mod past;
 
 pub use account::Account;
 pub use past::{
-    BACKUPS, PRUNING, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference, redaction_of,
-    undone, undone_by,
+    BACKUPS, FOLDER_KEEPER, PRUNING, Point, REDACTION, Restored, UNDO_OF, UndoOutcome, UndoScope, difference,
+    redaction_of, undone, undone_by,
 };
 
 use std::sync::Arc;

@@ -17,6 +17,11 @@ pub fn exists(at: &Locator) -> Error {
         .hint("choose another name, or pass the version of what is there")
 }
 
+/// The error for moving something to where something is.
+pub fn taken(at: &Locator) -> Error {
+    exists(at).hint("choose another name, or move what is there away first")
+}
+
 /// The error for a derived change that does more than write and delete files (P18).
 pub fn not_derivable(at: &Locator) -> Error {
     Error::new(

@@ -26,6 +26,9 @@ pub use scoped::Scoped;
 #[cfg(unix)]
 pub use vault::Vault;
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
 use crate::registry::{Clobber, Registration, Registry};
 
 /// The protocols of this crate and how to open them.
@@ -40,6 +43,13 @@ const STANDARD: &[(&str, Registration)] = &[
     #[cfg(unix)]
     (vault::PROTOCOL, vault::REGISTRATION),
 ];
+
+/// A name of 32 hexadecimal digits: no two are the same.
+#[cfg(any(unix, feature = "object", feature = "memory-stores"))]
+fn random_id() -> String {
+    let part = |salt: u8| RandomState::new().hash_one(salt);
+    format!("{:016x}{:016x}", part(0), part(1))
+}
 
 impl Registry {
     /// A registry of the backends in this crate.

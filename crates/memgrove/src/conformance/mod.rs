@@ -27,6 +27,7 @@ mod concurrency;
 mod derived;
 mod expecting;
 mod folders;
+mod forgetting;
 mod history;
 mod keys;
 mod moving;
@@ -60,6 +61,7 @@ const THEMES: &[&[Case]] = &[
     history::CASES,
     past_bytes::CASES,
     keys::CASES,
+    forgetting::CASES,
     derived::CASES,
     names::CASES,
 ];

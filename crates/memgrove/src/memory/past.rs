@@ -3,7 +3,7 @@
 mod layer;
 mod undo;
 
-pub use undo::{UNDO_OF, UndoOutcome, UndoScope, undone, undone_by};
+pub use undo::{FOLDER_KEEPER, UNDO_OF, UndoOutcome, UndoScope, undone, undone_by};
 
 use std::collections::BTreeSet;
 
@@ -77,8 +77,8 @@ impl Memory {
 
     /// The bytes that a place held at a point in its past; `None` if nothing was there.
     ///
-    /// The place is named as it is now: if it was renamed since, it is followed to the name that
-    /// it had then.
+    /// What had this name then counts. If nothing had, what has the name now is followed to the name that it
+    /// had then.
     ///
     /// # Errors
     /// As [`Backend::read_past`](crate::Backend::read_past); `NotFound` for a version that the
@@ -299,8 +299,12 @@ fn bytes_at(store: &Store, at: &Locator, point: &Point) -> Result<Option<Vec<u8>
     }
 }
 
+/// What had this name then; or, if nothing had, what has it now, under the name that it had then.
 fn bytes_at_moment(store: &Store, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
     let backend = store.backend();
+    if let Some(bytes) = backend.read_past(at, moment)? {
+        return Ok(Some(bytes));
+    }
     let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
     let mut name = at.clone();
     for past in backend.history(&query)? {
@@ -313,11 +317,7 @@ fn bytes_at_moment(store: &Store, at: &Locator, moment: &Moment) -> Result<Optio
             _ => name = earlier_name(name, &past),
         }
     }
-    match backend.read_past(&name, moment)? {
-        // What is here now was elsewhere and absent then; but something else may have been here.
-        None if name != *at => backend.read_past(at, moment),
-        bytes => Ok(bytes),
-    }
+    if name == *at { Ok(None) } else { backend.read_past(&name, moment) }
 }
 
 fn bytes_of_version(store: &Store, at: &Locator, version: &Version) -> Result<Vec<u8>> {

@@ -51,7 +51,7 @@ impl Limits {
             format!("`{at}` would have {size} bytes, and a file has at most {most}"),
         )
         .code(code::TOO_LARGE)
-        .hint("split it into several files, or raise the limit `file_bytes_max`"))
+        .hint("split it into several files"))
     }
 }
 

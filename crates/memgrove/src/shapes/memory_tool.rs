@@ -16,6 +16,11 @@
 //! - A folder's size is always shown as `4K`, which is what the SDK shows for a folder on most
 //!   file systems: storages other than file systems have no such number.
 //! - A list of places where `old_str` occurs ends after a thousand of them.
+//! - A folder that may not be looked into is an error if it is the one to be shown; beneath that one it is
+//!   listed without what it holds, as in the SDK.
+//! - A `view_range` of text is refused; the SDK takes text of any length but two for none. A line number
+//!   beyond the reach of floating point is echoed in its first seventeen digits.
+//! - Half of a surrogate pair, which is no text, is refused before the command is looked at.
 //!
 //! Changes go through [`Memory::apply`], so they are durable, in the history, and never overwrite
 //! what someone else wrote in between. A repeat of the same idempotency key gives the same text.
@@ -67,13 +72,13 @@ fn answer(memory: &Memory, mut note: Note, command: &Command) -> Result<String> 
     note.verb = format!("memory_{}", command.name());
     let apply = |plan: &dyn Fn(&Store) -> Result<Plan<String>>| Ok(memory.apply(note, plan)?.outcome);
     match command {
-        Command::View { path, range } => view::view(memory.store(), path, *range),
+        Command::View { path, range } => view::view(memory.store(), path, range),
         Command::Create { path, file_text } => apply(&|store| edit::create(store, path, file_text)),
         Command::StrReplace { path, old_str, new_str } => {
             apply(&|store| edit::str_replace(store, path, old_str, new_str))
         }
         Command::Insert { path, insert_line, insert_text } => {
-            apply(&|store| edit::insert(store, path, *insert_line, insert_text))
+            apply(&|store| edit::insert(store, path, insert_line, insert_text))
         }
         Command::Delete { path } => apply(&|store| edit::delete(store, path)),
         Command::Rename { old_path, new_path } => apply(&|store| edit::rename(store, old_path, new_path)),

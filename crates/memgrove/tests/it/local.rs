@@ -1,6 +1,7 @@
 //! The device-local backend on a real disk: what lies there, how it gets there, and what happens
 //! when someone tampers with it.
 
+mod apart;
 mod beside;
 
 use std::os::unix::fs::PermissionsExt;
@@ -74,7 +75,7 @@ fn files_are_private_and_the_tree_holds_nothing_else() {
         let entry = entry.unwrap();
         assert_eq!(mode(&entry.path()), 0o600);
         let name = entry.file_name().into_string().unwrap();
-        assert!(name == "mark" || name.ends_with(".log"), "{name} is left over");
+        assert!(["mark", "id"].contains(&&*name) || name.ends_with(".log"), "{name} is left over");
     }
     let mut names: Vec<_> = std::fs::read_dir(root.path())
         .unwrap()
@@ -82,6 +83,32 @@ fn files_are_private_and_the_tree_holds_nothing_else() {
         .collect();
     names.sort();
     assert_eq!(names, [".journal", ".lock", "a"]);
+}
+
+/// Whoever may read a file may read it after a change too.
+#[test]
+fn the_mode_of_a_file_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a.md");
+    std::fs::write(&path, "one").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let store = store(root.path());
+    store.write(&at("a.md"), "two").unwrap();
+    assert_eq!(mode(&path), 0o644);
+    store.write(&at("b.md"), "new").unwrap();
+    assert_eq!(mode(&root.path().join("b.md")), 0o600);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_found_by_the_check() {
+    let disk = Arc::new(FaultFs::new(Arc::new(SimFs::new())));
+    let local = Local::open(LocalOptions::new(disk.clone(), Arc::new(ManualClock::default()))).unwrap();
+    Store::new(local).write(&at("a.md"), "one").unwrap();
+    let local = Local::open(LocalOptions::new(disk.clone(), Arc::new(ManualClock::default()))).unwrap();
+    assert_eq!(local.check().unwrap(), []);
+    disk.plan(FaultPlan { of: Some(Call::Open), after: 0, fault: Fault::Eacces, sticky: false });
+    let found = local.check().unwrap();
+    assert!(found.len() == 1 && found[0].what.starts_with("nothing can be changed here"), "{found:?}");
 }
 
 /// With the journal elsewhere, the folder holds the user's files and nothing of ours.
@@ -223,6 +250,23 @@ fn dropping_good_records_after_a_bad_one_is_found() {
     );
 }
 
+/// What has an odd name already moves with its folder; only what becomes too long does not.
+#[test]
+fn a_folder_is_moved_with_the_odd_names_in_it() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("un")).unwrap();
+    std::fs::write(root.path().join("un/tail."), "x").unwrap();
+    let store = store(root.path());
+    let moved = |to: &str| {
+        let edits = vec![Edit::Rename { from: at("un"), to: at(to), expect: Expect::Any }];
+        store.apply(&Change { edits, note: Note::default() })
+    };
+    let long = ["a".repeat(250), "b".repeat(250), "c".repeat(250), "d".repeat(250), "e".repeat(18)].join("/");
+    assert_eq!(moved(&long).unwrap_err().kind(), Kind::Invalid);
+    moved("a-longer-name").unwrap();
+    assert_eq!(store.read(&at("a-longer-name/tail.")).unwrap(), "x");
+}
+
 #[test]
 fn a_deleted_journal_costs_the_history_alone() {
     let root = tempfile::tempdir().unwrap();
@@ -253,7 +297,7 @@ fn the_history_reaches_across_segments() {
         local.apply(&Change { edits, note }).unwrap();
         local.checkpoint().unwrap();
     }
-    let logs = std::fs::read_dir(root.path().join(".journal")).unwrap().count() - 1;
+    let logs = std::fs::read_dir(root.path().join(".journal")).unwrap().count() - 2;
     assert!(logs > 3, "there are {logs} segments");
     drop(local);
     let local = open(root.path());

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
-use memgrove::backend::{Actor, HistoryQuery, Note, Origin};
+use memgrove::backend::{Actor, Depth, HistoryQuery, Info, Note, Origin};
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
 use memgrove::shapes::memory_tool::{self, Reply};
-use memgrove::{Locator, Memory, Store};
+use memgrove::{Backend, Error, Kind, Locator, Memory, Result, Store};
 use serde_json::{Value, json};
+
+use crate::hooked::{Hook, Hooked};
 
 struct Tool {
     memory: Memory,
@@ -82,6 +84,7 @@ fn rename(old: &str, new: &str) -> Value {
 }
 
 const A: &str = "/memories/a.md";
+const B: &str = "/memories/b.md";
 
 #[test]
 fn a_file_is_shown_with_its_lines_numbered() {
@@ -146,6 +149,34 @@ fn a_folder_is_shown_two_levels_deep() {
     );
     assert_eq!(Tool::at("files").ok(view("/memories")), header("/memories") + "4K\t/memories");
     assert_eq!(Tool::at("").ok(view("/memories")), header("/memories") + "4K\t/memories");
+}
+
+/// A store with a folder that may not be looked into.
+struct Closed(Ram);
+
+impl Hook for Closed {
+    fn inner(&self) -> &dyn Backend {
+        &self.0
+    }
+
+    fn list(&self, under: &Locator, depth: Depth) -> Result<Vec<Info>> {
+        match under.name() {
+            "closed" => Err(Error::new(Kind::Denied, "it is closed")),
+            _ => self.0.list(under, depth),
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_may_not_be_looked_into_hides_no_other() {
+    let store = Store::new(Hooked(Closed(Ram::default())));
+    let memory = Memory::new(store, Arc::new(ManualClock::default()));
+    let tool = Tool { memory, root: Locator::root() };
+    let tool = tool.holding(&[("/memories/closed/x", "x"), ("/memories/open/y", "y")]);
+    let told = tool.ok(view("/memories"));
+    let names: Vec<&str> = told.lines().skip(2).filter_map(|line| line.split('\t').nth(1)).collect();
+    assert_eq!(names, ["/memories/closed/", "/memories/open/", "/memories/open/y"]);
+    assert!(tool.fails(view("/memories/closed")).starts_with("It is closed"));
 }
 
 #[test]
@@ -309,7 +340,7 @@ fn what_cannot_be_done_is_said_in_sentences() {
         });
         check(create("/memories/large", &"x".repeat((64 << 20) + 1)), {
             "`/memories/large` would have 67108865 bytes, and a file has at most 67108864. \
-             Split it into several files, or raise the limit `file_bytes_max`."
+             Split it into several files."
         });
         assert_eq!(tool.everything(), before);
     }
@@ -333,7 +364,7 @@ fn a_bad_parameter_is_named() {
     let check = |command: Value, text: &str| assert_eq!(tool.fails(command), text);
     check(json!({"command": "view"}), "Missing parameter `path` for the command view");
     check(json!({"command": "view", "path": null}), "Missing parameter `path` for the command view");
-    check(json!({"command": "create", "path": A}), "Missing parameter `file_text` for the command create");
+    check(json!({"command": "create", "path": B}), "Missing parameter `file_text` for the command create");
     check(json!({"command": "str_replace", "path": A}), {
         "Missing parameter `old_str` for the command str_replace"
     });
@@ -361,12 +392,50 @@ fn a_bad_parameter_is_named() {
     check(json!({"command": "view", "path": A, "view_range": [1, 1.5]}), {
         "Invalid `view_range` parameter: 1.5. It should be a list of two line numbers"
     });
-    check(json!({"command": "insert", "path": A, "insert_line": true, "insert_text": ""}), {
-        "Invalid `insert_line` parameter: true. It should be a whole number"
+    check(json!({"command": "insert", "path": A, "insert_line": [1], "insert_text": ""}), {
+        "Invalid `insert_line` parameter: [1]. It should be a whole number"
     });
-    check(json!({"command": "create", "path": A, "file_text": vec![0; 100]}), {
+    check(json!({"command": "create", "path": B, "file_text": vec![0; 100]}), {
         "Invalid `file_text` parameter: [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0…. It should be a string"
     });
+}
+
+/// As in the SDK, a path is looked at before the other parameters are asked for.
+#[test]
+fn a_path_is_looked_at_before_other_parameters() {
+    let tool = Tool::at("files").holding(&[(A, "a"), ("/memories/d/x", "x")]);
+    let check = |command: Value, text: &str| assert_eq!(tool.fails(command), text);
+    let absent = "The path /memories/b.md does not exist. Please provide a valid path.";
+    for command in ["create", "str_replace", "insert", "view"] {
+        let outside = json!({"command": command, "path": "/bad", "view_range": "x"});
+        check(outside, "Path must start with /memories, got: /bad");
+        if command != "create" {
+            check(json!({"command": command, "path": B, "view_range": "x"}), absent);
+        }
+    }
+    check(json!({"command": "create", "path": A}), "File /memories/a.md already exists");
+    check(json!({"command": "insert", "path": "/memories/d"}), "The path /memories/d is not a file.");
+    check(json!({"command": "insert", "path": A, "insert_line": 1e30}), {
+        "Invalid `insert_line` parameter: 1000000000000000000000000000000. It should be within the range [0, 1]."
+    });
+    check(json!({"command": "rename", "old_path": "/bad"}), "Path must start with /memories, got: /bad");
+    assert!(tool.ok(json!({"command": "view", "path": "/memories/d", "view_range": "x"})).contains("/d/x"));
+}
+
+#[test]
+fn a_range_of_nothing_is_none_and_null_is_the_end() {
+    let tool = Tool::at("files").holding(&[(A, "1\n2\n3")]);
+    let lines = |range: Value| {
+        let told = tool.ok(json!({"command": "view", "path": A, "view_range": range}));
+        told.lines().skip(1).map(|line| line.trim().chars().next().unwrap()).collect::<String>()
+    };
+    for nothing in [json!(0), json!(false), json!(""), json!({}), json!([]), json!(null), json!(0.0)] {
+        assert_eq!(lines(nothing), "123");
+    }
+    assert_eq!(lines(json!([2, null])), "23");
+    assert_eq!(lines(json!([true, 2])), "12");
+    tool.ok(json!({"command": "insert", "path": A, "insert_line": true, "insert_text": "new"}));
+    assert_eq!(tool.text("a.md"), "1\nnew\n2\n3\n");
 }
 
 #[test]

@@ -248,6 +248,25 @@ fn a_diff_follows_a_rename() -> Result<()> {
     Ok(())
 }
 
+/// What had a name then is meant, whatever has come there since.
+#[test]
+fn the_past_of_a_name_is_that_of_what_had_it() -> Result<()> {
+    for memory in [memory(), journaled()] {
+        did(&memory, [write("a.md", "first\n")]);
+        let then = did(&memory, [write("b.md", "second\n")]);
+        did(&memory, [delete("a.md")]);
+        let gone = did(&memory, [rename("b.md", "a.md")]);
+        assert_eq!(memory.read_past(&at("a.md"), &after(&then))?, Some(b"first\n".into()));
+        // Nothing had the name: it is that of what has it now.
+        assert_eq!(memory.read_past(&at("a.md"), &before(&gone))?, Some(b"second\n".into()));
+        let diff = memory.diff(&at("a.md"), "a.md", &after(&then), None)?;
+        assert!(diff.ends_with("-first\n+second\n"), "{diff}");
+        memory.restore(Note::default(), &at("a.md"), &after(&then), None)?;
+        holds(&memory, &[("a.md", "first\n")]);
+    }
+    Ok(())
+}
+
 #[test]
 fn a_version_names_a_point_in_the_past() -> Result<()> {
     let memory = memory();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Entry, Node, Tree, folded, range_beneath};
 use crate::backend::{
-    Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found, root_stays,
+    Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found, root_stays, taken,
 };
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
@@ -96,7 +96,7 @@ impl<'a, F: Clone> Draft<'a, F> {
             return Err(into_itself(from, to));
         }
         if self.get(to).is_some() {
-            return Err(exists(to));
+            return Err(taken(to));
         }
         self.make_way(to, Some(from))?;
         let mut moved = self.beneath(from);
@@ -106,7 +106,7 @@ impl<'a, F: Clone> Draft<'a, F> {
         }
         for entry in moved {
             let at = entry.at.rebased(from, to).expect("it is beneath what is moved");
-            at.check_creatable()?;
+            at.check_length()?;
             self.put(&at, entry.node);
         }
         Ok(file)

@@ -40,8 +40,9 @@ impl Core {
             && let Some(seq) = self.keys(&mut locked.inner)?.get(key).copied()
         {
             self.settle(&mut locked.inner)?;
-            drop(locked);
-            return Ok(self.applied_as(seq)?.expect("the journal holds the change of a known key"));
+            if let Some(applied) = self.applied_as(seq)? {
+                return Ok(applied);
+            }
         }
         self.sync_derived(&mut locked.inner)?;
         if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {
@@ -86,9 +87,9 @@ impl Core {
             edits: planned.entries,
         };
         let record = Arc::new(Record::new(header, planned.bodies));
-        let Prepared { folders, inodes } = self.prepare(&record)?;
+        let Prepared { folders, inodes } = self.prepare(journal, &record)?;
         if let Err(error) = journal.append(&record, self.reserve_bytes) {
-            self.remove_temps(&record);
+            self.remove_temps(journal, &record);
             self.remove_folders(&folders);
             return Err(match journal.doubtful {
                 true => self.fail(error, "the journal"),
@@ -107,7 +108,7 @@ impl Core {
 
     /// Writes the new content of every file beside its place, and gives back the folders made for
     /// it. A full disk shows here, before anything has happened.
-    pub(super) fn prepare(&self, record: &Record) -> Result<Prepared> {
+    pub(super) fn prepare(&self, journal: &Journal, record: &Record) -> Result<Prepared> {
         let mut done = Prepared::default();
         // A folder that is missing now may come to be by an earlier edit: then it is made later.
         let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
@@ -117,14 +118,18 @@ impl Core {
                 done.inodes.push(None);
                 continue;
             };
-            let temp = Core::temp_name(record.header.seq, index);
+            let temp = journal.temps.name(record.header.seq, index);
             // Where a file was just read, there is a folder.
             let made = if plain && old.is_none() { self.make_parents(at) } else { Ok(Vec::new()) };
             let made = made.map(|made| done.folders.extend(made));
-            match made.and_then(|()| self.write_temp(&temp, record.after(index))) {
+            let mut written = made.and_then(|()| self.write_temp(&temp, record.after(index)));
+            if old.is_some() {
+                written = written.and_then(|inode| self.keep_mode(at, &temp).map(|()| inode));
+            }
+            match written {
                 Ok(inode) => done.inodes.push(Some(inode)),
                 Err(error) => {
-                    self.remove_temps(record);
+                    self.remove_temps(journal, record);
                     self.remove_folders(&done.folders);
                     return Err(meant(error, at));
                 }
@@ -264,6 +269,9 @@ impl Core {
     fn keys<'a>(&self, inner: &'a mut Inner) -> Result<&'a HashMap<String, u64>> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
         let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
+        // What was pruned is forgotten, and its key is free again.
+        let first = all.first().copied().unwrap_or_default();
+        journal.keys.retain(|_, seq| *seq >= first);
         for (index, segment) in all.iter().enumerate() {
             // Only what came since they were last read.
             if all.get(index + 1).is_some_and(|next| *next <= journal.keys_upto) {

@@ -35,9 +35,9 @@ impl Core {
             edits: planned.entries,
         };
         let record = Record::new(header, planned.bodies);
-        self.prepare(&record)?;
+        self.prepare(journal, &record)?;
         for (index, entry) in record.header.edits.iter().enumerate() {
-            let temp = Core::temp_name(record.header.seq, index);
+            let temp = journal.temps.name(record.header.seq, index);
             let placed = match entry {
                 Entry::Write { at, old, .. } => self.swap_in(journal, displaced, &temp, at, old.as_ref()),
                 Entry::Delete { at, old: Some(old), .. } => {
@@ -46,7 +46,7 @@ impl Core {
                 other => return Err(not_derivable(other.at())),
             };
             placed.map_err(|error| {
-                self.remove_temps(&record);
+                self.remove_temps(journal, &record);
                 meant(error, entry.at())
             })?;
             derived.add(entry);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::journal::Journal;
 use super::record::{Entry, Header, Record, What};
-use super::{Core, Inner, TEMP_PREFIX};
+use super::{Core, Inner};
 use crate::backend::{Actor, Note, OUTSIDE, Origin, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -142,14 +142,15 @@ impl Core {
         Ok(())
     }
 
-    /// Removes temporary files that belong to no pending record: their processes died, or left them to
-    /// the editors that had them open. What those wrote is kept.
+    /// Removes temporary files of this journal that belong to no pending record: their processes died, or
+    /// left them to the editors that had them open. What those wrote is kept.
     pub(super) fn sweep_temps(&self, inner: &mut Inner) {
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
         for name in self.tree.names("", usize::MAX).unwrap_or_default() {
             let watched = displaced.iter().any(|old| old.name.as_ref() == Some(&name));
-            if let Some((seq, index)) = numbers(&name).filter(|(seq, _)| !watched && !live.contains(seq)) {
+            let own = journal.temps.numbers(&name);
+            if let Some((seq, index)) = own.filter(|(seq, _)| !watched && !live.contains(seq)) {
                 // What fails, the next checkpoint tries again.
                 let _ = self.sweep(journal, &name, seq, index);
             }
@@ -179,10 +180,4 @@ impl Core {
         }
         self.tree.remove_file(name).map_err(in_place)
     }
-}
-
-/// The numbers of the record and of the edit that a temporary file is named after.
-fn numbers(name: &str) -> Option<(u64, usize)> {
-    let (seq, index) = name.strip_prefix(TEMP_PREFIX)?.split_once('-')?;
-    Some((seq.parse().ok()?, index.parse().ok()?))
 }

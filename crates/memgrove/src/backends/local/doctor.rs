@@ -3,7 +3,8 @@
 use std::io;
 
 use super::journal::{scan, segment_name, segments};
-use super::{Core, TEMP_PREFIX};
+use super::temps::{self, Temps};
+use super::{Core, LOCK};
 use crate::backend::{FileKind, Finding, Level};
 use crate::error::{Error, Result};
 use crate::locator::{Locator, collision_key};
@@ -18,6 +19,16 @@ impl Core {
                 "",
                 why.clone(),
                 "check the disk and the permissions, then run `memgrove doctor` again",
+            ));
+        }
+        if let Err(error) = self.state.open(LOCK, Open::Write)
+            && matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+        {
+            found.push(finding(
+                Level::Warning,
+                LOCK,
+                format!("nothing can be changed here, only read ({error})"),
+                "see who owns the store, and whether its disk may be written to",
             ));
         }
         self.check_journal(&mut found)?;
@@ -69,13 +80,8 @@ impl Core {
             };
             let name = name.unwrap_or_default();
             if folder.is_root() && self.is_private(&name) {
-                if name.starts_with(TEMP_PREFIX) {
-                    found.push(finding(
-                        Level::Info,
-                        &name,
-                        "a temporary file of a writer".into(),
-                        "the next checkpoint removes it if its writer died",
-                    ));
+                if name.starts_with(temps::PREFIX) {
+                    found.push(self.temporary(&name));
                 }
                 continue;
             }
@@ -103,6 +109,18 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    fn temporary(&self, name: &str) -> Finding {
+        let ours = Temps::read(&*self.state).ok().flatten();
+        let (what, hint) = match ours.is_some_and(|ours| ours.numbers(name).is_some()) {
+            true => ("a temporary file of a writer", "the next checkpoint removes it if its writer died"),
+            false => (
+                "it is called as temporary files are, and is none of this journal",
+                "if no other state folder is used with this folder, move it or delete it by hand",
+            ),
+        };
+        finding(Level::Info, name, what.into(), hint)
     }
 }
 

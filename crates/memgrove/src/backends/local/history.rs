@@ -44,17 +44,20 @@ struct Headers {
 }
 
 impl Core {
-    /// Where the records of a segment end. A process may have died before it could say that it had
-    /// appended its record: that one never happened, and the next append removes it.
-    fn end_of(&self, segment: u64) -> Option<u64> {
+    /// Where the records of a segment end, as the mark says. A process may be about to say that it has appended
+    /// another, or may have died before it could: the next that opens the store sees to that one.
+    fn end_of(&self, segment: u64, inode: u64) -> Option<u64> {
         let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten()?;
-        (mark.segment == segment && mark.boot == self.boot).then_some(mark.end)
+        ((mark.segment, mark.inode) == (segment, inode) && mark.boot == self.boot).then_some(mark.end)
     }
 
     /// All records of a segment, oldest first.
     pub(super) fn segment_records(&self, segment: u64) -> Result<Vec<Arc<Record>>> {
-        let end = self.end_of(segment).unwrap_or(u64::MAX);
-        let read = || scan(&*self.state.open(&segment_name(segment), Open::Read)?, 0..end, false);
+        let read = || {
+            let file = self.state.open(&segment_name(segment), Open::Read)?;
+            let end = self.end_of(segment, file.inode()?).unwrap_or(u64::MAX);
+            scan(&*file, 0..end, false)
+        };
         let found = read().map_err(|error| Error::from_io(error, "the journal"))?;
         Ok(found.records.into_iter().map(|(_, record)| record).collect())
     }
@@ -68,7 +71,7 @@ impl Core {
     fn located(&self, segment: u64) -> io::Result<Vec<Arc<Located>>> {
         let file = self.state.open(&segment_name(segment), Open::Read)?;
         let stat = file.stat()?;
-        let upto = self.end_of(segment).unwrap_or(stat.size);
+        let upto = self.end_of(segment, stat.inode).unwrap_or(stat.size);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let known = remembered.0.iter().position(|known| known.segment == segment);
         let known = known.and_then(|at| remembered.0.remove(at));

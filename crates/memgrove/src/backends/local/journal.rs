@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::mark::{Mark, MarkFile};
 use super::record::{Decoded, HEAD_BYTES, Header, Record, What, decode, decode_header, encode, resync};
+use super::temps::Temps;
 use crate::backend::Version;
 use crate::locator::Locator;
 use crate::vfs::{Open, Vfs, VfsFile};
@@ -27,6 +28,8 @@ pub(super) struct Journal {
     pub(super) file: Arc<dyn VfsFile>,
     pub(super) mark_file: Arc<MarkFile>,
     pub(super) mark: Mark,
+    /// What its temporary files are called.
+    pub(super) temps: Temps,
     /// Up to here the segment is filled with NUL bytes ahead of time, so that a sync has no new
     /// size to write.
     reserved: u64,
@@ -138,6 +141,25 @@ fn read_span(file: &dyn VfsFile, span: Range<u64>) -> io::Result<Vec<u8>> {
     file.read_at(span.start, usize::try_from(span.end.saturating_sub(span.start)).map_err(io::Error::other)?)
 }
 
+/// Whether a mark tells of the segment that is there, and of where it ends. It does not in a copy, nor where
+/// a mark or a segment was put back, nor after a process that died before it could tell what it had appended.
+pub(super) fn fits(state: &dyn Vfs, mark: &Mark) -> io::Result<bool> {
+    match state.open(&segment_name(mark.segment), Open::Read) {
+        Ok(file) => Ok(file.inode()? == mark.inode && ends_at(&*file, mark.end)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the records of a segment end there: the newline of the last one before, and nothing behind.
+fn ends_at(file: &dyn VfsFile, end: u64) -> io::Result<bool> {
+    let start = end.saturating_sub(1);
+    let bytes = file.read_at(start, HEAD_BYTES)?;
+    let (last, behind) = bytes.split_at(bytes.len().min(usize::from(start < end)));
+    let is_after_record = end == 0 || last == b"\n";
+    Ok(is_after_record && behind.iter().all(|byte| *byte == 0))
+}
+
 impl Journal {
     /// Opens the journal as its mark says; `None` where there is none yet, or its mark is not to be
     /// trusted.
@@ -147,24 +169,23 @@ impl Journal {
             other => other?,
         };
         let Some(mark) = mark_file.read()? else { return Ok(None) };
-        match Journal::at(state, mark_file, mark) {
+        let Some(temps) = Temps::read(&**state)? else { return Ok(None) };
+        match Journal::at(state, mark_file, temps, mark) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
-            Ok(mut journal) => {
-                journal.catch_up()?;
-                Ok(Some(journal))
-            }
+            Ok(mut journal) => Ok(journal.catch_up()?.then_some(journal)),
         }
     }
 
-    fn at(state: &Arc<dyn Vfs>, mark_file: MarkFile, mark: Mark) -> io::Result<Self> {
+    fn at(state: &Arc<dyn Vfs>, mark_file: MarkFile, temps: Temps, mark: Mark) -> io::Result<Self> {
         let file: Arc<dyn VfsFile> = state.open(&segment_name(mark.segment), Open::Write)?.into();
         Ok(Journal {
             state: Arc::clone(state),
             reserved: file.stat()?.size,
+            mark: Mark { inode: file.inode()?, ..mark },
             file,
             mark_file: Arc::new(mark_file),
-            mark,
+            temps,
             known: HashMap::new(),
             pending: VecDeque::new(),
             prepared: HashMap::new(),
@@ -180,6 +201,7 @@ impl Journal {
         let all = segments(&**state)?;
         let Some(newest) = all.last().copied() else { return Journal::create(state) };
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
+        let temps = Temps::read_or_make(&**state)?;
         // Whoever made these names may have died before they were durable.
         state.sync_dir(FOLDER)?;
         state.sync_dir("")?;
@@ -191,8 +213,13 @@ impl Journal {
         let old = old.filter(|mark| filled.is_none_or(|filled| mark.segment >= filled));
         let segment = old.as_ref().map_or(filled.unwrap_or(newest), |mark| mark.segment);
         let old = old.unwrap_or_default();
-        let mut journal = Journal::at(state, mark_file, Mark { segment, ..Mark::default() })?;
+        let mut journal = Journal::at(state, mark_file, temps, Mark { segment, ..Mark::default() })?;
         let found = scan(&*journal.file, 0..u64::MAX, drop_bad)?;
+        if found.damaged.last().is_some_and(|damaged| damaged.start >= found.end) {
+            // What a crash left of a record that was never answered.
+            journal.file.set_len(found.end)?;
+            journal.reserved = found.end;
+        }
         // Before a record that moves things, everything was made durable: so much is sure without
         // the mark.
         let starts = std::iter::once(0).chain(found.records.iter().map(|(end, _)| *end));
@@ -218,10 +245,11 @@ impl Journal {
             _ => {}
         }
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
+        let temps = Temps::read_or_make(&**state)?;
         state.open(&segment_name(1), Open::CreateNew)?.sync_data()?;
         state.sync_dir(FOLDER)?;
         state.sync_dir("")?;
-        Journal::at(state, mark_file, Mark { segment: 1, next_seq: 1, ..Mark::default() })
+        Journal::at(state, mark_file, temps, Mark { segment: 1, next_seq: 1, ..Mark::default() })
     }
 
     /// Sorts out what of the records read is not placed yet, and did not fail.
@@ -239,10 +267,11 @@ impl Journal {
     }
 
     /// Learns what other processes have done since. To be called with the lock in hand. `false` if
-    /// the journal is not the one it was: it must be opened again.
+    /// the journal is not the one it was, or not as its mark says: it must be opened again, or read anew.
     pub(super) fn catch_up(&mut self) -> io::Result<bool> {
         let Some(mark) = self.mark_file.read()? else { return Ok(false) };
-        if mark.segment != self.mark.segment {
+        let same = (mark.segment, mark.inode) == (self.mark.segment, self.mark.inode);
+        if !same || !ends_at(&*self.file, mark.end)? {
             return Ok(false);
         }
         self.mark = mark;
@@ -287,11 +316,6 @@ impl Journal {
     }
 
     fn write_frame(&mut self, frame: &[Bytes], start: u64, ahead: u64) -> io::Result<()> {
-        if self.file.read_at(start, HEAD_BYTES)?.iter().any(|byte| *byte != 0) {
-            // A process died before it could say that it had appended this.
-            self.file.set_len(start)?;
-            self.reserved = start;
-        }
         let mut end = start;
         for piece in frame {
             self.file.write_at(end, piece)?;
@@ -325,7 +349,9 @@ impl Journal {
         let file = self.state.open(&segment_name(segment), Open::WriteOrCreate)?;
         file.sync_data()?;
         self.state.sync_dir(FOLDER)?;
-        self.mark = Mark { segment, checkpoint: 0, placed: 0, end: 0, aborted: 0, ..self.mark.clone() };
+        let inode = file.inode()?;
+        self.mark =
+            Mark { segment, inode, checkpoint: 0, placed: 0, end: 0, aborted: 0, ..self.mark.clone() };
         self.mark_file.write(&self.mark)?;
         self.mark_file.sync()?;
         self.file = file.into();

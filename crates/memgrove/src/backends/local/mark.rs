@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::vfs::{Open, Vfs, VfsFile};
 
 pub(super) const NAME: &str = ".journal/mark";
-const MAGIC: &str = "MGM1";
+const MAGIC: &str = "MGM2";
 const LINE_BYTES: usize = 192;
 /// Words that stand apart from the line, because they are written without the lock, or alone.
 const APPENDS_OFFSET: u64 = 256;
@@ -28,6 +28,8 @@ pub(super) struct Mark {
     pub(super) boot: String,
     /// The last segment.
     pub(super) segment: u64,
+    /// The file that the segment is: a copy is another, and nothing is sure of it.
+    pub(super) inode: u64,
     /// Everything before this is placed and synced, whatever happens to the machine.
     pub(super) checkpoint: u64,
     /// Everything before this is placed, as long as the machine runs.
@@ -122,10 +124,10 @@ fn check(place: Place) -> u64 {
 }
 
 fn print(mark: &Mark) -> String {
-    let Mark { boot, segment, checkpoint, placed, end, next_seq, aborted } = mark;
-    let body = format!(
-        "{MAGIC} {boot:<36.36} {segment:016x} {checkpoint:016x} {placed:016x} {end:016x} {next_seq:016x} {aborted:016x} "
-    );
+    let Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted } = mark;
+    let numbers = [segment, inode, checkpoint, placed, end, next_seq, aborted];
+    let numbers = numbers.map(|number| format!("{number:016x} ")).concat();
+    let body = format!("{MAGIC} {boot:<36.36} {numbers}");
     let hash = blake3::hash(body.as_bytes()).to_hex();
     format!("{body}{}\n", &hash[..LINE_BYTES - 1 - body.len()])
 }
@@ -134,13 +136,13 @@ fn parse(bytes: &[u8]) -> Option<Mark> {
     let line = std::str::from_utf8(bytes).ok()?;
     let mut fields = line.strip_prefix(MAGIC)?.split_ascii_whitespace().rev();
     fields.next()?;
-    let mut numbers = [0; 6];
+    let mut numbers = [0; 7];
     for number in numbers.iter_mut().rev() {
         *number = u64::from_str_radix(fields.next()?, 16).ok()?;
     }
-    let [segment, checkpoint, placed, end, next_seq, aborted] = numbers;
+    let [segment, inode, checkpoint, placed, end, next_seq, aborted] = numbers;
     let boot = fields.next().unwrap_or_default().to_owned();
-    let mark = Mark { boot, segment, checkpoint, placed, end, next_seq, aborted };
+    let mark = Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted };
     (print(&mark) == line).then_some(mark)
 }
 
@@ -151,9 +153,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_then_parsing_is_the_identity(boot in "([0-9a-f-]{1,36})?", numbers in any::<[u64; 6]>()) {
-            let [segment, checkpoint, placed, end, next_seq, aborted] = numbers;
-            let mark = Mark { boot, segment, checkpoint, placed, end, next_seq, aborted };
+        fn printing_then_parsing_is_the_identity(boot in "([0-9a-f-]{1,36})?", numbers in any::<[u64; 7]>()) {
+            let [segment, inode, checkpoint, placed, end, next_seq, aborted] = numbers;
+            let mark = Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted };
             prop_assert_eq!(print(&mark).len(), LINE_BYTES);
             prop_assert_eq!(parse(print(&mark).as_bytes()), Some(mark));
         }

@@ -28,6 +28,7 @@ mod record;
 mod recover;
 mod redact;
 mod search;
+mod temps;
 mod tree;
 mod twins;
 mod view;
@@ -70,8 +71,6 @@ pub(crate) const REGISTRATION: Registration = Registration {
 
 const UNSURE: &str = "the change may or may not survive; open the store again to see";
 const LOCK: &str = ".lock";
-/// What temporary files are called.
-const TEMP_PREFIX: &str = ".mtmp-";
 /// How long a change waits for others: one of ten thousand files takes seconds.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a read is repeated beside appends in place before it takes the lock.

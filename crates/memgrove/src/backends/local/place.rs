@@ -8,19 +8,16 @@ use super::checkpoint::Dirty;
 use super::displaced::Displaced;
 use super::journal::{Journal, scan_headers};
 use super::record::{Entry, Header, Record, What, change_id};
-use super::{Bug, Core, Inner, TEMP_PREFIX};
-use crate::backend::{Moment, Note, Version};
+use super::{Bug, Core, Inner};
+use crate::backend::{FileKind, Moment, Note, Version};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, VfsFile};
 
-impl Core {
-    /// The name of the temporary file of an edit: known to every process, so that any can place it,
-    /// and at the root of the tree, where it is found without a search.
-    pub(super) fn temp_name(seq: u64, index: usize) -> String {
-        format!("{TEMP_PREFIX}{seq}-{index}")
-    }
+/// The permission bits of a new file.
+const OWN_MODE: u32 = 0o600;
 
+impl Core {
     /// Writes the new content of an edit to its temporary file, and gives back which file it is.
     pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let file = match self.tree.open(name, Open::CreateNew) {
@@ -108,7 +105,8 @@ impl Core {
             }
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
-                self.place_delete(journal, displaced, at, old, &Core::temp_name(record.header.seq, index))
+                let temp = journal.temps.name(record.header.seq, index);
+                self.place_delete(journal, displaced, at, old, &temp)
             }
             Entry::Delete { at, old: None, .. } => match self.tree.remove_dir(&self.spelled(at)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -121,12 +119,12 @@ impl Core {
     /// Undoes the edits of a record up to `index`, and says in the journal that it did not happen.
     fn take_back(&self, journal: &mut Journal, record: &Record, index: usize) -> io::Result<()> {
         for index in (0..=index).rev() {
-            match self.take_back_edit(record, index) {
+            match self.take_back_edit(journal, record, index) {
                 Err(error) if !is_changed_by_others(&error) => return Err(error),
                 _ => {}
             }
         }
-        self.remove_temps(record);
+        self.remove_temps(journal, record);
         // Recovery will not look at this change again, so nothing of it may be in doubt.
         self.sync_dirty(&Dirty::of_undone(record))?;
         let header = Header {
@@ -141,8 +139,8 @@ impl Core {
         journal.file.sync_data()
     }
 
-    fn take_back_edit(&self, record: &Record, index: usize) -> io::Result<()> {
-        let temp = Core::temp_name(record.header.seq, index);
+    fn take_back_edit(&self, journal: &Journal, record: &Record, index: usize) -> io::Result<()> {
+        let temp = journal.temps.name(record.header.seq, index);
         let before = |at: &Locator| {
             let moment = Moment::Before(change_id(record.header.seq));
             self.read_past(at, &moment).map_err(io::Error::other)
@@ -177,15 +175,24 @@ impl Core {
     /// Replaces a file's content without looking at what it was.
     pub(super) fn replace(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
         self.write_temp(temp, bytes)?;
+        self.keep_mode(at, temp)?;
         self.make_parents(at)?;
         self.tree.rename(temp, &self.spelled(at), Rename::Replace)
     }
 
+    /// Gives a temporary file the permission bits of the file whose place it is to take.
+    pub(super) fn keep_mode(&self, at: &Locator, temp: &str) -> io::Result<()> {
+        match self.tree.stat(&self.spelled(at)).map(|stat| (stat.kind, stat.mode & 0o777)) {
+            Ok((FileKind::File, mode)) if mode != OWN_MODE => self.tree.set_mode(temp, mode),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what is left of a record's temporary files.
-    pub(super) fn remove_temps(&self, record: &Record) {
+    pub(super) fn remove_temps(&self, journal: &Journal, record: &Record) {
         for index in 0..record.header.edits.len() {
             // Most never existed or have taken their places.
-            let _ = self.tree.remove_file(&Core::temp_name(record.header.seq, index));
+            let _ = self.tree.remove_file(&journal.temps.name(record.header.seq, index));
         }
     }
 
@@ -198,7 +205,7 @@ impl Core {
         (at, old, new): (&Locator, Option<&Version>, &Version),
         prepared: Option<u64>,
     ) -> io::Result<()> {
-        let temp = Core::temp_name(record.header.seq, index);
+        let temp = journal.temps.name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
             let _ = self.tree.remove_file(&temp);
             self.make_parents(at)?;
@@ -216,6 +223,7 @@ impl Core {
         let whole = |file: Box<dyn VfsFile>| Ok(Version::of(&file.read_all()?) == *new);
         if !prepared && !self.tree.open(&temp, Open::Read).and_then(whole).unwrap_or(false) {
             self.write_temp(&temp, record.after(index))?;
+            self.keep_mode(at, &temp)?;
         }
         if record.header.edits.len() > 1 || !prepared {
             self.make_parents(at)?;
@@ -308,7 +316,12 @@ impl Core {
         }
         let file = match self.tree.open(temp, Open::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
+            Err(error) => {
+                // A link or a folder has taken the place: put it back and leave it alone.
+                self.tree.rename(temp, &self.spelled(at), Rename::NoReplace)?;
+                return Err(error);
+            }
+            Ok(file) => file,
         };
         self.keep_displaced(journal, displaced, file, (at, Some(old)), Some(temp))
     }

@@ -10,7 +10,7 @@ use super::journal::Journal;
 use super::record::{Bodies, Entry};
 use super::view::{Loaded, There, View};
 use crate::backend::{
-    Depth, Edit, Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found,
+    Depth, Edit, Expect, Version, exists, into_itself, is_file, is_folder, not_empty, not_found, taken,
 };
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
         }
         self.core.check_reserved(to)?;
         if !matches!(self.there(to)?, There::Absent) {
-            return Err(exists(to));
+            return Err(taken(to));
         }
         if to.parent() == from.parent() {
             self.forget_name(from);
@@ -178,8 +178,7 @@ impl<'a> View<'a> {
         let mut within = Vec::new();
         self.core.list_into(&name, Depth::All, &mut within)?;
         for info in within {
-            Locator::new(info.locator.rebased(&name, to).expect("it was listed beneath").key())?
-                .check_creatable()?;
+            info.locator.rebased(&name, to).expect("it was listed beneath").check_length()?;
         }
         Ok(())
     }

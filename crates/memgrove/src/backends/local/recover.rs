@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::checkpoint::Dirty;
-use super::journal::{Journal, segments};
+use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
 use super::record::{Entry, Record};
 use super::{Bug, Core, Inner};
@@ -60,8 +60,8 @@ impl Core {
         {
             let left = mark.checkpoint < mark.end
                 && self.clock.now().as_nanosecond() - time_ns >= CHECKPOINT_OVERDUE_NS;
-            if mark.placed < mark.end || left {
-                // A process was killed, or is at work: nobody shall see half of its change, and its
+            if mark.placed < mark.end || left || !fits(&*self.state, &mark).map_err(in_journal)? {
+                // A process was killed, or is at work, or the store is a copy: nobody shall see half of its change, and its
                 // checkpoint is made when this one is closed. If this fails, the next change sees to it.
                 let _ = self.lock_recovered();
             }
@@ -108,9 +108,9 @@ impl Core {
         let file = &journal.mark_file;
         let moved = file.set_appends(0).and_then(|()| file.set_synced(journal.mark.here()));
         moved.and_then(|()| file.write(&journal.mark)).and_then(|()| file.sync()).map_err(in_journal)?;
-        inner.journal = Some(journal);
         // What these hold may be torn, and is in its place by now.
-        records.iter().for_each(|(_, record)| self.remove_temps(record));
+        records.iter().for_each(|(_, record)| self.remove_temps(&journal, record));
+        inner.journal = Some(journal);
         self.sweep_temps(inner);
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Core {
             }
             Err(error) => return Err(error),
         };
-        let temp = Core::temp_name(0, 0);
+        let temp = journal.temps.name(0, 0);
         match (wanted, there) {
             (Final::Absent, None) => Ok(()),
             (Final::Absent, Some(file)) => self.take_away(journal, outcome, at, &*file),

@@ -6,7 +6,7 @@ use std::io;
 use unicode_normalization::UnicodeNormalization;
 
 use super::mark::MarkFile;
-use super::{Core, LOCK, READ_ATTEMPTS, TEMP_PREFIX, journal, view};
+use super::{Core, LOCK, READ_ATTEMPTS, journal, temps, view};
 use crate::backend::{Depth, FileKind, Info, exists, is_file, is_folder, not_found};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
@@ -72,7 +72,7 @@ impl Core {
     /// Whether a name at the root of the tree is the backend's own.
     pub(super) fn is_private(&self, name: &str) -> bool {
         let folded = crate::locator::collision_key(name);
-        folded.starts_with(TEMP_PREFIX) || (self.inside && (folded == journal::FOLDER || folded == LOCK))
+        folded.starts_with(temps::PREFIX) || (self.inside && (folded == journal::FOLDER || folded == LOCK))
     }
 
     /// The name of a place as the disk spells it: a name that someone else made may be in another

@@ -14,6 +14,7 @@ use super::record::{self, Header, Step, damaged};
 use super::{ObjectStore, State};
 use crate::backend::{Applied, Change, ChangeId, Edit, Expect, Note, Op, Origin, Version};
 use crate::backends::ledger::{Draft, Entry, Node};
+pub(in crate::backends) use crate::backends::random_id;
 use crate::backends::replacing::{as_asked, rests_on_versions};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
@@ -271,12 +272,6 @@ impl ObjectStore {
         let most = (4_u64 << attempt.min(10)).min(BACKOFF_MAX_MS);
         thread::sleep(Duration::from_millis(RandomState::new().hash_one(attempt) % most));
     }
-}
-
-/// Names a record: no two are the same.
-pub(in crate::backends) fn random_id() -> String {
-    let part = |salt: u8| RandomState::new().hash_one(salt);
-    format!("{:016x}{:016x}", part(0), part(1))
 }
 
 /// Notes the tags of objects that are taken in as they are: so they are known again without our mark.

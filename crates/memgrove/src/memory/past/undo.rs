@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::inverse::FOLDER_KEEPER;
 use self::inverse::Inverse;
 use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Past, not_in_history};
 use crate::error::{Error, Kind, Result, code};

@@ -163,6 +163,9 @@ impl<'a> Draft<'a> {
             There::Folder => Expect::Any,
             There::File(version) => self.resting_on(from, expect, version)?,
         };
+        if !matches!(self.there(to)?, There::Nothing) {
+            return Err(backend::taken(to));
+        }
         self.must_be_free(to)?;
         self.edits.push(Edit::Rename { from: from.clone(), to: to.clone(), expect });
         Ok(Outcome::Renamed { old_path: from.clone(), new_path: to.clone() })

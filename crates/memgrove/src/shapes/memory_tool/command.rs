@@ -7,14 +7,40 @@ use super::refused;
 use crate::error::Result;
 use crate::locator::Locator;
 
+/// The first and the last line of a part of a file.
+pub(super) type Range = (i64, i64);
+
 /// One command, its paths resolved.
 pub(super) enum Command {
-    View { path: Place, range: Option<(i64, i64)> },
-    Create { path: Place, file_text: String },
-    StrReplace { path: Place, old_str: String, new_str: String },
-    Insert { path: Place, insert_line: i64, insert_text: String },
+    View { path: Place, range: Wanted<Option<Range>> },
+    Create { path: Place, file_text: Wanted<String> },
+    StrReplace { path: Place, old_str: Wanted<String>, new_str: Wanted<String> },
+    Insert { path: Place, insert_line: Wanted<Line>, insert_text: Wanted<String> },
     Delete { path: Place },
     Rename { old_path: Place, new_path: Place },
+}
+
+/// A parameter, or why it is none. As in the SDK, what the path leads to is looked at first.
+pub(super) struct Wanted<T>(std::result::Result<T, String>);
+
+impl<T: Clone> Wanted<T> {
+    pub(super) fn get(&self) -> Result<T> {
+        self.0.clone().map_err(refused)
+    }
+}
+
+impl<T> From<Result<T>> for Wanted<T> {
+    fn from(given: Result<T>) -> Self {
+        Wanted(given.map_err(|error| error.message().to_owned()))
+    }
+}
+
+/// The number of a line, and how it is written.
+#[derive(Clone)]
+pub(super) struct Line {
+    /// Past the ends of this type it stops at the end, which is as far out of any file.
+    pub(super) number: i64,
+    pub(super) shown: String,
 }
 
 impl Command {
@@ -52,24 +78,24 @@ impl Command {
         let command = given.text("command")?;
         let given = Parameters { command, ..given };
         match command {
-            "view" => Ok(Command::View { range: given.range("view_range")?, path: given.place("path")? }),
+            "view" => {
+                Ok(Command::View { path: given.place("path")?, range: given.range("view_range").into() })
+            }
             "create" => {
-                let file_text = given.text("file_text")?.to_owned();
-                Ok(Command::Create { path: given.place("path")?, file_text })
+                Ok(Command::Create { path: given.place("path")?, file_text: given.owned("file_text").into() })
             }
-            "str_replace" => {
-                let old_str = given.text("old_str")?.to_owned();
-                let new_str = given.text_or_empty("new_str")?.to_owned();
-                Ok(Command::StrReplace { path: given.place("path")?, old_str, new_str })
-            }
-            "insert" => {
-                let insert_line = given.integer("insert_line", given.required("insert_line")?)?;
-                let insert_text = given.text("insert_text")?.to_owned();
-                Ok(Command::Insert { path: given.place("path")?, insert_line, insert_text })
-            }
+            "str_replace" => Ok(Command::StrReplace {
+                path: given.place("path")?,
+                old_str: given.owned("old_str").into(),
+                new_str: given.text_or_empty("new_str").map(str::to_owned).into(),
+            }),
+            "insert" => Ok(Command::Insert {
+                path: given.place("path")?,
+                insert_line: given.line("insert_line").into(),
+                insert_text: given.owned("insert_text").into(),
+            }),
             "delete" => Ok(Command::Delete { path: given.place("path")? }),
             "rename" => {
-                given.text("new_path")?;
                 Ok(Command::Rename { old_path: given.place("old_path")?, new_path: given.place("new_path")? })
             }
             _ => Err(refused(format!(
@@ -112,28 +138,58 @@ impl<'a> Parameters<'a> {
         Place::new(self.root, self.text(name)?)
     }
 
-    /// A range of lines. One that has not exactly two ends is no range, as in the SDK.
-    fn range(&self, name: &str) -> Result<Option<(i64, i64)>> {
-        let Some(value) = self.optional(name) else { return Ok(None) };
+    fn owned(&self, name: &str) -> Result<String> {
+        self.text(name).map(str::to_owned)
+    }
+
+    /// A range of lines. One that has not exactly two ends is no range, nor is nothing of any kind, as in
+    /// the SDK; one whose end is null goes to the end.
+    fn range(&self, name: &str) -> Result<Option<Range>> {
+        let wanted = "a list of two line numbers";
+        let Some(value) = self.optional(name).filter(|value| !is_nothing(value)) else { return Ok(None) };
+        let number =
+            |value| whole(value).map(|line| line.number).ok_or_else(|| ill_typed(name, wanted, value));
         match value.as_array().map(Vec::as_slice) {
-            Some([start, end]) => Ok(Some((self.integer(name, start)?, self.integer(name, end)?))),
+            Some([start, Value::Null]) => Ok(Some((number(start)?, -1))),
+            Some([start, end]) => Ok(Some((number(start)?, number(end)?))),
             Some(_) => Ok(None),
-            None => Err(ill_typed(name, "a list of two line numbers", value)),
+            None => Err(ill_typed(name, wanted, value)),
         }
     }
 
-    /// A whole number. `"1"` and `1.0` are whole numbers too, as models write them.
-    fn integer(&self, name: &str, value: &Value) -> Result<i64> {
-        let whole = match value {
-            Value::Number(number) => number.as_i64().or_else(|| {
-                // Past the ends of i64 the cast stops at the end, which is as far out of any file.
-                number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64)
-            }),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        let wanted = if name == "view_range" { "a list of two line numbers" } else { "a whole number" };
-        whole.ok_or_else(|| ill_typed(name, wanted, value))
+    fn line(&self, name: &str) -> Result<Line> {
+        let value = self.required(name)?;
+        whole(value).ok_or_else(|| ill_typed(name, "a whole number", value))
+    }
+}
+
+/// Whether Python would take a value for false.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// A whole number. `"1"`, `1.0` and `true` are whole numbers too, as models write them.
+fn whole(value: &Value) -> Option<Line> {
+    let exact = |number: i64| Line { number, shown: number.to_string() };
+    let float = |float: f64| {
+        let is_whole = float.is_finite() && float.fract() == 0.0;
+        is_whole.then(|| Line { number: float as i64, shown: float.to_string() })
+    };
+    match value {
+        Value::Bool(truth) => Some(exact((*truth).into())),
+        Value::Number(number) => number.as_i64().map(exact).or_else(|| float(number.as_f64()?)),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().map(exact).ok().or_else(|| float(text.parse().ok()?))
+        }
+        _ => None,
     }
 }
 

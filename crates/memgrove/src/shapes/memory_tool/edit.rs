@@ -1,5 +1,6 @@
 //! The commands that change something.
 
+use super::command::{Line, Wanted};
 use super::place::Place;
 use super::refused;
 use super::view::{absent, numbered, text};
@@ -13,20 +14,29 @@ use crate::store::Store;
 /// How many lines are shown before and after the first changed one.
 const CONTEXT_LINES: usize = 2;
 
-pub(super) fn create(store: &Store, path: &Place, file_text: &str) -> Result<Plan<String>> {
+pub(super) fn create(store: &Store, path: &Place, file_text: &Wanted<String>) -> Result<Plan<String>> {
     let shown = &path.shown;
     let exists = || refused(format!("File {shown} already exists"));
     if path.is_root {
         return Err(exists());
     }
-    let plan = files::create(store, &path.at, file_text.into(), &Limits::default());
+    let text = file_text.get();
+    let bytes = text.as_ref().map(|text| text.clone().into()).unwrap_or_default();
+    let plan = files::create(store, &path.at, bytes, &Limits::default());
     let plan = plan.map_err(|error| if error.kind() == Kind::Exists { exists() } else { error })?;
+    text?;
     Ok(Plan { edits: plan.edits, outcome: format!("File created successfully at: {shown}") })
 }
 
-pub(super) fn str_replace(store: &Store, path: &Place, old: &str, new: &str) -> Result<Plan<String>> {
+pub(super) fn str_replace(
+    store: &Store,
+    path: &Place,
+    old: &Wanted<String>,
+    new: &Wanted<String>,
+) -> Result<Plan<String>> {
     let (before, expect) = read(store, path)?;
     let shown = &path.shown;
+    let (old, new) = (&*old.get()?, &*new.get()?);
     let found = places(&before, old);
     let [(start, line), ..] = found[..] else {
         return Err(refused(format!(
@@ -57,18 +67,26 @@ pub(super) fn str_replace(store: &Store, path: &Place, old: &str, new: &str) -> 
 
 /// Inserts after a line, 0 being the beginning. The text's final newlines are dropped, the file
 /// ends in one, and nothing is made of other newline styles, all as in the SDK.
-pub(super) fn insert(store: &Store, path: &Place, after: i64, new: &str) -> Result<Plan<String>> {
+pub(super) fn insert(
+    store: &Store,
+    path: &Place,
+    after: &Wanted<Line>,
+    new: &Wanted<String>,
+) -> Result<Plan<String>> {
     let (before, expect) = read(store, path)?;
+    let after = after.get()?;
     let mut lines: Vec<&str> = before.split('\n').collect();
     if lines.last() == Some(&"") {
         lines.pop();
     }
-    let Some(index) = usize::try_from(after).ok().filter(|index| *index <= lines.len()) else {
+    let Some(index) = usize::try_from(after.number).ok().filter(|index| *index <= lines.len()) else {
         return Err(refused(format!(
-            "Invalid `insert_line` parameter: {after}. It should be within the range [0, {}].",
+            "Invalid `insert_line` parameter: {}. It should be within the range [0, {}].",
+            after.shown,
             lines.len()
         )));
     };
+    let new = new.get()?;
     lines.insert(index, new.trim_end_matches('\n'));
     let mut text = lines.join("\n");
     if !text.ends_with('\n') {

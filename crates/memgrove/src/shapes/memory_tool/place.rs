@@ -52,7 +52,10 @@ pub(super) fn told(store: &Store, root: &Locator, asked: &[&Place], error: &Erro
     }
     let is_asked = |quoted: &str| {
         let is_it = |at: &Locator| at.key() == quoted || at.key().escape_debug().to_string() == quoted;
-        asked.iter().any(|place| is_it(&place.at) || place.at.ancestors().any(|at| is_it(&at)))
+        let leads_to = |at: &Locator| Locator::new(quoted).is_ok_and(|quoted| quoted.is_within(at));
+        asked
+            .iter()
+            .any(|place| is_it(&place.at) || place.at.ancestors().any(|at| is_it(&at)) || leads_to(&place.at))
     };
     sentence(error, |quoted| {
         let Ok(at) = Locator::new(quoted) else { return quoted.to_owned() };

@@ -1,5 +1,6 @@
 //! The command `view`: a file with its lines numbered, or what is in a folder.
 
+use super::command::{Range, Wanted};
 use super::place::Place;
 use super::refused;
 use crate::backend::{Depth, FileKind};
@@ -14,13 +15,13 @@ const FOLDER_BYTES: u64 = 4096;
 /// How deep the listing of a folder goes.
 const LEVELS: usize = 2;
 
-pub(super) fn view(store: &Store, path: &Place, range: Option<(i64, i64)>) -> Result<String> {
+pub(super) fn view(store: &Store, path: &Place, range: &Wanted<Option<Range>>) -> Result<String> {
     let shown = &path.shown;
     if path.is_root {
         return folder(store, path);
     }
     match store.read_bytes(&path.at) {
-        Ok(content) => file(shown, &text(path, content.bytes)?, range),
+        Ok(content) => file(shown, &text(path, content.bytes)?, range.get()?),
         Err(error) if error.code_name() == Some(code::IS_DIRECTORY) => folder(store, path),
         Err(error) if error.code_name() == Some(code::NOT_REGULAR) => {
             Err(refused(format!("Unsupported file type for {shown}")))
@@ -51,7 +52,7 @@ pub(super) fn numbered<'a>(first: usize, lines: impl Iterator<Item = &'a str>) -
     lines.join("\n")
 }
 
-fn file(shown: &str, text: &str, range: Option<(i64, i64)>) -> Result<String> {
+fn file(shown: &str, text: &str, range: Option<Range>) -> Result<String> {
     let count = text.split('\n').count();
     if count > LINES_MAX {
         return Err(refused(format!("File {shown} exceeds maximum line limit of 999,999 lines.")));
@@ -63,7 +64,7 @@ fn file(shown: &str, text: &str, range: Option<(i64, i64)>) -> Result<String> {
 
 /// How many lines a range leaves out, and after which it ends. An end of -1 is the last line, and
 /// -2 is the last but two, as the SDK has it.
-fn clipped((start, end): (i64, i64), count: usize) -> (usize, usize) {
+fn clipped((start, end): Range, count: usize) -> (usize, usize) {
     let skipped = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX - 1);
     let end = match end {
         -1 => count,
@@ -84,7 +85,12 @@ fn folder(store: &Store, path: &Place) -> Result<String> {
 }
 
 fn list(store: &Store, at: &Locator, shown: &str, level: usize, lines: &mut Vec<String>) -> Result<()> {
-    for info in store.backend().list(at, Depth::Children)? {
+    let inside = match store.backend().list(at, Depth::Children) {
+        // One that nobody here may look into is shown as it is, and hides no other.
+        Err(error) if level > 1 && error.kind() == Kind::Denied => return Ok(()),
+        inside => inside?,
+    };
+    for info in inside {
         let name = info.locator.name();
         if name.starts_with('.') {
             continue;

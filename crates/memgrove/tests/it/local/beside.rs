@@ -194,6 +194,33 @@ fn an_idle_store_looks_for_what_editors_save() {
     assert_eq!(outside(&local), [("a.md".to_owned(), "by hand".to_owned())]);
 }
 
+/// What a person puts where a file is about to be deleted is theirs: it stays, and the change did not happen.
+#[test]
+fn what_takes_the_place_of_a_deleted_file_stays() {
+    for is_link in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let faulty = Arc::new(FaultFs::new(options(root.path()).tree));
+        let local = Local::open(on(&faulty)).unwrap();
+        did(&local, [write("a.md", "one")]).unwrap();
+        // The change is durable, and not in its place.
+        faulty.plan(FaultPlan { of: Some(Call::Lock), after: 1, fault: Fault::Eintr, sticky: true });
+        did(&local, [delete("a.md")]).unwrap_err();
+        faulty.heal();
+        let place = root.path().join("a.md");
+        std::fs::rename(&place, root.path().join("theirs.md")).unwrap();
+        match is_link {
+            true => std::os::unix::fs::symlink("theirs.md", &place).unwrap(),
+            false => std::fs::create_dir_all(place.join("inner")).unwrap(),
+        }
+        did(&local, [write("b.md", "two")]).unwrap();
+        drop(local);
+        let meta = std::fs::symlink_metadata(&place).expect("it is where they put it");
+        assert!(meta.is_symlink() == is_link && (is_link || place.join("inner").is_dir()));
+        let past = open(root.path()).history(&HistoryQuery::default()).unwrap();
+        assert_eq!(past.len(), 2, "{past:?}");
+    }
+}
+
 /// Puts a file into a folder just before it is deleted.
 struct Filling {
     ram: Ram,
@@ -253,9 +280,8 @@ fn what_cannot_be_read_is_found_by_the_check() {
         let faulty = Arc::new(FaultFs::new(Arc::new(SimFs::new())));
         let local = Local::open(on(&faulty)).unwrap();
         did(&local, [write("d/a.md", "one")]).unwrap();
-        // The journal and the root come first.
-        let after = if of == Call::List { 2 } else { 1 };
-        faulty.plan(FaultPlan { of: Some(of), after, fault: Fault::Eacces, sticky: false });
+        // The journal and the root, or the lock and the journal, come first.
+        faulty.plan(FaultPlan { of: Some(of), after: 2, fault: Fault::Eacces, sticky: false });
         let found: Vec<_> = local.check().unwrap().into_iter().map(|finding| finding.at).collect();
         assert_eq!((found, faulty.fired()), (vec![at.to_owned()], 1));
     }

@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::text::jsonl;
 
 /// A file that is written and deleted again, because only a file can bring its folder back.
-const FOLDER_KEEPER: &str = ".memgrove-undo";
+pub const FOLDER_KEEPER: &str = ".memgrove-undo";
 
 /// What the store holds, as it was read: the versions that the edits rest on.
 type Seen = Rc<RefCell<HashMap<Locator, Option<Content>>>>;
