@@ -16,6 +16,9 @@ use crate::context::{Context, Guard};
 use crate::page::{Ink, Page, counted};
 use crate::rehearsal::rehearsed;
 
+/// How many links that lead nowhere are shown one by one.
+const DEAD_LINKS_MAX: usize = 20;
+
 /// Take over the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportMcpMemory {
@@ -73,13 +76,12 @@ impl Verb for ImportMcpMemory {
             counted(answer.errors.len(), "error", "errors")
         ))?;
         if answer.merged > 0 {
-            page.ink(Ink::Dim, &format!("{} entities were there: merged\n", answer.merged))?;
+            let merged = counted(answer.merged, "entity was", "entities were");
+            page.ink(Ink::Dim, &format!("{merged} there: merged\n"))?;
         }
         if answer.loose > 0 {
-            page.ink(
-                Ink::Dim,
-                &format!("{} relations start at entities that do not exist: kept\n", answer.loose),
-            )?;
+            let loose = counted(answer.loose, "relation starts", "relations start");
+            page.ink(Ink::Dim, &format!("{loose} at entities that do not exist: kept\n"))?;
         }
         for left_out in &answer.left_out {
             page.ink(Ink::Warning, &format!("left out: {left_out}\n"))?;
@@ -160,6 +162,12 @@ impl Verb for ImportSilicaV1 {
         for skipped in &imported.skipped {
             page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
         }
+        for dead in imported.dead_links.iter().take(DEAD_LINKS_MAX) {
+            page.ink(Ink::Warning, &format!("{}: [[{}]] leads to no note\n", dead.from, dead.to))?;
+        }
+        if let Some(more) = imported.dead_links.len().checked_sub(DEAD_LINKS_MAX).filter(|more| *more > 0) {
+            page.ink(Ink::Warning, &format!("{more} more links lead to no note\n"))?;
+        }
         let done = if answer.dry_run { "would import" } else { "imported" };
         page.line(&format!(
             "{done} {}: all {} in the result, {}",
@@ -216,8 +224,9 @@ pub(crate) struct ExportAnswer {
     left_out: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    #[serde(skip)]
-    bytes: Vec<u8>,
+    /// The file, unless it was written somewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 impl Verb for ExportMcpMemory {
@@ -230,12 +239,12 @@ impl Verb for ExportMcpMemory {
     fn run(self, cx: &Context) -> Result<ExportAnswer> {
         let Exported { bytes, graph, left_out } = cx.reading_knowledge()?.export(self.all)?;
         let (entities, relations) = (graph.entities.len(), graph.relations.len());
-        let answer = ExportAnswer { entities, relations, left_out, path: None, bytes: Vec::new() };
+        let answer = ExportAnswer { entities, relations, left_out, path: None, text: None };
         let Some(path) = self.path.filter(|path| path.as_os_str() != "-") else {
             if left_out > 0 {
                 crate::notice(&past_left_out(left_out));
             }
-            return Ok(ExportAnswer { bytes, ..answer });
+            return Ok(ExportAnswer { text: Some(String::from_utf8_lossy(&bytes).into_owned()), ..answer });
         };
         let path = cx.environment().absolute(&path)?;
         place_new(&path, &bytes)?;
@@ -244,7 +253,7 @@ impl Verb for ExportMcpMemory {
 
     fn show(answer: &ExportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match &answer.path {
-            None => page.bytes(&answer.bytes),
+            None => page.bytes(answer.text.as_deref().unwrap_or_default().as_bytes()),
             Some(path) => {
                 page.line(&format!(
                     "wrote {} and {} to {path}",

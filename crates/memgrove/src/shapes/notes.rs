@@ -18,6 +18,7 @@ mod page;
 mod paths;
 pub mod picture;
 mod relink;
+mod reroute;
 mod search;
 mod signature;
 mod split;
@@ -32,7 +33,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use decisions::{Decision, Part, Refusal};
-pub use import::{Imported, Moved, Skipped, Source, Structure};
+pub use import::{DeadLink, Imported, Moved, Skipped, Source, Structure};
 pub use merge::MergeResult;
 pub use paths::{ROOT, normal_path};
 pub use search::{Accelerator, NOTES_MAX, Search, SearchResult, Searched};

@@ -1,5 +1,6 @@
 //! Where a new fact belongs: into a child, under a heading, or in place of what it replaces.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::groups::periods;
@@ -14,17 +15,40 @@ use crate::text::dates::written_date;
 const SCORE_MIN: f64 = 1.5;
 const NAME_WEIGHT: f64 = 3.0;
 const PERIOD_WEIGHT: f64 = 6.0;
+/// How many reasons are told of facts that were placed together.
+const REASONS_MAX: usize = 5;
 
 /// Places each fact by itself.
 pub(super) fn place(ask: &PlaceAsk) -> Advice<Vec<Placement>> {
     let places = Places::of(&ask.note);
     let decided: Vec<(Placement, String)> = ask.facts.iter().map(|fact| places.decide(fact)).collect();
-    let reasons: Vec<&str> = decided.iter().map(|(_, reason)| reason.as_str()).collect();
-    let reason = match reasons.as_slice() {
-        [only] => (*only).to_owned(),
-        _ => format!("{} facts: {}", reasons.len(), reasons.join("; ")),
-    };
+    let reason = told(decided.iter().map(|(_, reason)| reason.as_str()));
     Advice::free(decided.into_iter().map(|(placement, _)| placement).collect(), reason)
+}
+
+/// The reasons of several decisions in one sentence, each once, the most frequent first.
+fn told<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
+    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut all = 0;
+    for (at, reason) in reasons.enumerate() {
+        counts.entry(reason).or_insert((0, at)).0 += 1;
+        all += 1;
+    }
+    let mut counted: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
+    counted.sort_by_key(|(_, (count, first))| (Reverse(*count), *first));
+    let more = counted.len().saturating_sub(REASONS_MAX);
+    let several =
+        |count: usize| if count == 1 || count == all { String::new() } else { format!("{count} × ") };
+    let mut parts: Vec<String> = counted
+        .into_iter()
+        .take(REASONS_MAX)
+        .map(|(reason, (count, _))| format!("{}{reason}", several(count)))
+        .collect();
+    if more > 0 {
+        parts.push(format!("and {more} other reasons"));
+    }
+    let facts = if all == 1 { String::new() } else { format!("{all} facts: ") };
+    format!("{facts}{}", parts.join("; "))
 }
 
 /// A place that facts can go to, by the words that name it and those that are found there.
@@ -167,4 +191,19 @@ fn is_period(name: &str) -> bool {
     let rest = name.get(4..).unwrap_or("");
     year && rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | 'q'))
         && (rest.is_empty() || rest.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_told_once() {
+        assert_eq!(told(["a"].into_iter()), "a");
+        assert_eq!(told(["a"; 100].into_iter()), "100 facts: a");
+        assert_eq!(told(["b", "a", "a", "c"].into_iter()), "4 facts: 2 × a; b; c");
+        let many: Vec<String> = (0..9).map(|at| at.to_string()).collect();
+        let all = told(many.iter().map(String::as_str));
+        assert_eq!(all, "9 facts: 0; 1; 2; 3; 4; and 4 other reasons");
+    }
 }

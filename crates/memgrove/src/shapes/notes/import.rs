@@ -9,8 +9,9 @@ use super::decisions::{Decision, Part};
 use super::draft::Draft;
 use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, normal_path};
+use super::reroute::{Home, heading, rerouted, settle};
 use super::split::{When, split};
-use crate::agent::rules::{describe, title_of};
+use crate::agent::rules::describe;
 use crate::agent::{Advice, MigrateAsk, MigratedNote, MigrationPlan, SourceFile};
 use crate::error::{Error, Kind, Result};
 
@@ -49,6 +50,9 @@ pub struct Imported {
     pub new_files: Vec<String>,
     /// How many blocks were found again in the result.
     pub blocks: usize,
+    /// Links of theirs that lead to no note.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
     /// Who decided, and why.
     pub reason: String,
 }
@@ -73,14 +77,41 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// A link in a file that was taken over, which leads to no note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLink {
+    /// The file.
+    pub from: String,
+    /// What the link names.
+    pub to: String,
+}
+
 /// A file that can be taken over.
-struct Taken<'a> {
-    from: &'a str,
+pub(super) struct Taken<'a> {
+    pub(super) from: &'a str,
     /// Its path without an extension.
-    path: String,
-    page: Page,
+    pub(super) path: String,
+    pub(super) page: Page,
     bytes: usize,
     head: String,
+}
+
+impl Taken<'_> {
+    /// What it holds, its front matter and its list of links aside.
+    pub(super) fn body(&self) -> impl Iterator<Item = &Piece> {
+        let own = self.page.pieces.iter().filter(|piece| is_own(piece));
+        own.filter(|piece| !matches!(piece.role, Role::Front | Role::Link))
+    }
+
+    /// What its body begins with.
+    pub(super) fn first(&self) -> Option<&Piece> {
+        self.body().next()
+    }
+
+    /// The words of its own first heading, if it begins with one.
+    pub(super) fn title(&self) -> Option<&str> {
+        self.first().and_then(Piece::heading)
+    }
 }
 
 /// Plans an import.
@@ -91,7 +122,7 @@ pub(super) fn import(
     structure: Structure,
     bytes_max: usize,
 ) -> Result<Imported> {
-    let (taken, skipped) = readable(sources);
+    let (mut taken, skipped) = readable(sources);
     let mut imported = Imported { skipped, ..Imported::default() };
     if taken.is_empty() {
         return Ok(imported);
@@ -108,14 +139,11 @@ pub(super) fn import(
             |_| Ok(()),
         )?,
     };
-    let mut notes = Vec::new();
-    let mut planned = vec![ROOT.to_owned(); taken.len()];
+    let mut notes: Vec<(String, Vec<usize>)> = Vec::new();
     for note in &decided.advice.plan.notes {
-        let path = draft.spelled(&normal_path(Some(&note.path))?)?;
-        note.files.iter().for_each(|number| planned[*number].clone_from(&path));
-        let files: Vec<&Taken<'_>> = note.files.iter().map(|number| &taken[*number]).collect();
-        notes.push((path, files));
+        notes.push((draft.spelled(&normal_path(Some(&note.path))?)?, note.files.clone()));
     }
+    let homes = settle(draft, &notes, &mut taken, structure)?;
     let touched = with_those_above(notes.iter().map(|(path, _)| path.as_str()));
     let mut before = BTreeSet::new();
     for path in &touched {
@@ -124,7 +152,9 @@ pub(super) fn import(
         }
     }
     let mut parts = Vec::new();
+    imported.dead_links = rerouted(draft, &mut taken, &homes, &touched)?;
     for (path, files) in notes {
+        let files: Vec<&Taken<'_>> = files.iter().map(|number| &taken[*number]).collect();
         let blocks = fill(draft, &path, &files, structure)?;
         parts.push(Part { path, blocks });
     }
@@ -137,7 +167,7 @@ pub(super) fn import(
     }
     imported.new_files = new.into_iter().collect();
     imported.reason = decided.advice.reason;
-    account(draft, &taken, &planned, &mut imported)?;
+    account(draft, &taken, &homes, &mut imported)?;
     Ok(imported)
 }
 
@@ -200,32 +230,25 @@ fn own_page(text: &str) -> Page {
 fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>], structure: Structure) -> Result<usize> {
     let mut blocks = 0;
     for file in files {
-        let own = file.page.pieces.iter().filter(|piece| is_own(piece));
-        let (links, body): (Vec<&Piece>, Vec<&Piece>) = own.partition(|piece| piece.role == Role::Link);
-        let headed = body.first().is_some_and(|piece| piece.kind.level().is_some());
-        let alike = |other: &&&Taken<'_>| {
-            other.from != file.from && headed && first_own(other) == body.first().map(|piece| &piece.text)
-        };
-        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-        let is_itself = path.rsplit('/').next() == Some(&crate::agent::rules::slug(name));
-        let heading = match headed {
-            true if files.iter().any(|other| alike(&other)) => Some(heading(file, files, structure)),
-            true => None,
-            false => Some(heading(file, files, structure)).filter(|_| !is_itself),
-        };
+        let body: Vec<&Piece> = file.body().collect();
+        let headed = file.title().is_some();
+        let heading = heading(path, file, files, structure);
         let old = draft.page(path)?.cloned();
-        let has = |line: &&&Piece| old.iter().flat_map(|page| &page.pieces).any(|own| own.text == line.text);
-        let links: Vec<&Piece> = links.into_iter().filter(|line| !has(&line)).collect();
+        let has = |line: &&Piece| old.iter().flat_map(|page| &page.pieces).any(|own| own.text == line.text);
+        let links = file.page.pieces.iter().filter(|piece| piece.role == Role::Link);
+        let links: Vec<&Piece> = links.filter(|line| !has(line)).collect();
+        let front = file.page.front().filter(|front| !has(front));
         let there =
             body.is_empty() || old.as_ref().is_some_and(|page| is_there(page, heading.as_deref(), &body));
-        if there && links.is_empty() {
+        if there && links.is_empty() && front.is_none() {
             continue;
         }
         if files.len() == 1 && headed && old.is_none() {
             draft.put(path, Page::parse("\n"))?;
         }
         let page = draft.change(path)?;
-        blocks += links.len();
+        blocks += links.len() + usize::from(front.is_some());
+        front.into_iter().for_each(|front| page.insert(0, front.clone()));
         links.into_iter().for_each(|line| page.add_link(line.clone()));
         if there {
             continue;
@@ -239,21 +262,6 @@ fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>], structure: Stru
         }
     }
     Ok(blocks)
-}
-
-fn first_own<'t>(file: &'t Taken<'_>) -> Option<&'t String> {
-    file.page.pieces.iter().find(|piece| is_own(piece)).map(|piece| &piece.text)
-}
-
-/// The heading that a file gets: its name, or its path where the name does not say whose it is.
-fn heading(file: &Taken<'_>, files: &[&Taken<'_>], structure: Structure) -> String {
-    let name = |path: &str| title_of(path.rsplit('/').next().unwrap_or(path));
-    let same = files.iter().filter(|other| name(&other.path) == name(&file.path)).count();
-    let words = match structure == Structure::Flatten || same > 1 {
-        true => file.path.split('/').map(title_of).collect::<Vec<_>>().join(" / "),
-        false => name(&file.path),
-    };
-    format!("## {words}")
 }
 
 /// Whether the blocks of a file are in a note already: one behind the other, and under its heading.
@@ -299,12 +307,7 @@ fn link(draft: &mut Draft<'_>, paths: &BTreeSet<String>) -> Result<()> {
 
 /// Finds every block of every file again in the notes, by its hash, and says where: first in the note that
 /// it was meant for, then beneath it. Each block that is found stands for one, so none is found for two.
-fn account(
-    draft: &Draft<'_>,
-    taken: &[Taken<'_>],
-    planned: &[String],
-    imported: &mut Imported,
-) -> Result<()> {
+fn account(draft: &Draft<'_>, taken: &[Taken<'_>], homes: &[Home], imported: &mut Imported) -> Result<()> {
     let mut places: HashMap<blake3::Hash, BTreeMap<&str, usize>> = HashMap::new();
     for (path, page) in draft.pages() {
         let text = page.render();
@@ -313,7 +316,7 @@ fn account(
             *held.entry(path).or_default() += 1;
         }
     }
-    for (file, meant) in taken.iter().zip(planned) {
+    for (file, meant) in taken.iter().zip(homes.iter().map(|home| &home.path)) {
         let mut to: Vec<String> = Vec::new();
         let mut blocks = 0;
         for piece in file.page.pieces.iter().filter(|piece| is_own(piece)) {

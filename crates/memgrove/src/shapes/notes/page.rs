@@ -192,6 +192,25 @@ impl Page {
         own.map(|piece| piece.text.as_str()).collect::<Vec<_>>().join("\n\n")
     }
 
+    /// Its front matter.
+    pub(super) fn front(&self) -> Option<&Piece> {
+        self.pieces.first().filter(|piece| piece.role == Role::Front)
+    }
+
+    /// Makes its front matter content: a block of code beneath the first heading. In the middle of a note it
+    /// would be taken for text, and its last line for a heading.
+    pub(super) fn show_front(&mut self) {
+        if self.front().is_none() {
+            return;
+        }
+        let front = self.remove(0);
+        let lines: Vec<&str> = front.text.lines().collect();
+        let inside = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default().join("\n");
+        let fence = if inside.contains("```") { "~~~~" } else { "```" };
+        let at = usize::from(self.pieces.first().is_some_and(|piece| piece.kind.level().is_some()));
+        self.insert(at, Piece::new(format!("{fence}yaml\n{inside}\n{fence}"), Role::Body));
+    }
+
     /// Where new content goes: behind all that is the note's own.
     pub(super) fn body_end(&self) -> usize {
         let own = |piece: &Piece| matches!(piece.role, Role::Front | Role::Title | Role::Body);

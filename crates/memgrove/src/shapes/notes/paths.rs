@@ -98,16 +98,16 @@ pub(super) fn resolved<'a>(
         let found = paths.binary_search_by(|path| path.as_str().cmp(wanted));
         found.ok().map(|at| paths[at].as_str())
     };
+    let found = |wanted: &str| {
+        exact(wanted).or_else(|| paths.iter().map(String::as_str).find(|path| same(path, wanted)))
+    };
     let above = |wanted: &str| {
         std::iter::successors(wanted.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
-            .find_map(|(above, _)| exact(above))
+            .find_map(|(above, _)| found(above))
     };
     if is_relative(target) {
-        let found = |wanted: &String| {
-            exact(wanted).or_else(|| paths.iter().find(|path| same(path, wanted)).map(String::as_str))
-        };
         let here = joined(folder_of(from), target);
-        if let Some(path) = here.as_ref().and_then(found) {
+        if let Some(path) = here.as_deref().and_then(found) {
             return Some(path);
         }
         let mut tried: Vec<String> = here.into_iter().chain(joined(from, target)).collect();
@@ -115,7 +115,7 @@ pub(super) fn resolved<'a>(
         tried.extend(origins.filter_map(|path| joined(folder_of(&path), target)));
         // Whatever a link is, it is no link to where it stands.
         let merged = |wanted: &String| above(wanted).filter(|path| *path != from);
-        return tried.iter().find_map(found).or_else(|| tried.iter().find_map(merged));
+        return tried.iter().find_map(|wanted| found(wanted)).or_else(|| tried.iter().find_map(merged));
     }
     let target = target.trim_start_matches('/');
     if let Some(path) = exact(target) {
@@ -181,6 +181,7 @@ mod tests {
         check("Silica", "memory", Some("projects/silica"));
         check("a", "memory", Some("a"));
         check("projects/silica/features", "memory", Some("projects/silica"));
+        check("Projects/Silica/Features", "memory", Some("projects/silica"));
         check("nowhere", "memory", None);
         check("no/where", "memory", None);
     }

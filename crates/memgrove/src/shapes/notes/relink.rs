@@ -35,7 +35,10 @@ pub(super) fn relink(draft: &mut Draft<'_>, gone: &Gone) -> Result<Vec<String>> 
             let leads = |link: &WikiLink<'_>| {
                 survey.leads(link.target, &path, &paths).filter(|to| is_named(to, link.target))
             };
-            piece.text = rewritten(&piece.text, |link| gone.headings.get_key_value(leads(link)?), &gone.to);
+            let moved = |link: &WikiLink<'_>| {
+                gone.headings.get(leads(link)?).map(|heading| (gone.to.as_str(), heading.as_deref()))
+            };
+            piece.text = rewritten(&piece.text, moved);
         }
         if page != before {
             draft.put(&path, page)?;
@@ -60,22 +63,22 @@ fn our_lines(draft: &mut Draft<'_>, page: &Page, gone: &Gone) -> Result<Vec<usiz
     Ok(ours)
 }
 
-/// A text with the links that lead to what is gone leading to where it went.
-fn rewritten<'g>(
+/// A text with the links that lead to what is gone leading to where it went: to a note, and to a heading
+/// of it.
+pub(super) fn rewritten<'g>(
     text: &str,
-    moved: impl Fn(&WikiLink<'_>) -> Option<(&'g String, &'g Option<String>)>,
-    to: &str,
+    moved: impl Fn(&WikiLink<'_>) -> Option<(&'g str, Option<&'g str>)>,
 ) -> String {
     let mut made = String::new();
     let mut end = 0;
     for link in links_in(text).into_iter().filter(|link| !link.target.is_empty()) {
-        let Some((_, heading)) = moved(&link) else { continue };
+        let Some((to, heading)) = moved(&link) else { continue };
         made.push_str(&text[end..link.at.start]);
         let inside = &text[link.at.start + 2..link.at.end - 2];
         let line = text[..link.at.start].rsplit('\n').next().unwrap_or("");
         // In a table a bar would end the cell.
         let bar = if line.trim_start().starts_with('|') { "\\|" } else { "|" };
-        let heading = link.heading.or(heading.as_deref()).filter(|heading| is_part(heading));
+        let heading = link.heading.or(heading).filter(|heading| is_part(heading));
         let heading = heading.map_or(String::new(), |heading| format!("#{heading}"));
         let shown = link.alias.map_or_else(|| inside.trim().replace('#', " > "), str::to_owned);
         made.push_str(&format!("[[{to}{heading}{bar}{shown}]]"));
@@ -86,7 +89,7 @@ fn rewritten<'g>(
 }
 
 /// Whether a link names a note, however it is written.
-fn is_named(path: &str, target: &str) -> bool {
+pub(super) fn is_named(path: &str, target: &str) -> bool {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).nfc().collect::<String>().to_lowercase();
     name(path) == name(target)
 }
@@ -108,9 +111,10 @@ mod tests {
         ];
         let check = |text: &str, expected: &str| {
             let moved = |link: &WikiLink<'_>| {
-                gone.iter().find(|(path, _)| path == link.target).map(|(path, heading)| (path, heading))
+                let found = gone.iter().find(|(path, _)| path == link.target);
+                found.map(|(_, heading)| ("memory", heading.as_deref()))
             };
-            assert_eq!(rewritten(text, moved, "memory"), expected);
+            assert_eq!(rewritten(text, moved), expected);
         };
         check("see [[projects]], `[[projects]]`", "see [[memory#Projects|projects]], `[[projects]]`");
         check("![[projects.md#Deep|deep]] [[other]]", "![[memory#Deep|deep]] [[other]]");

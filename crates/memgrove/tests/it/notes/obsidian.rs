@@ -146,3 +146,38 @@ fn what_we_keep_beside_the_notes_is_hidden() {
     assert!(shown.iter().all(|file| file.ends_with(".md")), "{shown:?}");
     assert_eq!(shown.len(), vault(&notes).len(), "Obsidian shows the notes and nothing else");
 }
+
+/// A vault of small files, which become sections of a few notes: what they say of each other stays true.
+#[test]
+fn links_of_a_vault_lead_to_where_its_files_are_now() {
+    let notes = notes();
+    let home = "---\ntags: [start]\n---\n# Home\n\nSee [[Plan]], [[Work/Plan|it]], [[Daily/2026-11-14|y]], \
+        [[2026-11-14]], [[plan#Steps]], ![[Other]].\n\n`[[Plan]]` stays, [[Nobody]] is missing.\n";
+    let files = [
+        ("Home.md", home),
+        ("Work/Plan.md", "---\nstatus: open\n---\n# Plan\n\n## Steps\n\nSee [[./Other]] and [[Home]].\n"),
+        ("Work/Other.md", "Nothing but [[Plan]].\n"),
+        ("daily/2026-11-14.md", "At [[Home]], read [[Big File]].\n"),
+        ("Big File.md", &sections(&["One", "Two"])),
+    ]
+    .map(|(path, text)| Source { path: path.to_owned(), bytes: text.as_bytes().to_vec() });
+    let done = notes.import(noted(), &files, Structure::Preserve).unwrap();
+    let dead: Vec<(&str, &str)> =
+        done.outcome.dead_links.iter().map(|dead| (dead.from.as_str(), dead.to.as_str())).collect();
+    assert_eq!(dead, [("Home.md", "Nobody")]);
+    let vault = vault(&notes);
+    let root = &vault["memory"];
+    assert!(root.contains("`[[Plan]]` stays, [[Nobody]] is missing."), "{root}");
+    assert!(root.contains("[[work#Plan|Plan]], [[work#Plan|it]], [[daily#2026-11-14|y]]"), "{root}");
+    assert!(root.contains("[[work#Steps|plan > Steps]], ![[work#Other|Other]]"), "{root}");
+    let work = &vault["work"];
+    assert!(work.contains("# Plan\n\n```yaml\nstatus: open\n```\n"), "front matter is told: {work}");
+    assert!(work.contains("See [[work#Other|./Other]] and [["), "{work}");
+    for (path, text) in &vault {
+        for link in links(text).into_iter().filter(|link| !["Nobody", "Plan"].contains(link)) {
+            assert!(opened(link, path, &vault).is_some(), "[[{link}]] in {path}");
+        }
+    }
+    let again = notes.import(noted(), &files, Structure::Preserve).unwrap();
+    assert!(again.change.is_none(), "nothing is new the second time");
+}
