@@ -3,7 +3,7 @@
 use std::io;
 
 use memgrove::address::Scheme;
-use memgrove::backend::{ChangeId, Moment, Note, Past, Version, not_in_history};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, Version, not_in_history};
 use memgrove::memory::{Done, Point, Restored, UndoOutcome, UndoScope};
 use memgrove::shapes::records::Guarded;
 use memgrove::{Error, Kind, Locator, Memory, Result};
@@ -227,9 +227,13 @@ impl Verb for Undo {
                 cx.touched(&places)?;
             }
             answer.undone.extend(changes.iter().map(|change| journal.name(change)));
-            match past.iter().map(|past| &past.change).eq(&changes) {
-                true => answer.touched.extend(teller.touched(journal, &past)),
+            let past = match past.iter().map(|past| &past.change).eq(&changes) {
+                true => past,
                 // They were undone before, and are no more to be chosen.
+                false => named(&journal.memory, &changes)?,
+            };
+            match past.len() == changes.len() {
+                true => answer.touched.extend(teller.touched(journal, &past)),
                 false => answer.touched.extend(places.iter().map(|at| address_of(cx, &journal.place(at)))),
             }
             made.extend(change.filter(|_| !self.dry_run).map(|change| journal.name(&change)));
@@ -246,6 +250,13 @@ impl Verb for Undo {
         show_facts(page, None, answer.change.as_deref(), answer.replayed)?;
         answer.touched.iter().try_for_each(|address| page.line(&format!("    {address}")))
     }
+}
+
+/// The changes of these names, newest first, as far as the history still holds them.
+fn named(memory: &Memory, changes: &[ChangeId]) -> Result<Vec<Past>> {
+    let mut all = memory.history(&HistoryQuery::default())?;
+    all.retain(|past| changes.contains(&past.change));
+    Ok(all)
 }
 
 impl Undo {

@@ -164,6 +164,17 @@ fn an_agent_undoes_its_own_changes() {
 }
 
 #[test]
+fn an_undo_that_is_sent_again_tells_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["remember", "the tea is in the tin"]).ok();
+    sandbox.run(&["entity", "store", "Ada", "--type", "person", "--observation", "likes tea"]).ok();
+    let undo = |key: &str| sandbox.run(&["--json", "undo", "--source", "cli", "--key", key]).json();
+    let (first, again) = (undo("k"), undo("k"));
+    assert!(first["touched"].to_string().contains("record:"), "{first}");
+    assert_eq!((&again["touched"], &again["replayed"]), (&first["touched"], &json!(true)), "{again}");
+}
+
+#[test]
 fn the_demo_runs_on_a_bare_machine() {
     let sandbox = Sandbox::empty();
     let told = sandbox.run(&["demo"]).ok();

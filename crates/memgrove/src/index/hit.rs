@@ -7,6 +7,7 @@ use super::digest::{self, COLUMNS, kept};
 use super::rank::Parts;
 use super::wordpiece::tokens;
 use super::{View, write};
+use crate::address::Scheme;
 use crate::clock::Timestamp;
 use crate::document::{Shape, Weight};
 use crate::error::Result;
@@ -127,14 +128,14 @@ impl View<'_> {
     /// Calls what a node holds as the node is called, and a connection after what it connects.
     fn entitle(&self, hit: &mut Hit) -> Result<()> {
         let base = hit.address.split('#').next().unwrap_or_default();
-        let Some((kind, id)) = base.split_once(':') else { return Ok(()) };
+        let Some((kind, id)) = Scheme::split(base) else { return Ok(()) };
         let Some(section) =
             hit.title.strip_prefix(id).filter(|rest| rest.is_empty() || rest.starts_with(" > "))
         else {
             return Ok(());
         };
         let called = match kind {
-            "node" => self.said_of(base)?.map(|(title, ..)| title),
+            Scheme::Node => self.said_of(base)?.map(|(title, ..)| title),
             _ => self.connected(base)?,
         };
         if let Some(called) = called {
@@ -148,7 +149,7 @@ impl View<'_> {
         let Some((_, kind, links)) = self.said_of(base)? else { return Ok(None) };
         let [from, to, ..] = links.as_slice() else { return Ok(None) };
         let called = |end: &str| -> Result<String> {
-            let said = self.said_of(&format!("node:{end}"))?;
+            let said = self.said_of(&Scheme::Node.address(end))?;
             Ok(said.map_or_else(|| end.to_owned(), |(title, ..)| title))
         };
         Ok(Some(format!("{} {kind} {}", called(from)?, called(to)?)))

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use memgrove::address::Scheme;
 use memgrove::shapes::entities::{
     Direction, Entity, Facts, Hit, Knowledge, Loaded, Match, Observation, Relation, Walk, When, as_of,
 };
@@ -267,7 +268,7 @@ impl Verb for EntityLoad {
             entities.push(entity);
             if self.kind.is_none() {
                 let named = knowledge.namesakes(name)?;
-                namesakes.extend(named.iter().skip(1).map(|other| format!("entity:{other}")));
+                namesakes.extend(named.iter().skip(1).map(|other| Scheme::Entity.address(other)));
             }
         }
         if entities.is_empty() {
