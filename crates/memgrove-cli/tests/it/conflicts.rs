@@ -1,7 +1,10 @@
 //! Conflicts: copies in a vault, and two branches of a git repository.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use super::sandbox::Sandbox;
 
@@ -282,6 +285,57 @@ fn a_bucket_is_chosen_by_name_and_never_by_chance() {
     put(&sandbox.store(), "memgrove.toml", settings);
     let refused = sandbox.run(&["file", "view"]).fails(10);
     assert!(refused.contains("was merely found, and may not send memories to `s3://theirs/x`"), "{refused}");
+}
+
+/// Answers as a service that takes every write, whatever its condition, and keeps none.
+fn answer_carelessly(mut stream: TcpStream) {
+    let (mut request, mut part) = (Vec::new(), [0; 4096]);
+    let text = loop {
+        match stream.read(&mut part) {
+            Ok(read) if read > 0 => request.extend_from_slice(&part[..read]),
+            _ => return,
+        }
+        let text = String::from_utf8_lossy(&request).to_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.and_then(|length| length.parse().ok()).unwrap_or(0) {
+                break head.to_owned();
+            }
+        }
+    };
+    let listing = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+    let (status, body) = match text.split(' ').next() {
+        Some("put" | "delete") => ("200 OK", ""),
+        _ if text.contains("list-type=2") => ("200 OK", listing),
+        _ => ("404 Not Found", ""),
+    };
+    let head = "etag: \"1\"\r\nconnection: close";
+    let answer = format!("HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let _ = stream.write_all(answer.as_bytes());
+}
+
+#[test]
+fn what_a_service_must_honour_is_asked_of_the_service() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        listener.incoming().flatten().for_each(|stream| drop(thread::spawn(|| answer_carelessly(stream))));
+    });
+    let sandbox = Sandbox::new();
+    let run = |arguments: &[&str]| {
+        let mut command = sandbox.memgrove(&[&["--store", "s3://bucket/x"], arguments].concat());
+        command.env("MEMGROVE_S3_ENDPOINT", &endpoint).env("AWS_ACCESS_KEY_ID", "k");
+        let output = command.env("AWS_SECRET_ACCESS_KEY", "s").output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        (output.status.success(), said.into_owned())
+    };
+    let sentence = "ignores the conditions of writes, so machines that share it would lose changes";
+    let writing: &[&str] = &["record", "add", "one"];
+    for arguments in [writing, &["backends", "--requires", "concurrent_writers"]] {
+        let (done, said) = run(arguments);
+        assert!(!done && said.contains(sentence), "{arguments:?}: {said}");
+    }
+    assert!(run(&["backends"]).0, "it can be read from");
 }
 
 /// Two branches do not know which numbers the other has given.

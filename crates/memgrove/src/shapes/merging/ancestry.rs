@@ -39,7 +39,7 @@ pub(super) fn merge_with_history(store: &Store, at: &Locator, ours: &str, theirs
         by_meaning(at, &texts).map(|merged| merged.text)
     };
     let base = past.latest(adds_nothing);
-    let base = base.or_else(|| past.safe(ours, theirs, united).filter(|_| by_text));
+    let base = base.or_else(|| by_text.then(|| past.safe(ours, theirs, united)).flatten());
     if let Some(merged) = by_meaning(at, &texts(base)) {
         return Ok(merged);
     }
