@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS docs (
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ord INTEGER NOT NULL, terms BLOB NOT NULL, whole BLOB NOT NULL,
   address TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, date INTEGER, importance INTEGER NOT NULL,
   uses INTEGER NOT NULL, hidden INTEGER NOT NULL, begins INTEGER, ends INTEGER, grp TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL,
-  says INTEGER NOT NULL, head_tokens INTEGER NOT NULL, text_tokens INTEGER NOT NULL);
+  linking INTEGER NOT NULL, says INTEGER NOT NULL, head_tokens INTEGER NOT NULL, text_tokens INTEGER NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS docs_place ON docs (file, ord);
 CREATE INDEX IF NOT EXISTS docs_address ON docs (address);
 CREATE INDEX IF NOT EXISTS docs_name ON docs (name) WHERE name <> '';

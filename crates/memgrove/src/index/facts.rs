@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::database::meant;
 use super::{View, write};
+use crate::document::Shape;
 use crate::error::Result;
 
 /// From how many times on a document counts as often used.
@@ -17,7 +18,7 @@ const USES_MAX: i64 = 1_000;
 macro_rules! fact {
     ($rest:literal) => {
         concat!(
-            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id, d.says ",
+            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id, d.says, d.linking, d.shape ",
             "FROM docs d JOIN files f ON f.id = d.file ",
             $rest
         )
@@ -33,6 +34,10 @@ pub(super) struct Fact {
     pub(super) date: i64,
     pub(super) kind: Box<str>,
     pub(super) title: Box<str>,
+    /// Whether it links to anything.
+    pub(super) links: bool,
+    /// Whether it is said of an entity.
+    pub(super) observed: bool,
     /// Equal for those that say the same.
     pub(super) says: i64,
     pub(super) ord: i32,
@@ -158,6 +163,8 @@ fn fact(row: &Row<'_>) -> rusqlite::Result<Fact> {
         kind: row.get_ref(6)?.as_str()?.into(),
         title: row.get_ref(7)?.as_str()?.into(),
         says: row.get(9)?,
+        links: row.get(10)?,
+        observed: row.get_ref(11)?.as_str()? == Shape::Entities.name(),
         beside: OnceLock::new(),
     })
 }

@@ -29,6 +29,9 @@ impl Search<'_> {
             .map_err(meant)?;
         for at in order {
             let from = &candidates[at];
+            if !self.view.fact(from.id)?.is_some_and(|fact| fact.links) {
+                continue;
+            }
             let text: String = links.query_row([from.id as i64], |row| row.get(0)).map_err(meant)?;
             for link in write::listed(&text) {
                 let rows =

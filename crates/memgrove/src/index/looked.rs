@@ -1,19 +1,35 @@
 //! Which documents have the words of a query: as they are typed, as they were probably meant, and
 //! one word as a whole.
 
-use super::analysis::is_east_asian;
-use super::lookup::{self, Group, Lexical, Set};
+use std::collections::HashSet;
+
+use super::analysis::{folded, is_east_asian};
+use super::lookup::{self, Group, Lexical, Near, Set};
 use super::query::{Phrase, Query};
 use super::search::Search;
+use super::wordpiece::is_word;
 use crate::error::Result;
 
 /// What the words of a query found.
 pub(super) struct LookedUp {
     pub(super) groups: Vec<Group>,
     pub(super) lexical: Lexical,
-    pub(super) corrected: Vec<(String, String)>,
+    pub(super) corrected: Vec<Corrected>,
     pub(super) allowed: Option<Set>,
 }
+
+/// A word that nothing has.
+pub(super) struct Corrected {
+    pub(super) word: String,
+    /// What was looked for instead, as it is written somewhere, and its term.
+    pub(super) instead: String,
+    pub(super) term: String,
+}
+
+/// How many terms may be what a misspelled word was meant to have, and in how many documents of
+/// each it is looked up how they are written.
+const NEAR_MAX: usize = 16;
+const WRITTEN_MAX: usize = 8;
 
 impl Search<'_> {
     /// Looks up the words of a query: others in their place, if nothing has any of them.
@@ -28,7 +44,7 @@ impl Search<'_> {
         let mut corrected = Vec::new();
         if lexical.touched.is_empty() && !groups.is_empty() {
             corrected = self.corrected(query)?;
-            let terms: Vec<Group> = corrected.iter().map(|(_, to)| Group::of(to)).collect();
+            let terms: Vec<Group> = corrected.iter().map(|one| Group::of(&one.term)).collect();
             lexical = lookup::lexical(connection, &terms, statistics)?;
         }
         if let Some(whole) = self.having_whole(query, allowed.as_ref())? {
@@ -69,22 +85,100 @@ impl Search<'_> {
         Ok(any.then_some(found))
     }
 
-    /// How many of these documents are hidden now.
-    pub(super) fn hidden_among(&self, ids: &[u32]) -> usize {
+    /// How many hidden documents have more of what was asked than any that may be found.
+    pub(super) fn hidden_better(
+        &self,
+        query: &Query,
+        lexical: &Lexical,
+        allowed: Option<&Set>,
+    ) -> Result<usize> {
+        let Some(allowed) = allowed else { return Ok(0) };
+        let touched = || lexical.touched.iter().map(|id| *id as usize);
+        let best = touched().filter(|id| allowed.has(*id)).map(|id| lexical.covered[id]).fold(0.0, f32::max);
         let hidden = self.set(self.view.known.hidden_at(self.now.as_millisecond()));
-        ids.iter().filter(|id| hidden.has(**id as usize)).count()
+        let mut better: Vec<usize> =
+            touched().filter(|id| hidden.has(*id) && lexical.covered[*id] > best).collect();
+        if !better.is_empty() {
+            let mut asking = query.clone();
+            asking.filter.hidden = true;
+            let shown = self.allowed(&asking)?;
+            better.retain(|id| shown.as_ref().is_none_or(|set| set.has(*id)));
+        }
+        Ok(better.len())
     }
 
-    /// What misspelled words were probably meant to be.
-    fn corrected(&self, query: &Query) -> Result<Vec<(String, String)>> {
+    /// The documents that have the rarest of the names in a query, which are words that begin with
+    /// a capital letter, and not the query.
+    pub(super) fn having_name(&self, query: &Query, lexical: &Lexical) -> Result<Set> {
+        let is_name = |word: &str| word.starts_with(char::is_uppercase) && !query.plain.starts_with(word);
+        let nowhere = self.view.known.statistics.weight(0);
+        let names = query.words.iter().filter(|(word, _)| is_name(word)).flat_map(|(_, terms)| terms);
+        let told = names.filter_map(|name| Some((lexical.weights.get(name)?, name)));
+        let rarest = told.filter(|(told, _)| **told < nowhere).max_by(|a, b| a.0.total_cmp(b.0));
+        let mut found = self.set(std::iter::empty());
+        if let Some((_, name)) = rarest {
+            lookup::having(self.view.connection(), name, |id, _| found.insert(id))?;
+        }
+        Ok(found)
+    }
+
+    /// What misspelled words were probably meant to be. A word that the model knows is spelled
+    /// right, whether or not anything has it, and so is one that speaks of a time.
+    fn corrected(&self, query: &Query) -> Result<Vec<Corrected>> {
         let mut found = Vec::new();
-        for (word, terms) in &query.words {
+        for (word, terms) in query.words.iter().filter(|(word, _)| !query.of_time.contains(word)) {
+            let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
+            if is_word(&bare) {
+                continue;
+            }
             for term in terms {
-                if let Some(near) = lookup::nearest(self.view.connection(), term)? {
-                    found.push((word.clone(), near));
+                let written = if terms.len() == 1 { &bare } else { term };
+                if let Some((instead, near)) = self.spelled(written)? {
+                    found.push(Corrected { word: word.clone(), instead, term: near });
                 }
             }
         }
         Ok(found)
+    }
+
+    /// The word of the index that a misspelled one most likely is, and its term.
+    fn spelled(&self, word: &str) -> Result<Option<(String, String)>> {
+        let Some(far) = lookup::far(word) else { return Ok(None) };
+        let near = lookup::nearest(self.view.connection(), word, far)?;
+        let mut best: Option<(Near, String)> = None;
+        for near in near.into_iter().take(NEAR_MAX) {
+            let words = self.written(&near.term)?;
+            // A part of an identifier is nowhere written alone.
+            let as_written = match words.is_empty() {
+                true => lookup::distance(word, &near.term, far).map(|distance| (distance, near.term.clone())),
+                false => {
+                    let far_off = |written: String| Some((lookup::distance(word, &written, far)?, written));
+                    words.into_iter().filter_map(far_off).min()
+                }
+            };
+            let Some((distance, written)) = as_written else { continue };
+            let near = Near { distance, ..near };
+            if best.as_ref().is_none_or(|(known, _)| near.order() < known.order()) {
+                best = Some((near, written));
+            }
+        }
+        Ok(best.map(|(near, written)| (written, near.term)))
+    }
+
+    /// The words, folded, by which documents have a term.
+    fn written(&self, term: &str) -> Result<HashSet<String>> {
+        let mut ids = Vec::new();
+        lookup::having(self.view.connection(), term, |id, _| {
+            ids.extend((ids.len() < WRITTEN_MAX).then_some(id));
+        })?;
+        let mut words = HashSet::new();
+        for id in ids {
+            let Some(hit) = self.view.by_id(id)? else { continue };
+            for text in [&hit.title, &hit.subject, &hit.text, &hit.kind].into_iter().chain(&hit.tags) {
+                let parts = text.split(|c: char| !c.is_alphanumeric()).map(folded);
+                words.extend(parts.filter(|word| self.analysis.term(word).as_deref() == Some(term)));
+            }
+        }
+        Ok(words)
     }
 }

@@ -102,6 +102,10 @@ pub(crate) struct Lexical {
     pub(crate) subjects: Set,
     /// How much each term tells: rare ones more.
     pub(crate) weights: HashMap<String, f32>,
+    /// What the words that it has tell together, of every document by its number.
+    pub(crate) covered: Vec<f32>,
+    /// What all words of the query tell together.
+    pub(crate) all: f32,
 }
 
 /// The statistics that scores rest on.
@@ -143,6 +147,8 @@ pub(crate) fn lexical(connection: &Connection, groups: &[Group], statistics: Sta
         touched: Vec::new(),
         subjects: Set::none(next),
         weights: HashMap::new(),
+        covered: vec![0.0; next],
+        all: 0.0,
     };
     let average = (statistics.length as f32 / statistics.documents.max(1) as f32).max(1.0);
     let mut entries: Vec<(usize, Entry)> = Vec::new();
@@ -168,24 +174,35 @@ impl Lexical {
         average: f32,
     ) -> Result<()> {
         let in_text = entries.iter().filter(|(_, entry)| entry.text > 0).count();
-        let in_head = entries.iter().filter(|(_, entry)| entry.heads() > 0).count();
-        let [text_weight, head_weight] = [in_text, in_head].map(|count| statistics.weight(count));
+        // A word that many texts have tells no more where it is a tag of few.
+        let [text_weight, head_weight] = [in_text, entries.len()].map(|count| statistics.weight(count));
         let told = if in_text > 0 { text_weight } else { head_weight };
         self.weights.extend(group.all().map(|term| (term.clone(), told)));
+        self.all += told;
         for (id, entry) in entries {
             let Some(score) = self.scores.get_mut(*id) else { return Err(postings::broken()) };
+            self.covered[*id] += told;
             if *score == 0.0 {
                 self.touched.push(*id as u32);
             }
             let [text, head] = [f32::from(entry.text), f32::from(entry.heads())];
             let long = 1.0 - B + B * entry.length as f32 / average;
-            *score += text_weight * text * (K1 + 1.0) / (text + K1 * long);
-            *score += HEAD * head_weight * head * (K1 + 1.0) / (head + K1);
+            let text = text_weight * text * (K1 + 1.0) / (text + K1 * long);
+            let head = HEAD * head_weight * head * (K1 + 1.0) / (head + K1);
+            // Whoever tags a text with a word of it has not said it twice.
+            *score += text.max(head);
             if entry.subject {
                 self.subjects.insert(*id);
             }
         }
         Ok(())
+    }
+}
+
+impl Lexical {
+    /// Whether a document has all words of the query.
+    pub(crate) fn has_all(&self, id: usize) -> bool {
+        self.all > 0.0 && self.covered.get(id).is_some_and(|covered| *covered >= self.all)
     }
 }
 
@@ -200,32 +217,55 @@ pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<Str
     rows.collect::<Result<_, _>>().map_err(meant)
 }
 
-/// The word of the index that a misspelled one most likely is: nearest, then most frequent. Numbers
-/// are never misspelled, and hardly ever is the first letter.
-pub(crate) fn nearest(connection: &Connection, word: &str) -> Result<Option<String>> {
-    if has_digit(word) {
-        return Ok(None);
+/// A term of the index that a misspelled word may have been meant to have.
+pub(crate) struct Near {
+    pub(crate) term: String,
+    /// How far off its spelling is, at the least.
+    pub(crate) distance: usize,
+    /// How much room it takes, which grows with how many have it.
+    pub(crate) often: i64,
+}
+
+impl Near {
+    /// Nearest first, then most frequent.
+    pub(crate) fn order(&self) -> (usize, i64, &str) {
+        (self.distance, -self.often, &self.term)
     }
+}
+
+/// How far off a word may be spelled; `None` for one that is too short to tell. Numbers are never
+/// misspelled.
+pub(crate) fn far(word: &str) -> Option<usize> {
     let size = word.chars().count();
-    let Some((_, far)) = TYPO_CHARS.into_iter().find(|(chars, _)| size >= *chars) else { return Ok(None) };
+    let (_, far) = TYPO_CHARS.into_iter().find(|(chars, _)| size >= *chars && !has_digit(word))?;
+    Some(far)
+}
+
+/// The terms of the index that a word may begin with, if it is misspelled so far: stems are shorter
+/// than words, though not by half. The first letter is hardly ever misspelled.
+pub(crate) fn nearest(connection: &Connection, word: &str, far: usize) -> Result<Vec<Near>> {
+    let word_chars: Vec<char> = word.chars().collect();
     let sql = "SELECT term, sum(length(data)) FROM postings GROUP BY term";
     let mut statement = connection.prepare_cached(sql).map_err(meant)?;
     let mut rows = statement.query([]).map_err(meant)?;
-    let mut best: Option<(usize, i64, String)> = None;
+    let mut found: Vec<Near> = Vec::new();
     while let Some(row) = rows.next().map_err(meant)? {
-        let term = row.get_ref(0).map_err(meant)?;
-        let term = term.as_str().map_err(|_| postings::broken())?;
-        if term.len().abs_diff(word.len()) > 2 * far || !begin_alike(word, term) || has_digit(term) {
+        let there = row.get_ref(0).map_err(meant)?;
+        let there = there.as_str().map_err(|_| postings::broken())?;
+        if !begin_alike(word, there) || has_digit(there) {
             continue;
         }
-        let Some(distance) = distance(word, term, far) else { continue };
-        let often: i64 = row.get(1).map_err(meant)?;
-        let better = best.as_ref().is_none_or(|(d, o, t)| (distance, -often, term) < (*d, -*o, t.as_str()));
-        if better {
-            best = Some((distance, often, term.to_owned()));
+        let term: Vec<char> = there.chars().collect();
+        if term.len() * 2 < word_chars.len() || term.len() > word_chars.len() + far {
+            continue;
+        }
+        let distance = distances(&word_chars, &term).iter().map(|row| row[term.len()]).min();
+        if let Some(distance) = distance.filter(|distance| *distance <= far) {
+            found.push(Near { term: there.to_owned(), distance, often: row.get(1).map_err(meant)? });
         }
     }
-    Ok(best.map(|(.., term)| term))
+    found.sort_by(|a, b| a.order().cmp(&b.order()));
+    Ok(found)
 }
 
 fn has_digit(word: &str) -> bool {
@@ -242,11 +282,16 @@ fn begin_alike(a: &str, b: &str) -> bool {
 }
 
 /// How many letters must change, be added, be left out or trade places; `None` if more than `most`.
-fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {
         return None;
     }
+    Some(distances(&a, &b)[a.len()][b.len()]).filter(|distance| *distance <= most)
+}
+
+/// The distances between the beginnings of two words, by their lengths.
+fn distances(a: &[char], b: &[char]) -> Vec<Vec<usize>> {
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
     for (i, x) in a.iter().enumerate() {
         let mut row = vec![i + 1];
@@ -259,7 +304,7 @@ fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
         }
         rows.push(row);
     }
-    Some(rows[a.len()][b.len()]).filter(|distance| *distance <= most)
+    rows
 }
 
 #[cfg(test)]

@@ -40,8 +40,9 @@ pub(crate) struct Query {
     pub(crate) unwanted: Vec<Filter>,
     /// The numbers of documents that are known already.
     pub(crate) except: Vec<usize>,
-    /// The time that the words name.
+    /// The time that the words name, and those of them that are its name.
     pub(crate) asked: Option<Asked>,
+    pub(crate) of_time: Vec<String>,
 }
 
 /// Words in a row.
@@ -243,6 +244,9 @@ impl Query {
             }
             let terms = analysis.asked(word);
             if !terms.is_empty() {
+                if is_told {
+                    self.of_time.push((*word).to_owned());
+                }
                 let words = if is_told { &mut of_time } else { &mut others };
                 words.push((self.words.len(), bare));
                 self.words.push(((*word).to_owned(), terms));

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::lookup::Set;
 use super::spoken::Asked;
 use super::wordpiece::Quickly;
 
@@ -40,6 +41,8 @@ const ALONE_MAX: usize = 5;
 /// more than faintly what was asked for.
 const FAINT: f32 = 0.5;
 const FAINT_WORDLESS: f32 = 0.7;
+/// So many of the best that have the rarest name of the query are never faint.
+const NAMED: usize = 3;
 
 /// What is known of a document that may be found.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +57,11 @@ pub(crate) struct Candidate {
     /// Its score by words, and by meaning.
     pub(crate) words: f32,
     pub(crate) meaning: f32,
+    /// Whether it has all words of the query.
+    pub(crate) has_all: bool,
     pub(crate) subject: bool,
+    /// Whether it is said of an entity.
+    pub(crate) observed: bool,
     /// The plain score of its name.
     pub(crate) named: u32,
     /// The best score of what is linked with it.
@@ -171,14 +178,18 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         HashMap::with_capacity_and_hasher(candidates.len(), Quickly::new());
     let mut groups: HashMap<u64, f32, Quickly> = HashMap::default();
     for candidate in candidates.iter() {
-        places.insert((candidate.file, candidate.ord), (own(candidate), candidate.group));
+        let there = (own(candidate), candidate.group, candidate.words > 0.0);
+        places.insert((candidate.file, candidate.ord), there);
         let best = groups.entry(candidate.group).or_default();
         *best = best.max(own(candidate));
     }
     for candidate in candidates.iter_mut() {
         let beside = [candidate.ord - 1, candidate.ord + 1];
         let near = beside.iter().filter_map(|ord| places.get(&(candidate.file, *ord)));
-        let near: f32 = near.filter(|(_, group)| *group == candidate.group).map(|(score, _)| score).sum();
+        // Of two that have none of the words, neither speaks for the other.
+        let has_words = candidate.words > 0.0;
+        let near = near.filter(|(_, group, words)| *group == candidate.group && (has_words || *words));
+        let near: f32 = near.map(|(score, ..)| score).sum();
         let parts = &mut candidate.parts;
         parts.neighbours = NEIGHBOUR * near;
         parts.group = GROUP * groups.get(&candidate.group).copied().unwrap_or(0.0);
@@ -193,6 +204,9 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
     }
     candidates.sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()));
+    // What has none of the words stands behind all that have all of them.
+    let last = candidates.iter().rposition(|hit| hit.has_all).map_or(0, |last| last + 1);
+    candidates[..last].sort_by_key(|hit| hit.words == 0.0);
 }
 
 /// Whether a document is from the time that comes first.
@@ -222,12 +236,23 @@ pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked
 }
 
 /// Leaves out what fits only faintly beside the best, and says how many that were.
-pub(crate) fn leave_faint(candidates: &mut Vec<Candidate>, asked: Option<&Asked>) -> usize {
+pub(crate) fn leave_faint(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, named: &Set) -> usize {
     let before = candidates.len();
-    let best = candidates.iter().map(|hit| hit.parts.total()).fold(0.0, f32::max);
+    let total = |hit: &Candidate| hit.parts.total();
+    let own = |hit: &Candidate| hit.parts.words + hit.parts.meaning;
+    let best = |worth: fn(&Candidate) -> f32| candidates.iter().map(worth).fold(0.0, f32::max);
+    let (best, best_own) = (best(total), best(own));
+    let mut spared = NAMED;
     candidates.retain(|hit| {
         let share = if hit.words > 0.0 { FAINT } else { FAINT_WORDLESS };
-        hit.parts.total() >= share * best || is_then(hit, asked)
+        // All that is said of an entity has in common that the query names it.
+        let is_near = match hit.subject && hit.observed {
+            true => own(hit) >= share * best_own,
+            false => total(hit) >= share * best,
+        };
+        let is_spared = spared > 0 && named.has(hit.id);
+        spared -= usize::from(is_spared);
+        is_near || is_spared || is_then(hit, asked)
     });
     before - candidates.len()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::analysis::Analysis;
 use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
-use super::looked::LookedUp;
+use super::looked::{Corrected, LookedUp};
 use super::lookup::{Lexical, PREFIX_TERMS_MAX, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
@@ -43,9 +43,9 @@ pub struct Found {
     pub barred: bool,
     /// Places that were asked for and hold nothing, where that is so.
     pub nowhere: Vec<String>,
-    /// How many have the words and are hidden, where no other has.
+    /// How many that are hidden have more of the words than any that was found.
     pub hidden: usize,
-    /// Words that nothing has, and those that were looked for instead.
+    /// Words that nothing has, and those that were looked for beside them.
     pub corrected: Vec<(String, String)>,
     /// Folders and files that could not be read: what is known of them may be old.
     pub unreadable: Vec<String>,
@@ -187,7 +187,7 @@ impl Search<'_> {
             wordless,
             newest: query.is_open(),
             barred: allowed.as_ref().is_some_and(|set| set.ids().next().is_none()),
-            hidden: if wordless { self.hidden_among(&lexical.touched) } else { 0 },
+            hidden: self.hidden_better(query, &lexical, allowed.as_ref())?,
             terms: lexical.weights.clone(),
             unreadable: self.unreadable.clone(),
             ..Found::default()
@@ -197,7 +197,7 @@ impl Search<'_> {
         }
         let most = if exact { WEIGHED.max(limit.min(having)) } else { WEIGHED };
         let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, (exact, most));
-        found.corrected = corrected;
+        found.corrected = corrected.into_iter().map(|one| (one.word, one.instead)).collect();
         // All that have one word, or pass a filter, are counted; what fits a question is not.
         let (ids, counted, are_all) = match groups.is_empty() {
             true => self.newest(&scores, asked, limit).map(|(ids, all)| (ids, Some(all), true))?,
@@ -221,7 +221,8 @@ impl Search<'_> {
                 && (!are_all
                     || rank::not_all(&candidates, having.saturating_sub(query.except.len() + lists))));
         if self.reach == Reach::Near && counted.is_none() && !wordless {
-            found.faint = rank::leave_faint(&mut candidates, asked);
+            let named = self.having_name(query, &scores.lexical)?;
+            found.faint = rank::leave_faint(&mut candidates, asked, &named);
         }
         found.total = counted.map_or(candidates.len(), |counted| counted.saturating_sub(lists));
         found.hits = self.distinct(candidates, limit, &found, take)?;
@@ -247,7 +248,7 @@ impl Search<'_> {
         query: &Query,
         lexical: Lexical,
         allowed: Option<Set>,
-        corrected: &[(String, String)],
+        corrected: &[Corrected],
         (exact, most): (bool, usize),
     ) -> (Scores, Vec<usize>) {
         let allows = |id: usize| allowed.as_ref().is_none_or(|set| set.has(id));
@@ -286,7 +287,7 @@ impl Search<'_> {
         embedder: &dyn Embedder,
         query: &Query,
         lexical: &Lexical,
-        corrected: &[(String, String)],
+        corrected: &[Corrected],
     ) -> Option<Vector> {
         let rarest = self.view.known.statistics.weight(0);
         let weight = |terms: &[String]| {
@@ -300,10 +301,9 @@ impl Search<'_> {
         };
         let words = query.words.iter().map(|(word, terms)| (word.as_str(), weight(terms)));
         let phrases = query.phrases.iter().map(|phrase| (phrase.words.as_str(), weight(&phrase.terms)));
-        let meant: Vec<(&str, f32)> = match corrected {
-            [] => words.chain(phrases).collect(),
-            corrected => corrected.iter().map(|(_, to)| (to.as_str(), 1.0)).collect(),
-        };
+        let instead =
+            corrected.iter().map(|one| (one.instead.as_str(), weight(std::slice::from_ref(&one.term))));
+        let meant: Vec<(&str, f32)> = words.chain(phrases).chain(instead).collect();
         let vector = embedder.embed(&meant);
         (vector != [0; DIMENSIONS]).then_some(vector)
     }
@@ -346,7 +346,9 @@ impl Search<'_> {
                 uses: fact.uses.into(),
                 words: scores.words(*id),
                 meaning: scores.means(*id),
+                has_all: scores.lexical.has_all(*id),
                 subject: scores.lexical.subjects.has(*id),
+                observed: fact.observed,
                 named: if named.is_empty() { 0 } else { named.score(&fact.title, &fact.kind) },
                 ..Candidate::default()
             });

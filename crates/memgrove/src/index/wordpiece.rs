@@ -77,6 +77,11 @@ pub(crate) fn ids(text: &str) -> Vec<u32> {
     found
 }
 
+/// Whether the model has a folded word as one piece: then it is spelled right.
+pub(crate) fn is_word(word: &str) -> bool {
+    pieces().0.contains_key(word)
+}
+
 /// How many tokens a text is.
 ///
 /// Counted by the word pieces of the model that is shipped. The vocabulary is a third of what

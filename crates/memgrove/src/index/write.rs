@@ -188,8 +188,8 @@ impl<'a> Writer<'a> {
         let id = self.next;
         self.next += 1;
         let sql = "INSERT INTO docs (id, file, ord, terms, whole, address, says, head_tokens, text_tokens,
-                   shape, kind, date, importance, uses, hidden, grp, name, title)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, '', '', NULL, 0, 0, 0, '', '', '')";
+                   linking, shape, kind, date, importance, uses, hidden, grp, name, title)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, '', '', NULL, 0, 0, 0, '', '', '')";
         let tokens = Tokens::of(&document.address, &document.title, &document.text);
         let [head, text] = [tokens.head, tokens.text].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let says = alike::says(key, document);
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
     fn describe(&self, id: i64, document: &Document, whole: &[u8; 16]) -> Result<()> {
         let date = document.date.map(crate::clock::Timestamp::as_millisecond);
         let sql = "UPDATE docs SET whole = ?2, shape = ?3, kind = ?4, date = ?5, importance = ?6, uses = ?7, hidden = ?8,
-                   grp = ?9, name = ?10, title = ?11, begins = ?12, ends = ?13 WHERE id = ?1";
+                   grp = ?9, name = ?10, title = ?11, begins = ?12, ends = ?13, linking = ?14 WHERE id = ?1";
         let holds =
             document.holds.map(|(from, until)| [from, until].map(crate::clock::Timestamp::as_millisecond));
         self.run(
@@ -229,6 +229,7 @@ impl<'a> Writer<'a> {
                 &document.title,
                 &holds.map(|[from, _]| from),
                 &holds.map(|[_, until]| until),
+                &!document.links.is_empty(),
             ],
         )?;
         let sql = "INSERT OR REPLACE INTO bodies (id, subject, body, tags, links, start, stop)

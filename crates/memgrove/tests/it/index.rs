@@ -3,6 +3,7 @@
 mod asking;
 mod finding;
 mod keeping;
+mod ranking;
 mod showing;
 mod together;
 mod truth;
