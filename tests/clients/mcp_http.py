@@ -84,7 +84,7 @@ async def check_shapes(served, http, mode, shapes):
             contents = (await mcp.read_resource(uri)).contents[0]
             check(f"{mode}: {uri} is read", word in contents.text and contents.mime_type == kind, contents)
         templates = {template.name: template.uri_template for template in (await mcp.list_resource_templates()).resource_templates}
-        check(f"{mode}: every shape has a template", sorted(templates) == ["entity", "file", "node", "note", "record"], templates)
+        check(f"{mode}: every shape has a template", sorted(templates) == ["connection", "entity", "file", "node", "note", "record"], templates)
         for shape, name, begun, wanted in [
             ("note", "path", "proj", "projects/silica"), ("node", "id", "mem_", "mem_project_001"),
             ("entity", "type", "per", "person"), ("entity", "name", "Ada", "Ada Lovelace"),

@@ -28,6 +28,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("record", "{id}", "A core memory, learning or task"),
     ("entity", "{type}/{name}", "An entity with its observations and relations"),
     ("node", "{id}", "A node of the graph"),
+    ("connection", "{id}", "A connection of the graph"),
 ];
 /// The longest title of a record, in characters.
 const TITLE_CHARS_MAX: usize = 60;
@@ -56,8 +57,12 @@ fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
         let title = title.chars().take(TITLE_CHARS_MAX).collect();
         add(format!("record:{}", record.id), title, None);
     }
-    for node in cx.reading_graph()?.list(&graph::Query::default())?.found {
+    let graph = cx.reading_graph()?;
+    for node in graph.list(&graph::Query::default())?.found {
         add(format!("node:{}", node.id), node.id, None);
+    }
+    for connection in graph.connections(&graph::Query::default())?.found {
+        add(format!("connection:{}", connection.id), connection.id, None);
     }
     Ok(found)
 }
@@ -116,7 +121,11 @@ pub(super) fn watched(cx: &Context, uri: &str) -> Vec<String> {
         let file = cx.records().and_then(|records| Ok(records.view(id)?.file));
         return file.map_or(vec![address], |at| vec![address_of(cx, &at)]);
     }
-    let said = address.strip_prefix("node:").map(|id| format!("graph/_content/nodes/{id}.meta.json"));
+    let said = match address.split_once(':') {
+        Some(("node", id)) => Some(format!("graph/_content/nodes/{id}.meta.json")),
+        Some(("connection", id)) => Some(format!("graph/_content/connections/{id}.meta.json")),
+        _ => None,
+    };
     let at = memory_at(cx, &address).map_or(address, |at| address_of(cx, &at));
     said.into_iter().chain([at]).collect()
 }
