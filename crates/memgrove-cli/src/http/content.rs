@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::api::{names, tags};
 use super::route::Call;
-use crate::address::{file_at, in_memories, memory_at};
+use crate::address::{changes_at, file_at, in_memories, memory_at};
 use crate::context::{Context, Guard};
 
 /// How much is handed on at a time.
@@ -98,7 +98,7 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     Some((range.start < range.end).then_some(range))
 }
 
-/// Makes a file, or a node, hold the bytes of the body.
+/// Makes a file, a node or a connection hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
     let versions = |header: &str| tags(header).map(str::to_owned).collect::<Vec<_>>();
@@ -110,9 +110,11 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     }
     let _turn = if is_large(&call) { call.served.large_bodies.acquire().await.ok() } else { None };
     let bytes = Vec::from(call.large_body().await?);
-    let done = match Scheme::Node.of(&address).map(str::to_owned) {
-        Some(id) => call.work(move |cx| put_node(cx, &id, bytes, is_new, wanted.as_deref(), key)).await,
-        None => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
+    let done = match Scheme::split(&address) {
+        Some((Scheme::Node | Scheme::Connection, _)) => {
+            call.work(move |cx| put_in_graph(cx, &address, bytes, is_new, wanted.as_deref(), key)).await
+        }
+        _ => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
     };
     match done {
         // It is there, and the request was not to touch it then.
@@ -179,7 +181,9 @@ fn put_file(
     let path = Scheme::File.bare(address);
     if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
         let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
-        return Err(Error::new(Kind::Invalid, what).hint("put those of a `file:` or a `node:`"));
+        return Err(
+            Error::new(Kind::Invalid, what).hint("put those of a `file:`, a `node:` or a `connection:`")
+        );
     }
     let at = file_at(cx, path)?;
     let note = cx.note("file_create", &Guard { key, ..Guard::default() });
@@ -198,37 +202,49 @@ fn put_file(
     Ok(Written { version, change, replayed: done.replayed })
 }
 
-/// Makes a node hold the bytes of the body. Versions are those of its content, as it is got.
-fn put_node(
+/// Makes a node or connection hold the bytes of the body. Versions are those of its content, as it is got.
+fn put_in_graph(
     cx: &Context,
-    id: &str,
+    address: &str,
     bytes: Vec<u8>,
     is_new: bool,
     wanted: Option<&[String]>,
     key: Option<String>,
 ) -> Result<Written> {
     let graph = cx.graph()?;
-    let got = graph.node(id)?;
+    let (is_node, id) = match Scheme::Node.of(address) {
+        Some(id) => (true, id),
+        None => (false, Scheme::Connection.bare(address)),
+    };
+    let (storage, said) = match is_node {
+        true => graph.node(id).map(|got| (got.it.storage, got.version))?,
+        false => graph.connection(id).map(|got| (got.it.storage, got.version))?,
+    };
     let mut resting = graph.clone();
     // What was seen is still there when it is written.
     if is_new {
-        match (&got.it.storage, got.version) {
-            (Some(_), _) => return Err(exists(&graph.locate(id)?)),
-            (None, Some(said)) => resting = resting.resting_on(graph.past_of(id)?, said),
+        match (storage, said) {
+            (Some(_), _) => return Err(exists(&memory_at(cx, address)?)),
+            (None, Some(said)) => resting = resting.resting_on(changes_at(cx, address)?, said),
             (None, None) => {}
         }
     } else if let Some(wanted) = wanted {
-        let at = graph.locate(id)?;
+        let at = memory_at(cx, address)?;
         let there = wanted_version(graph.memory().store(), &at, wanted)?;
         resting = resting.resting_on(at, there);
     }
-    let note = cx.note("node_edit", &Guard { key, ..Guard::default() });
+    let note =
+        cx.note(if is_node { "node_edit" } else { "connection_edit" }, &Guard { key, ..Guard::default() });
     let edit = ContentEdit::Write { content: bytes.into(), format: None };
-    let done = resting.edit(note, id, edit, None)?;
-    let version = graph.memory().store().info_optional(&graph.locate(id)?)?.and_then(|info| info.version);
+    let (change, replayed) = match is_node {
+        true => resting.edit(note, id, edit, None).map(|done| (done.change, done.replayed))?,
+        false => resting.edit_connection(note, id, &edit, None).map(|done| (done.change, done.replayed))?,
+    };
+    let version =
+        graph.memory().store().info_optional(&memory_at(cx, address)?)?.and_then(|info| info.version);
     let version = version.map(|version| version.as_str().to_owned());
-    let change = done.change.map(|change| change.as_str().to_owned());
-    Ok(Written { version, change, replayed: done.replayed })
+    let change = change.map(|change| change.as_str().to_owned());
+    Ok(Written { version, change, replayed })
 }
 
 /// The version that is there, if it is one of those that are wanted; `*` is any.

@@ -220,6 +220,20 @@ fn nodes_are_edited_by_way_of_the_graph() {
             .to_string()
             .contains("mem_doc_002")
     );
+    // The content of a connection is put as that of a node is.
+    let told = server.post("/api/connection_list", &json!({}), &[]).json();
+    let id = between(&told.to_string(), "\"id\":\"", "\"").to_owned();
+    let put = |headers: &[(&str, &str)], bytes: &[u8]| {
+        let (name, value) = server.bearer();
+        let headers = [&[(name, value.as_str())][..], headers].concat();
+        server.send("PUT", &format!("/api/content?address=connection:{id}"), &headers, bytes).status
+    };
+    assert_eq!((put(&[("If-None-Match", "*")], b"why"), put(&[("If-None-Match", "*")], b"no")), (200, 412));
+    assert_eq!(
+        (put(&[("If-Match", "\"0123456789abcdef\"")], b"no"), put(&[("If-Match", "*")], b"because")),
+        (412, 200)
+    );
+    assert_eq!(server.get(&format!("/api/content?address=connection:{id}"), &[]).body, b"because");
     // A node with connections goes with them, if that is said.
     let version = version_of(&server, content);
     let asked = shown(&sent(&server, "/delete", &[("at", content), ("version", &version)]));
