@@ -9,6 +9,7 @@ use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::index;
 use memgrove::shapes::files::{self, Viewed};
+use memgrove::text::nearly::nearly_text;
 use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -340,9 +341,9 @@ impl Search {
                 continue;
             }
             let Some(content) = store.read_optional(&info.locator)? else { continue };
-            match String::from_utf8(content.bytes) {
-                Ok(text) => self.look_at(&Addresses::of(cx, &at, text.as_bytes()), &text),
-                Err(_) => self.unread += 1,
+            match nearly_text(&content.bytes) {
+                Some(text) => self.look_at(&Addresses::of(cx, &at, text.as_bytes()), &text),
+                None => self.unread += 1,
             }
         }
         Ok(())

@@ -196,7 +196,9 @@ fn what_no_longer_counts_is_marked_and_told_whole_as_json() {
     sandbox.run(&["forget", "file:/memories/set.md#juice"]).ok();
     assert_eq!(sandbox.run(&["read", "file:/memories/set.md"]).ok(), "Tea\n===\nBrew it.\n\n");
     fs::write(sandbox.store().join("files/odd.md"), b"A caf\xe9 with kestrels\n").expect("written");
-    assert!(sandbox.run(&["recall", "kestrels"]).ok().contains("A caf? with kestrels"));
+    for verb in ["recall", "find"] {
+        assert!(sandbox.run(&[verb, "kestrels"]).ok().contains("A caf? with kestrels"), "{verb}");
+    }
     let checked = sandbox.run(&["doctor"]).out;
     assert!(checked.contains("files/odd.md: line 1 has bytes that are not UTF-8"), "{checked}");
 }
