@@ -305,6 +305,7 @@ pub(crate) fn meant(error: rusqlite::Error) -> Error {
             ErrorCode::PermissionDenied | ErrorCode::ReadOnly => Kind::Denied,
             _ => Kind::Io,
         },
+        rusqlite::Error::SqlInputError { msg, .. } if msg.contains("no such") => Kind::Corrupt,
         rusqlite::Error::QueryReturnedNoRows
         | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::FromSqlConversionFailure(..)
