@@ -242,7 +242,8 @@ pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {
         false => text
             .replace(&format!("`{files}/"), &format!("`{MEMORIES}/"))
             .replace(&format!("`{files}`"), &format!("`{MEMORIES}`"))
-            .replace(&format!("restore {files}/"), &format!("restore {FILE}{MEMORIES}/")),
+            .replace(&format!("restore {files}/"), &format!("restore {FILE}{MEMORIES}/"))
+            .replace(&format!("diff {files}/"), &format!("diff {FILE}{MEMORIES}/")),
     };
     error.reworded(told)
 }
