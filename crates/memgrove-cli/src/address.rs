@@ -238,7 +238,8 @@ pub(crate) fn in_memories(cx: &Context, error: Error) -> Error {
         false => text
             .replace(&format!("`{files}/"), &format!("`{MEMORIES}/"))
             .replace(&format!("`{files}`"), &format!("`{MEMORIES}`"))
-            .replace(&format!("restore {files}/"), &format!("restore file:{MEMORIES}/")),
+            .replace(&format!("restore {files}/"), &format!("restore file:{MEMORIES}/"))
+            .replace(&format!("diff {files}/"), &format!("diff file:{MEMORIES}/")),
     };
     error.reworded(told)
 }

@@ -286,9 +286,12 @@ impl Program {
                     .required(true)
                     .value_parser(value_parser!(clap_complete::Shell)),
             ),
-            Command::new("man")
-                .about("Print the manual, or write a page for every command")
-                .arg(Arg::new("folder").value_name("DIR").value_parser(value_parser!(PathBuf))),
+            Command::new("man").about("Print the manual, or write a page for every command").arg(
+                Arg::new("folder")
+                    .value_name("DIR")
+                    .value_parser(value_parser!(PathBuf))
+                    .help("A folder for a page of every command"),
+            ),
         ]
     }
 

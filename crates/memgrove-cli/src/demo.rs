@@ -67,7 +67,7 @@ const STEPS: &[Step] = &[
     step(
         "In the next conversation it asks in its own words.",
         Who::Agent,
-        &["recall", "which weekday is good for a release?", "--budget", "120"],
+        &["recall", "when does the user deploy?", "--budget", "120"],
     ),
     step("It reads what it needs.", Who::Agent, &["file", "view", "/memories/projects/silica.md"]),
     step(

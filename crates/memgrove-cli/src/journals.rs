@@ -248,10 +248,11 @@ fn in_mount(text: &str) -> String {
     let mut before = "";
     for word in text.split(' ') {
         let name = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
-        let is_change = ["change", "--to", "`change"].contains(&before)
+        let is_change = (["change", "--to", "`change"].contains(&before) || before.ends_with(".jsonl"))
             && !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_digit());
-        let is_place = (word.starts_with('`') || before == "restore") && name.ends_with(".jsonl");
+        let is_place =
+            (word.starts_with('`') || ["restore", "diff"].contains(&before)) && name.ends_with(".jsonl");
         told.push(match () {
             () if is_change => word.replacen(name, &format!("{RECORDS}:{name}"), 1),
             () if is_place => word.replacen(name, &format!("{RECORDS}/{name}"), 1),

@@ -23,7 +23,8 @@ fn connection_id(given: &str) -> &str {
 }
 
 fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {
-    Changed::new(done, outcome.outcome.id.clone(), &outcome.outcome, outcome.change, outcome.replayed)
+    let address = format!("connection:{}", outcome.outcome.id);
+    Changed::new(done, address, &outcome.outcome, outcome.change, outcome.replayed)
 }
 
 /// Connect two nodes

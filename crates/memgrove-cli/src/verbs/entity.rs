@@ -2,6 +2,7 @@
 
 mod keep;
 mod recall;
+mod walk;
 
 use std::io;
 use std::str::FromStr;
@@ -16,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::page::{Ink, Page};
 
 pub(crate) use keep::{EntityBatch, EntityDelete, EntityLearn, EntityPattern, EntityRole, EntityStore};
-pub(crate) use recall::{EntityLoad, EntitySearch, EntityWalk};
+pub(crate) use recall::{EntityLoad, EntitySearch};
+pub(crate) use walk::EntityWalk;
 
 /// The address of an entity.
 pub(crate) fn address(kind: &str, name: &str) -> String {

@@ -12,7 +12,9 @@ pub(crate) use keep::{Migrate, RestoreBackup};
 
 use std::collections::BTreeMap;
 use std::io;
+use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memgrove::address::Scheme;
 use memgrove::backend::Finding;
 use memgrove::shapes::records::{Got, Guarded, Record, Records};
@@ -81,12 +83,12 @@ impl RecordChanged {
     }
 }
 
-/// One of a few names at a command line; another is told which there are.
-pub(super) fn chosen<T: std::str::FromStr<Err = Error>>(given: &str) -> std::result::Result<T, String> {
-    given.parse().map_err(|error: Error| match error.hint_text() {
-        Some(hint) => format!("{}; {hint}", error.message()),
-        None => error.message().to_owned(),
-    })
+/// One of a few names at a command line: whoever gives another is told them, and shells complete them.
+pub(super) fn chosen<T>(names: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// Shows a record as people read it.

@@ -38,11 +38,11 @@ pub(crate) struct Remember {
     #[arg(long, value_name = "NAME")]
     about: Option<String>,
     /// Words to find it by
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
     /// high, medium or low
-    #[arg(long, value_parser = chosen::<Importance>)]
+    #[arg(long, value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[serde(default)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,

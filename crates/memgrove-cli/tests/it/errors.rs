@@ -54,6 +54,36 @@ fn a_setting_that_nobody_knows_is_told_by_the_doctor_and_stops_nothing() {
     sandbox.run(&["recall", "tea"]).fails(7);
 }
 
+#[test]
+fn hints_name_what_there_is() {
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["record", "add", "x", "--outcome", "y"][..],
+        &["record", "add", "x", "--type", "task", "--status", "blocked"],
+    ] {
+        let told = sandbox.run(arguments).fails(2);
+        assert!(told.contains("(`--blocker`)"), "{told}");
+    }
+    for _ in 0..2 {
+        sandbox.run(&["node", "create", "idea"]).ok();
+    }
+    sandbox.run(&["connection", "create", "mem_idea_001", "needs", "mem_idea_002"]).ok();
+    let told = sandbox.run(&["forget", "node:mem_idea_001"]).fails(2);
+    assert!(
+        told.contains("has 1 connection: ") && told.contains("node delete mem_idea_001 --cascade"),
+        "{told}"
+    );
+    sandbox.run(&["file", "create", "b.md", "--text", "one\n"]).ok();
+    std::fs::write(sandbox.store().join("files/b.md"), "by hand\n").expect("a person may write");
+    let told = sandbox.run(&["undo"]).fails(5);
+    let hinted = told.split('`').find(|part| part.starts_with("memgrove diff ")).expect("a command");
+    let words: Vec<&str> = hinted.split(' ').skip(1).collect();
+    assert!(sandbox.run(&words).ok().contains("+by hand"), "{hinted}");
+    sandbox.run(&["graph", "ontology", "check"]).ok();
+    let shells = sandbox.run(&["completions", "bash"]).ok();
+    assert!(shells.contains("compgen -W \"core learning task\""), "closed sets are completed");
+}
+
 /// What was asked is done by the time the answer is written: that it cannot be says nothing of the store.
 #[test]
 fn an_answer_that_cannot_be_written_is_told_as_such() {

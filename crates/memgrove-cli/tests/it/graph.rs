@@ -13,7 +13,7 @@ const WRITERS: usize = 8;
 /// Ids as the program tells them: `created node:mem_a_001 (change 3)`.
 fn made(text: &str) -> String {
     let word = text.split_whitespace().nth(1).unwrap_or_else(|| panic!("no id in {text:?}"));
-    word.trim_start_matches("node:").to_owned()
+    word.trim_start_matches("node:").trim_start_matches("connection:").to_owned()
 }
 
 /// Everything that was made is there, once, and nothing else.
@@ -268,7 +268,7 @@ fn a_copy_goes_where_it_is_meant_to() {
     sandbox.run(&["copy", "--from", &other.display().to_string(), "--to", &far]).ok();
     assert!(there(&["node", "list"]).ok().ends_with("node:mem_c_001 c {}\n"));
     there(&["node", "delete", "mem_c_001"]).ok();
-    assert!(there(&["graph", "check"]).ok().ends_with("2 nodes and 1 connections\nall is well\n"));
+    assert!(there(&["graph", "check"]).ok().ends_with("2 nodes and 1 connection\nall is well\n"));
 }
 
 #[test]

@@ -178,8 +178,9 @@ fn an_undo_that_is_sent_again_tells_the_same() {
 fn the_demo_runs_on_a_bare_machine() {
     let sandbox = Sandbox::empty();
     let told = sandbox.run(&["demo"]).ok();
-    for wanted in ["deploys on Tuesdays", "+- built from `release`, tagged", "undid change 6", "all is well"]
-    {
+    let answer = told.split("memgrove recall").nth(1).and_then(|rest| rest.split("\n$ ").next());
+    assert!(answer.is_some_and(|answer| answer.contains("deploys on Tuesdays")), "{answer:?}");
+    for wanted in ["+- built from `release`, tagged", "undid change 6", "all is well"] {
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
     assert!(!sandbox.home().join(".memgrove").exists());

@@ -93,6 +93,18 @@ fn what_is_archived_to_make_room_is_told() {
 }
 
 #[test]
+fn times_and_tags_are_said_as_elsewhere() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["record", "add", "Tea is at four", "--tag", "tea,time", "--tag", "daily"]).ok();
+    let listed = |arguments: &[&str]| {
+        sandbox.run(&[&["record", "list", "--json"], arguments].concat()).json()["total"].clone()
+    };
+    assert_eq!(listed(&["--tag", "tea", "--since", "7d"]), 1);
+    assert_eq!(listed(&["--tag", "time,daily", "--until", "yesterday"]), 0);
+    sandbox.run(&["record", "list", "--since", "whenever"]).fails(2);
+}
+
+#[test]
 fn tags_that_several_say_of_one_fact_all_stay() {
     let sandbox = Sandbox::new();
     let fact = "The heating runs on Mondays";

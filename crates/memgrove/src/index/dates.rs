@@ -35,7 +35,12 @@ pub(super) fn iso_day(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok()).flatten()
 }
 
-/// The start of a day or moment, in milliseconds, as `since:` and `before:` take it.
+/// The start of a day or moment, as `since:` and `before:` of a question take it.
+pub fn start(text: &str, now: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_millisecond(start_ms(text, now)?).ok()
+}
+
+/// The same in milliseconds.
 pub(crate) fn start_ms(text: &str, now: Timestamp) -> Option<i64> {
     if let Some(moment) = written(text) {
         return Some(moment.as_millisecond());

@@ -29,7 +29,7 @@ pub(crate) struct EntityStore {
     #[serde(default)]
     observations: Vec<String>,
     /// Words to find it by
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
     /// How it stands to others, such as works-at:Acme

@@ -1,12 +1,11 @@
-//! Getting entities back: by name, by words, along relations. Answers fit a budget and are sent
-//! once, as text.
+//! Getting entities back: by name, by words. Answers fit a budget and are sent once, as text.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use memgrove::address::Scheme;
 use memgrove::shapes::entities::{
-    Direction, Entity, Facts, Hit, Knowledge, Loaded, Match, Observation, Relation, Walk, When, as_of,
+    Entity, Facts, Hit, Knowledge, Loaded, Match, Observation, Relation, When, as_of,
 };
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -21,7 +20,6 @@ use crate::verbs::{Effect, On, Verb};
 /// What answers cost an agent at most, in tokens, unless it asks for more.
 const SEARCH_TOKENS_MAX: usize = 800;
 const LOAD_TOKENS_MAX: usize = 4_000;
-const WALK_TOKENS_MAX: usize = 600;
 /// How many hits show what they say; the others only their names.
 const SHOWN_MAX: usize = 3;
 /// How many more are named where none matches as a whole.
@@ -310,7 +308,7 @@ impl Verb for EntityLoad {
 }
 
 /// That there are no entities of these names, and which one may be meant.
-fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<Error> {
+pub(super) fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<Error> {
     let alike = |name: &String, other: &str| *name != other && name.to_lowercase() == other.to_lowercase();
     let mut hint = "`memgrove entity search` finds entities by words".to_owned();
     for name in names {
@@ -329,93 +327,4 @@ fn remark(facts: &Facts) -> String {
     let parts: Vec<String> =
         parts.iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
-}
-
-/// Follow relations from an entity to its neighbours
-#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct EntityWalk {
-    /// Where to start
-    name: String,
-    /// How many relations away
-    #[arg(long, default_value_t = 1)]
-    #[serde(default = "one")]
-    depth: usize,
-    /// Only along relations of this type
-    #[arg(long, value_name = "TYPE")]
-    relation: Option<String>,
-    /// out, in or both
-    #[arg(long, value_parser = direction, default_value = "both")]
-    #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    direction: Direction,
-    /// What held on this date
-    #[arg(long, value_name = "DATE")]
-    as_of: Option<String>,
-    /// At most so many tokens
-    #[arg(long)]
-    budget: Option<usize>,
-}
-
-fn one() -> usize {
-    1
-}
-
-fn direction(text: &str) -> Result<Direction, String> {
-    match text {
-        "out" => Ok(Direction::Out),
-        "in" => Ok(Direction::In),
-        "both" => Ok(Direction::Both),
-        _ => Err(format!("`{text}` is not out, in or both")),
-    }
-}
-
-/// Relations that were followed.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct WalkAnswer {
-    #[schemars(with = "Vec<serde_json::Value>")]
-    steps: Vec<memgrove::shapes::entities::Step>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<String>,
-}
-
-impl Verb for EntityWalk {
-    const NAME: &'static str = "entity_walk";
-    const TITLE: &'static str = "Follow relations";
-    const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Entities];
-    const TEXT_ONLY: bool = true;
-    type Answer = WalkAnswer;
-
-    fn run(self, cx: &Context) -> Result<WalkAnswer> {
-        let budget = self.budget.unwrap_or(WALK_TOKENS_MAX);
-        let as_of = self.as_of.as_deref().map(as_of).transpose()?;
-        let EntityWalk { name: from, depth, relation: kind, direction, .. } = self;
-        let knowledge = cx.reading_knowledge()?;
-        let mut steps = knowledge.walk(&Walk { from: from.clone(), depth, kind, direction, as_of })?;
-        if steps.is_empty() && knowledge.load(&from, None)?.is_none() {
-            return Err(unknown_entity(&knowledge, &[from])?);
-        }
-        let (all, mut spent) = (steps.len(), 0);
-        steps.retain(|step| {
-            spent +=
-                portion::tokens(&step.from) + portion::tokens(&step.kind) + portion::tokens(&step.to) + 4;
-            spent <= budget
-        });
-        let left = all - steps.len();
-        let left_out =
-            (left > 0).then(|| format!("{left} more relations: raise the budget, or name a relation"));
-        Ok(WalkAnswer { steps, left_out })
-    }
-
-    fn show(answer: &WalkAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        for step in &answer.steps {
-            let indent = "  ".repeat(step.depth.saturating_sub(1));
-            let unknown = if step.known { "" } else { " (not known)" };
-            page.line(&format!("{indent}{} -{}-> {}{unknown}", step.from, step.kind, step.to))?;
-        }
-        if answer.steps.is_empty() && answer.left_out.is_none() {
-            page.ink(Ink::Dim, "no relations\n")?;
-        }
-        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
-    }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context::{Context, Guard, Input};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::verbs::migrate::place_new;
 use crate::verbs::node::id_of;
 use crate::verbs::several::{Kin, Several};
@@ -85,7 +85,7 @@ impl Verb for GraphBatch {
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphExport {
     /// json, graphml, dot or mermaid
-    #[arg(long, default_value = "json")]
+    #[arg(long, default_value = "json", value_parser = Form::ALL.map(Form::name), hide_possible_values = true)]
     #[serde(default = "json")]
     form: String,
     /// Only what is around these nodes
@@ -154,8 +154,9 @@ impl Verb for GraphExport {
     fn show(answer: &ExportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match (&answer.path, &answer.text) {
             (Some(path), _) => page.line(&format!(
-                "wrote {} nodes and {} connections to {path}",
-                answer.nodes, answer.connections
+                "wrote {} and {} to {path}",
+                counted(answer.nodes, "node", "nodes"),
+                counted(answer.connections, "connection", "connections")
             )),
             (None, text) => page.bytes(text.as_deref().unwrap_or_default().as_bytes()),
         }
@@ -172,7 +173,7 @@ pub(crate) struct GraphImport {
     #[serde(skip)]
     path: Option<PathBuf>,
     /// What is there already: skip, replace or refuse
-    #[arg(long, default_value = "skip")]
+    #[arg(long, default_value = "skip", value_parser = ["skip", "replace", "refuse"], hide_possible_values = true)]
     #[serde(default = "skip")]
     existing: String,
 }

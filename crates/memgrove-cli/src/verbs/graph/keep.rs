@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context::{Context, Guard, Input};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::verbs::{Effect, On, Verb};
 
 /// How many misfits are shown.
@@ -22,7 +22,7 @@ const MISFITS_MAX: usize = 50;
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphOntology {
     /// show, check (what does not fit), infer, diff or write
-    #[arg(default_value = "show")]
+    #[arg(default_value = "show", value_parser = ["show", "check", "infer", "diff", "write"], hide_possible_values = true)]
     #[serde(default = "show")]
     action: String,
     /// For diff and write: the ontology in YAML
@@ -104,11 +104,10 @@ impl GraphOntology {
 }
 
 fn checked(graph: &Graph) -> Result<OntologyAnswer> {
-    let Some(ontology) = graph.ontology()? else {
-        return Err(Error::new(Kind::NotFound, "there is no ontology: anything fits")
-            .hint("`memgrove graph ontology infer` shows the one that the graph has without saying so"));
+    let (misfits, problems) = match graph.ontology()? {
+        Some(ontology) => (graph.misfits(&ontology)?, ontology.problems()),
+        None => (Vec::new(), vec!["there is no ontology: anything fits".to_owned()]),
     };
-    let (misfits, problems) = (graph.misfits(&ontology)?, ontology.problems());
     Ok(OntologyAnswer { misfits: Some(misfits), problems, ..OntologyAnswer::default() })
 }
 
@@ -224,7 +223,11 @@ impl Verb for GraphCheck {
     fn show(answer: &CheckAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let report = &answer.report;
         let done = if answer.change.is_some() { "rebuilt the registry: " } else { "" };
-        page.line(&format!("{done}{} nodes and {} connections", report.nodes, report.connections))?;
+        let nodes = counted(report.nodes, "node", "nodes");
+        page.line(&format!(
+            "{done}{nodes} and {}",
+            counted(report.connections, "connection", "connections")
+        ))?;
         for (ids, what) in [
             (&report.edited, "content changed by hand"),
             (&report.adopted, "content that belonged to no node"),

@@ -149,10 +149,14 @@ impl Verb for NodeUpdate {
     }
 }
 
+/// What can be done to a content.
+const OPERATIONS: [&str; 6] = ["create", "write", "str_replace", "insert", "delete", "rename"];
+
 /// How a content is to be edited, as nodes and connections take it.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(in crate::verbs) struct Editing {
     /// create, write (all of it), str_replace, insert, delete, or rename (its format)
+    #[arg(value_parser = OPERATIONS, hide_possible_values = true)]
     operation: String,
     /// For str_replace: the text that is there, once
     #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]

@@ -24,7 +24,7 @@ pub(crate) struct Add {
     #[schemars(required)]
     content: Option<String>,
     /// core, learning or task
-    #[arg(long = "type", value_name = "TYPE", default_value = "learning", value_parser = chosen::<RecordType>)]
+    #[arg(long = "type", value_name = "TYPE", default_value = "learning", value_parser = chosen::<RecordType>(RecordType::ALL.map(RecordType::name)), hide_possible_values = true)]
     #[serde(rename = "type", default = "learning")]
     #[schemars(with = "TypeName")]
     kind: RecordType,
@@ -32,16 +32,16 @@ pub(crate) struct Add {
     #[arg(long)]
     category: Option<String>,
     /// Words to find it by
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
     /// high, medium or low
-    #[arg(long, default_value = "medium", value_parser = chosen::<Importance>)]
+    #[arg(long, default_value = "medium", value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[serde(default)]
     #[schemars(with = "ImportanceName")]
     importance: Importance,
     /// How far the task is: completed, in-progress or blocked
-    #[arg(long, value_parser = chosen::<Status>)]
+    #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
     /// What the blocked task waits for

@@ -27,14 +27,14 @@ pub(crate) struct Update {
     #[arg(long)]
     category: Option<String>,
     /// All of its tags; an empty one takes them away
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     tags: Option<Vec<String>>,
     /// high, medium or low
-    #[arg(long, value_parser = chosen::<Importance>)]
+    #[arg(long, value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
     /// How far the task is
-    #[arg(long, value_parser = chosen::<Status>)]
+    #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
     /// What the blocked task waits for

@@ -24,6 +24,9 @@ const LIST_TOKENS_MAX: usize = 1_500;
 /// What a listing costs a program beside its records.
 const FRAME_TOKENS: usize = 50;
 
+/// What records are sorted by.
+const SORTS: [&str; 6] = ["updated", "created", "oldest", "accessed", "used", "importance"];
+
 /// Get a record by its id; this counts as an access
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Get {
@@ -74,37 +77,37 @@ pub(crate) struct List {
     /// Words in the content, category, tags, blockers or outcome
     text: Option<String>,
     /// core, learning or task
-    #[arg(long = "type", value_name = "TYPE", value_parser = chosen::<RecordType>)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = chosen::<RecordType>(RecordType::ALL.map(RecordType::name)), hide_possible_values = true)]
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
     kind: Option<RecordType>,
     /// With all of these tags
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
     /// Of this category
     #[arg(long)]
     category: Option<String>,
     /// high, medium or low
-    #[arg(long, value_parser = chosen::<Importance>)]
+    #[arg(long, value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
     /// Tasks that are this far
-    #[arg(long, value_parser = chosen::<Status>)]
+    #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
-    /// Changed since, such as 2026-01-31 or a full time
+    /// Changed since, such as 2026-01-31, 7d, yesterday or a full time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Changed before
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// no, only or any
-    #[arg(long, default_value = "no")]
+    #[arg(long, default_value = "no", value_parser = ["no", "only", "any"], hide_possible_values = true)]
     #[serde(default = "no")]
     archived: String,
     /// updated, created, oldest, accessed, used or importance
-    #[arg(long, default_value = "updated")]
+    #[arg(long, default_value = "updated", value_parser = SORTS, hide_possible_values = true)]
     #[serde(default = "updated")]
     sort: String,
     /// At most so many
@@ -148,17 +151,14 @@ impl Verb for List {
     type Answer = ListAnswer;
 
     fn run(self, cx: &Context) -> Result<ListAnswer> {
+        let records = cx.records()?;
+        let now = records.memory().clock().now();
         let query = Query {
             kinds: self.kind.into_iter().collect(),
-            since: self.since.as_deref().map(moment).transpose()?,
-            until: self.until.as_deref().map(moment).transpose()?,
+            since: self.since.as_deref().map(|text| moment(text, now)).transpose()?,
+            until: self.until.as_deref().map(|text| moment(text, now)).transpose()?,
             archived: named(&self.archived, "archived", "no, only, any", Archived::No)?,
-            sort: named(
-                &self.sort,
-                "sort",
-                "updated, created, oldest, accessed, used, importance",
-                Sort::Updated,
-            )?,
+            sort: named(&self.sort, "sort", &SORTS.join(", "), Sort::Updated)?,
             tags: self.tags,
             category: self.category,
             importance: self.importance,
@@ -166,7 +166,6 @@ impl Verb for List {
             text: self.text,
             limit: self.limit,
         };
-        let records = cx.records()?;
         let found = records.list(&query)?;
         tell(&records);
         // Programs are sent the records themselves too, and what is around them.
@@ -203,15 +202,11 @@ impl Verb for List {
     }
 }
 
-/// A moment, or the beginning of a day.
-fn moment(text: &str) -> Result<Timestamp> {
-    let day = || {
-        let date: jiff::civil::Date = text.parse().ok()?;
-        date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-    };
-    text.parse().ok().or_else(day).ok_or_else(|| {
+/// A moment, as `since:` and `before:` of a question take it.
+fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
+    memgrove::index::dates::start(text, now).ok_or_else(|| {
         Error::new(Kind::Invalid, format!("`{}` is not a time", text.escape_default()))
-            .hint("write 2026-01-31 or 2026-01-31T10:00:00Z")
+            .hint("write 2026-01-31, 2026-01-31T10:00:00Z, 7d or yesterday")
     })
 }
 

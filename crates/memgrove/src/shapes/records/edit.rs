@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::full;
 use super::rewrite::{Rewrite, corrected};
-use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, check_line, invalid, spelled};
+use super::schema::{
+    Importance, Record, RecordType, Status, TaskMetadata, check_line, hinted, invalid, spelled,
+};
 use super::table::{Row, Table};
 use super::{Records, archive, version_of};
 use crate::backend::{Edit, Note, Version};
@@ -143,7 +145,7 @@ impl Records {
     fn check_changed(&self, before: &Record, after: &Record) -> Result<()> {
         let old = before.faults(&self.limits);
         match after.faults(&self.limits).into_iter().find(|fault| !old.contains(fault)) {
-            Some((field, what)) => Err(invalid(format!("`{field}` {what}"))),
+            Some((field, what)) => Err(hinted(field, invalid(format!("`{field}` {what}")))),
             None if old.is_empty() => after.check(&self.limits),
             None => Ok(()),
         }

@@ -256,13 +256,24 @@ impl Record {
                 "content" if !self.content.trim().is_empty() => {
                     error.code(code::TOO_LARGE).hint("split it into several records")
                 }
-                _ => error,
+                _ => hinted(field, error),
             });
         }
         if self.tags.iter().any(|tag| tag.trim().is_empty()) {
             return Err(invalid("`tags` has an empty tag".to_owned()));
         }
         check_line(self.line().len(), limits)
+    }
+}
+
+/// The same error with what to try, where its field is not one that callers give.
+pub(super) fn hinted(field: &str, error: Error) -> Error {
+    match field {
+        "task_metadata" => error.hint(
+            "`status`, `blockers` and `outcome` are for tasks alone: a blocked one needs blockers \
+             (`--blocker`), and only a completed one has an outcome",
+        ),
+        _ => error,
     }
 }
 

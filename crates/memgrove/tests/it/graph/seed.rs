@@ -263,7 +263,7 @@ fn a_batch_happens_whole_or_not_at_all() {
     let error =
         fixture.graph.batch(note(), &operations(json!({"op": "delete_node", "id": "@p"}))).unwrap_err();
     assert!(
-        error.message().starts_with("operations[6]: the node `mem_project_001` has 1 connections"),
+        error.message().starts_with("operations[6]: the node `mem_project_001` has 1 connection:"),
         "{error}"
     );
     assert_eq!(fixture.graph.counts().unwrap(), (0, 0));

@@ -126,7 +126,7 @@ fn a_lost_tail_is_seen() {
         fixture.remove("graph/_system/registry.tail.jsonl");
         let fresh = fixture.beside();
         let error = fresh.delete(note(), "mem_project_001", Default::default(), None).unwrap_err();
-        assert!(error.message().contains("has 1 connections"), "{error}");
+        assert!(error.message().contains("has 1 connection:"), "{error}");
         assert_eq!(fresh.counts().unwrap(), all);
         let report = fresh.take_report().expect("it says so");
         assert_eq!(report.registry.as_deref(), Some("what came since it was written was lost"));

@@ -325,7 +325,10 @@ impl<'a> Inverse<'a> {
                 format!("change {} ({})", later.change, later.note.verb),
                 format!("undo change {} first", later.change),
             ),
-            _ => ("an edit outside memgrove".into(), "look at it first".into()),
+            _ => (
+                "an edit outside memgrove".into(),
+                format!("see it with `memgrove diff {at} {}`", past.change),
+            ),
         };
         let message = format!("`{at}` is not as change {} left it: {who} came later", past.change);
         let older = history.get(here + 1).map_or(String::new(), |older| {

@@ -182,7 +182,7 @@ impl Draft<'_> {
         let node = self.node(id)?;
         let touching = self.touching(id)?;
         if how == Removal::Refuse && !touching.is_empty() {
-            let hint = "ask for `cascade` to delete them with it, or delete them first";
+            let hint = format!("delete them first, or with it: `memgrove node delete {id} --cascade`");
             return Err(connected(id, &touching).hint(hint));
         }
         let mut connections = Vec::with_capacity(touching.len());
@@ -202,6 +202,7 @@ pub(in crate::shapes::graph) fn connected(id: &str, touching: &[Connection]) -> 
         .map(|one| format!("{} ({} {} {})", one.id, one.from, one.kind, one.to))
         .collect();
     let more = if touching.len() > NAMED_MAX { ", …" } else { "" };
-    let message = format!("the node `{id}` has {} connections: {}{more}", touching.len(), named.join(", "));
+    let noun = if touching.len() == 1 { "connection" } else { "connections" };
+    let message = format!("the node `{id}` has {} {noun}: {}{more}", touching.len(), named.join(", "));
     Error::new(Kind::Invalid, message).code(code::NODE_CONNECTED)
 }
