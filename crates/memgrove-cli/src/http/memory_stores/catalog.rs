@@ -181,12 +181,18 @@ impl Catalog {
     /// Where a change wrote something that it deleted again: nobody ever saw that.
     fn fleeting(&self, past: &Past) -> HashSet<Locator> {
         let ends = past.edits.iter().filter(|edit| edit.op == Op::Delete).map(|edit| &edit.at);
-        let begun = |at: &Locator| {
-            let first = past.edits.iter().find(|edit| edit.at == *at || edit.to.as_ref() == Some(at));
-            !self.live.contains_key(at)
-                && first.is_some_and(|first| first.op == Op::Write && first.old.is_none())
+        let here = |at: &Locator| {
+            let touched = past.edits.iter().filter(|edit| edit.at == *at || edit.to.as_ref() == Some(at));
+            touched.collect::<Vec<_>>()
         };
-        ends.filter(|at| begun(at)).cloned().collect()
+        let came_and_went = |at: &Locator| match here(at).as_slice() {
+            [first, within @ .., last] => {
+                (first.op, &first.old, last.op) == (Op::Write, &None, Op::Delete)
+                    && within.iter().all(|edit| edit.op != Op::Rename)
+            }
+            _ => false,
+        };
+        ends.filter(|at| !self.live.contains_key(*at) && came_and_went(at)).cloned().collect()
     }
 
     fn written(&mut self, past: &Past, index: usize, edit: &PastEdit) {
