@@ -293,7 +293,7 @@ DELIBERATE = [
     ("an ill-typed range is named", [create(A, "x")], view(A, "x"),
      r'Invalid `view_range` parameter: "x"\. It should be a list of two line numbers', True),
     ("half of a surrogate pair is no text", [create(A, "x")], replace(A, "\ud83d", "x"),
-     r"the line is not JSON: .*surrogate.*", True),
+     r"the line is not JSON: .*hex escape.*", True),
     ("an unknown command is refused with the known ones", [], {"command": "frob"},
      r"Unknown command: frob\. The commands are view, .* and rename", True),
     ("a missing command is named", [], {"path": M}, r"Missing parameter `command`", True),

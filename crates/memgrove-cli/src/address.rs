@@ -32,7 +32,9 @@ pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
         _ if path.is_empty() => return Err(wrong("the path is empty".into(), "the root is /memories")),
         _ => path,
     };
-    let inside = Locator::new(inside).map_err(|error| in_memories(cx, error))?;
+    // It is refused as it was given.
+    let given = |text: &str| text.replace(&format!("`{inside}`"), &format!("`{path}`"));
+    let inside = Locator::new(inside).map_err(|error| in_memories(cx, error.reworded(given)))?;
     cx.files().child(inside.key()).map_err(|error| in_memories(cx, error))
 }
 

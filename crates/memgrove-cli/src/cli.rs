@@ -32,6 +32,11 @@ working folder, else ~/.memgrove. Answers go to standard output, everything else
 With --json an answer is one JSON object, and an error is {\"error\":{kind,code,message,hint}} on
 standard error. Exit codes:";
 
+/// The argument that names a folder which itself is `/memories`, and the verbs that take it: those that look
+/// back, and look whether all is well.
+const MEMORIES: &str = "memories";
+const IN_PLACE: [&str; 6] = ["read", "history", "diff", "restore", "undo", "doctor"];
+
 /// Runs the program.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -98,7 +103,10 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     if let Some(program) = Program::named(&words, arguments)? {
         return program.run(cx, look);
     }
-    let cx = cx()?;
+    let mut cx = cx()?;
+    if let Ok(Some(folder)) = arguments.try_get_one::<PathBuf>(MEMORIES) {
+        cx = cx.in_made_folder(folder)?;
+    }
     let entry = entry(&words)?;
     let reply = (entry.run_matches)(arguments, &cx)?;
     let answered = answer(reply.as_ref(), look);
@@ -166,7 +174,18 @@ pub(crate) fn command() -> Command {
             }
         };
     }
+    for verb in IN_PLACE {
+        root = root.mut_subcommand(verb, |verb| verb.arg(memories()));
+    }
     Program::commands().into_iter().fold(root, Command::subcommand)
+}
+
+fn memories() -> Arg {
+    Arg::new(MEMORIES)
+        .long(MEMORIES)
+        .value_name("DIR")
+        .value_parser(value_parser!(PathBuf))
+        .help("Of a folder that `memory-tool --memories` uses, instead of the store")
 }
 
 fn global_arguments() -> [Arg; 4] {

@@ -268,8 +268,26 @@ fn store_of(folder: &Path) -> Option<PathBuf> {
     if inside.is_dir() {
         return Some(inside);
     }
-    let text = settings::read_small(&folder.join(settings::FILE)).ok()?;
-    text.lines().any(|line| line.starts_with("format")).then(|| folder.to_owned())
+    is_store(folder).then(|| folder.to_owned())
+}
+
+fn is_store(folder: &Path) -> bool {
+    let text = settings::read_small(&folder.join(settings::FILE));
+    text.is_ok_and(|text| text.lines().any(|line| line.starts_with("format")))
+}
+
+/// The store that a folder is, or lies in.
+pub(crate) fn store_around(folder: &Path) -> Option<PathBuf> {
+    resolved(folder).ancestors().find(|folder| is_store(folder)).map(Path::to_owned)
+}
+
+/// A path without links, as far as it is there.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let mut there = path.ancestors().filter_map(|part| Some((part, part.canonicalize().ok()?)));
+    match there.next().and_then(|(part, real)| Some(real.join(path.strip_prefix(part).ok()?))) {
+        Some(resolved) => resolved.components().collect(),
+        None => path.to_owned(),
+    }
 }
 
 /// The folder of the main checkout, if this is a linked git worktree: its `.git` is a file that

@@ -15,8 +15,10 @@ use crate::ending;
 use crate::verbs::Verb;
 use crate::verbs::memory::{MemoryAnswer, MemoryCommand, refusal};
 
-/// The longest line that is read.
-pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The longest line that is read: the largest file fits, though each of its bytes be written as `\u0000`.
+const LINE_BYTES_MAX: usize = 6 * 64 * 1024 * 1024 + 64 * 1024;
+/// How much is kept of a longer one, to learn whom to answer.
+const HEAD_BYTES: usize = 4096;
 
 /// Answer commands of Anthropic's Memory Tool, one JSON object per line
 ///
@@ -101,10 +103,10 @@ fn answer_all(
         let answer = match read {
             LineRead::Whole if line.trim_ascii().is_empty() => continue,
             LineRead::Whole => answer(cx, &line),
-            LineRead::TooLong => Answer::from(refusal(&Error::new(
-                Kind::Invalid,
+            LineRead::TooLong => refused(
+                &line,
                 format!("a command has at most {LINE_BYTES_MAX} bytes; it was not carried out"),
-            ))),
+            ),
         };
         let mut told = serde_json::to_string(&answer)?;
         // To some readers these end a line too. They stand in texts alone.
@@ -139,9 +141,7 @@ impl From<MemoryAnswer> for Answer {
 fn answer(cx: &Context, line: &[u8]) -> Answer {
     let mut command: Value = match serde_json::from_slice(line) {
         Ok(command) => command,
-        Err(error) => {
-            return refusal(&Error::new(Kind::Invalid, format!("the line is not JSON: {error}"))).into();
-        }
+        Err(error) => return refused(line, format!("the line is not JSON: {error}")),
     };
     let run = |command| MemoryCommand(command).run(cx).unwrap_or_else(|error| refusal(&error));
     match command.get("type").and_then(Value::as_str) {
@@ -154,12 +154,28 @@ fn answer(cx: &Context, line: &[u8]) -> Answer {
     }
 }
 
+/// The answer to a line that cannot be read, or only its beginning: to a block, if it says that it is one.
+fn refused(line: &[u8], why: String) -> Answer {
+    let (said, line) = (refusal(&Error::new(Kind::Invalid, why)), String::from_utf8_lossy(line));
+    let value = |name: &str| {
+        let (_, rest) = line.split_once(&format!("\"{name}\""))?;
+        let rest = rest.trim_start().strip_prefix(':')?;
+        serde_json::Deserializer::from_str(rest).into_iter::<String>().next()?.ok()
+    };
+    match value("type").as_deref() {
+        Some("tool_use") => {
+            Answer { kind: Some("tool_result"), tool_use_id: value("id").map(Value::String), said }
+        }
+        _ => said.into(),
+    }
+}
+
 /// What was read of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineRead {
     /// All of it, without its newline.
     Whole,
-    /// More than is allowed; it was skipped.
+    /// More than is allowed; all but its beginning was skipped.
     TooLong,
 }
 
@@ -178,9 +194,9 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: usize) -> 
         any = true;
         let newline = available.iter().position(|byte| *byte == b'\n');
         let part = &available[..newline.unwrap_or(available.len())];
-        if line.len() + part.len() > bytes_max {
+        if read == LineRead::Whole && line.len() + part.len() > bytes_max {
             read = LineRead::TooLong;
-            line.clear();
+            line.truncate(HEAD_BYTES);
         } else if read == LineRead::Whole {
             line.extend_from_slice(part);
         }
@@ -206,7 +222,7 @@ mod tests {
         }
         let whole = |text: &str| (LineRead::Whole, text.to_owned());
         let expected =
-            [whole("one"), whole(""), (LineRead::TooLong, String::new()), whole("two"), whole("last")];
+            [whole("one"), whole(""), (LineRead::TooLong, "x".repeat(9)), whole("two"), whole("last")];
         assert_eq!(seen, expected);
     }
 }

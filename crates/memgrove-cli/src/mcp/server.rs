@@ -28,6 +28,9 @@ use crate::signing::signed;
 
 const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
 matter later; forget or undo what was wrong. Addresses such as file:/memories/notes.md are what read and forget take.";
+/// What is said where only files are offered.
+const INSTRUCTIONS_OF_FILES: &str = "A memory that outlasts this conversation: files under /memories. View them first; \
+keep in them what will matter later.";
 /// How long a client may keep the lists of tools and prompts, which change with the program alone.
 const LISTS_TTL_MS: u64 = 3_600_000;
 /// How often a client that asked for it hears that a call is still under way.
@@ -103,7 +106,11 @@ impl ServerHandler for Server {
             .enable_resources_subscribe()
             .enable_prompts()
             .enable_completions();
-        ServerConfig::new(capabilities.build()).with_server_info(name).with_instructions(INSTRUCTIONS)
+        let instructions = match self.get_tool("recall") {
+            Some(_) => INSTRUCTIONS,
+            None => INSTRUCTIONS_OF_FILES,
+        };
+        ServerConfig::new(capabilities.build()).with_server_info(name).with_instructions(instructions)
     }
 
     async fn list_tools(

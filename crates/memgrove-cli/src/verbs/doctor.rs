@@ -59,19 +59,20 @@ impl Verb for Doctor {
         if self.fix {
             cx.may_write()?;
         }
-        let Some(place) = cx.place() else {
-            return Err(Error::new(Kind::Invalid, "there is no store to check"));
-        };
         let mut answer = DoctorAnswer {
-            store: place.root.display().to_string(),
-            found: place.how.because(),
-            exists: false,
+            store: cx.root().display().to_string(),
+            found: cx.place().map_or("named by --memories", |place| place.how.because()),
+            exists: cx.place().is_none(),
             absent: false,
             selection: Selection::of(cx, &[]),
             findings: Vec::new(),
             mended: None,
             mended_records: Vec::new(),
             mended_notes: Vec::new(),
+        };
+        let Some(place) = cx.place() else {
+            answer.findings = cx.reading()?.store().backend().check()?;
+            return Ok(answer);
         };
         match Settings::read(&place.root) {
             Ok(Some(settings)) => {

@@ -9,6 +9,7 @@ pub(crate) use view::View;
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::backend::Version;
 use memgrove::error::code;
 use memgrove::memory::{Done, Plan};
 use memgrove::shapes::files::{self, Limits, Outcome};
@@ -93,10 +94,20 @@ fn change(
     guard: &Guard,
     plan: impl FnMut(&Store) -> Result<Plan<Outcome>>,
 ) -> Result<Changed> {
-    let done = cx.writing()?.apply(cx.note(verb, guard), plan).map_err(|error| in_memories(cx, error))?;
+    let memory = cx.writing()?;
+    let done = memory.apply(cx.note(verb, guard), plan).map_err(|error| in_memories(cx, error))?;
     let Done { outcome, change, versions, replayed } = done;
-    let version = versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
+    let named = |version: Version| version.as_str().to_owned();
     let change = change.map(|change| change.as_str().to_owned());
+    if let Outcome::Edited { path, size, .. } = &outcome
+        && versions.is_empty()
+    {
+        // It says already what it shall say.
+        let version = memory.store().info_optional(path)?.and_then(|info| info.version).map(named);
+        let created = Changed::new(cx, Outcome::Created { path: path.clone(), size: *size });
+        return Ok(Changed { done: "unchanged", version, change, replayed, ..created });
+    }
+    let version = versions.into_iter().flatten().last().map(named);
     Ok(Changed { version, change, replayed, ..Changed::new(cx, outcome) })
 }
 

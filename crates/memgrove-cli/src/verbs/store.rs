@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use memgrove::backend::Capabilities;
 use memgrove::backends::{anthropic, object, ram};
+use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::{Error, Kind, Registry, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,7 +155,9 @@ impl Selection {
     pub(super) fn of(cx: &Context, requires: &[String]) -> Self {
         let chosen = || -> Result<(String, &'static str)> {
             let requires: Vec<&str> = requires.iter().map(String::as_str).collect();
-            let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "there is no store"))?;
+            let Some(place) = cx.place() else {
+                return Ok((cx.backend_flag().unwrap_or(DEFAULT_PROTOCOL).to_owned(), "a folder in place"));
+            };
             let selected = cx.selected(place, &requires)?;
             selected.check_service(&requires)?;
             Ok((selected.protocol, selected.because))

@@ -14,6 +14,7 @@ pub(crate) struct Connection {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last: u64,
+    instructions: String,
 }
 
 impl Connection {
@@ -26,11 +27,12 @@ impl Connection {
         let mut child = spawn(command);
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut connection = Connection { child, stdin, stdout, last: 0 };
+        let mut connection = Connection { child, stdin, stdout, last: 0, instructions: String::new() };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "test-client", "version": "1"}});
         let welcome = connection.ask("initialize", hello);
         assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{welcome}");
+        connection.instructions = welcome["result"]["instructions"].as_str().expect("text").to_owned();
         connection.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         connection
     }
@@ -66,6 +68,22 @@ impl Connection {
     pub(crate) fn close(mut self) -> i32 {
         drop(self.stdin.take());
         self.child.wait().expect("it was started").code().unwrap_or(-1)
+    }
+}
+
+#[test]
+fn the_instructions_name_only_tools_that_are_there() {
+    for profile in ["core", "files", "all"] {
+        let mut mcp = Connection::new(&Sandbox::new(), &["--tools", profile]);
+        let listed = mcp.ask("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("a list").clone();
+        let is_there = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+        let said = mcp.instructions.to_lowercase();
+        let named = said.split(|c: char| !c.is_alphabetic());
+        let verbs = ["brief", "recall", "remember", "forget", "undo", "read"];
+        for verb in named.filter(|word| verbs.contains(word)) {
+            assert!(is_there(verb), "{profile}: {verb} is not there");
+        }
     }
 }
 

@@ -25,13 +25,16 @@ fn bad_lines_are_answered_and_do_not_stop_it() {
     input.extend_from_slice(b"{\"command\":\"create\",\"path\":\"/memories/big\",\"file_text\":\"");
     input.resize(input.len() + 9 * 1024 * 1024, b'x');
     input.extend_from_slice(b"\"}\n");
+    input.extend_from_slice(
+        b"{\"command\":\"str_replace\",\"path\":\"/memories/big\",\"old_str\":\"\\ud83d\"}\n",
+    );
     input.extend_from_slice(b"{\"command\":\"create\",\"path\":\"/memories/a.md\",\"file_text\":\"x\"}\n");
     input.extend_from_slice(b"{\"command\":\"view\",\"path\":\"/memories/a.md\"}");
     let got = answers(&sandbox.feed(&["memory-tool"], &input).ok());
     let errors: Vec<bool> = got.iter().map(|(_, is_error)| *is_error).collect();
-    assert_eq!(errors, [true, true, true, true, true, false, false], "{got:?}");
-    assert!(got[4].0.contains("at most 8388608 bytes"), "{}", got[4].0);
-    assert_eq!(got[6].0, "Here's the content of /memories/a.md with line numbers:\n     1\tx");
+    assert_eq!(errors, [true, true, true, true, false, true, false, false], "{got:?}");
+    assert!(got[5].0.contains("hex escape"), "half a character is none: {}", got[5].0);
+    assert_eq!(got[7].0, "Here's the content of /memories/a.md with line numbers:\n     1\tx");
 }
 
 #[test]
@@ -45,6 +48,11 @@ fn a_block_of_the_api_is_answered_with_a_block() {
     );
     let without = r#"{"type":"tool_use","id":"toolu_2","name":"memory"}"#;
     assert!(answers(&sandbox.feed(&["memory-tool"], without).ok())[0].1);
+    // Also one that cannot be read.
+    let broken = r#"{"id" : "toolu_3","type" : "tool_use","input":{"command":"view","path":"\ud83d"}}"#;
+    let told: Value = serde_json::from_str(&sandbox.feed(&["memory-tool"], broken).ok()).expect("JSON");
+    assert_eq!((&told["type"], &told["tool_use_id"]), (&"tool_result".into(), &"toolu_3".into()), "{told}");
+    assert_eq!(told["is_error"], true);
 }
 
 #[test]
@@ -67,6 +75,45 @@ fn a_folder_used_in_place_holds_memories_and_nothing_else() {
     assert_eq!(std::fs::read_to_string(folder.join("old.md")).expect("the file"), "after\n");
     assert!(sandbox.home().join(".local/state/memgrove").is_dir());
     assert!(!sandbox.home().join(".memgrove").exists());
+}
+
+/// What happened in such a folder can be looked up and taken back, as in a store.
+#[test]
+fn a_folder_used_in_place_has_a_past() {
+    let sandbox = Sandbox::empty();
+    let input = "{\"command\":\"create\",\"path\":\"/memories/sub/new.md\",\"file_text\":\"x\"}\n\
+        {\"command\":\"delete\",\"path\":\"/memories/sub\"}\n";
+    assert!(
+        answers(&sandbox.feed(&["memory-tool", "--memories", "m"], input).ok()).iter().all(|(_, bad)| !bad)
+    );
+    let of = |words: &[&str]| sandbox.run(&[words, &["--memories", "m"]].concat());
+    assert!(of(&["history"]).ok().contains("memory_delete"));
+    of(&["undo"]).ok();
+    assert_eq!(of(&["read", "/memories/sub/new.md"]).ok(), "x");
+    let told = of(&["--json", "history"]).ok();
+    assert!(told.contains("undo of 2") && !told.contains(".memgrove-undo"), "{told}");
+    of(&["diff", "/memories/sub/new.md", "1"]).ok();
+    assert!(of(&["doctor"]).ok().ends_with("all is well\n"));
+    sandbox.run(&["history", "--memories", "elsewhere"]).fails(3);
+    assert!(!sandbox.project().join("elsewhere").exists());
+}
+
+/// A folder of a store has a journal: another one beside it would not see what that one does.
+#[test]
+fn the_files_of_a_store_are_used_by_way_of_the_store() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init", "s"]).ok();
+    let create = r#"{"command":"create","path":"/memories/a.md","file_text":"x"}"#;
+    assert!(!answers(&sandbox.feed(&["memory-tool", "--memories", "s/files"], create).ok())[0].1);
+    let told = sandbox.run(&["--store", "s", "history"]).ok();
+    assert!(told.contains("memory_create"), "the store knows of it: {told}");
+    for folder in ["s", "s/records", "s/files/sub", "s/.journal"] {
+        let failed = sandbox.feed(&["memory-tool", "--memories", folder], create).fails(2);
+        assert!(failed.contains("--store"), "{folder}: {failed}");
+    }
+    let both = sandbox.feed(&["--store", "s", "memory-tool", "--memories", "elsewhere"], create).fails(2);
+    assert!(both.contains("`--memories` or `--store`"), "{both}");
+    assert!(!sandbox.run(&["--store", "s", "file", "view"]).ok().contains("sub"), "nothing was made");
 }
 
 #[test]
@@ -109,5 +156,5 @@ fn a_signal_ends_it_with_everything_in_its_place() {
     let mark = std::fs::read(sandbox.store().join(".journal/mark")).expect("a mark");
     let mark = String::from_utf8_lossy(&mark);
     let fields: Vec<&str> = mark.split_ascii_whitespace().collect();
-    assert_eq!(fields[3], fields[5], "the checkpoint is at the end: {mark}");
+    assert_eq!(fields[4], fields[6], "the checkpoint is at the end: {mark}");
 }
