@@ -17,7 +17,7 @@ fn keyed(local: &Local, key: &str, edit: Edit) -> Applied {
 
 fn create(root: &Path, keys: &[&str]) {
     let store = store(root);
-    keys.iter().for_each(|key| drop(store.write(&at(key), *key).unwrap()));
+    keys.iter().for_each(|key| drop(store.write(&at(key), key).unwrap()));
 }
 
 /// The files that the history tells of, the oldest first.
