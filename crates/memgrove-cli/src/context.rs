@@ -14,7 +14,7 @@ use memgrove::clock::SystemClock;
 use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
-use memgrove::shapes::records::Records;
+use memgrove::shapes::records::{Ids, Records};
 use memgrove::{Backend, Error, Index, Kind, Locator, Memory, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -210,6 +210,14 @@ impl Context {
         self.shared.backend.as_deref()
     }
 
+    /// The settings of the store, if it is a folder and has some.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub(crate) fn settings(&self) -> Result<Option<Settings>> {
+        Ok(self.place().map(|place| Settings::read(&place.root)).transpose()?.flatten())
+    }
+
     /// Where the store is, unless a folder is used in place.
     pub(crate) fn place(&self) -> Option<&Place> {
         match &self.shared.target {
@@ -369,7 +377,7 @@ pub(crate) fn is_blank(key: &str) -> bool {
 
 /// A fresh random name, for stores and connections.
 pub(crate) fn random_id() -> String {
-    uuid::Uuid::new_v4().to_string()
+    crate::mounts::Random.uuid()
 }
 
 fn absent(place: &Place) -> Error {

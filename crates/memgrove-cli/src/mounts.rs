@@ -11,7 +11,7 @@ use memgrove::{Error, Kind, Locator, Memory, Result, Store};
 use crate::config::How;
 use crate::context::Context;
 use crate::opening;
-use crate::settings::{RecordSettings, Settings};
+use crate::settings::RecordSettings;
 
 /// The folder of a store that holds its records.
 pub(crate) const RECORDS: &str = "records";
@@ -21,7 +21,9 @@ pub(crate) struct Random;
 
 impl Ids for Random {
     fn random(&self) -> [u8; 16] {
-        uuid::Uuid::new_v4().into_bytes()
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).expect("the system has randomness");
+        bytes
     }
 }
 
@@ -40,7 +42,7 @@ impl Ids for Branching {
 
 /// The records of a store: in its own folder, or in the one that its settings mount.
 pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
-    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    let settings = cx.settings()?;
     let (own, mounted) = match settings {
         Some(settings) => (settings.records, settings.mounts.records),
         None => (RecordSettings::default(), None),
@@ -70,13 +72,13 @@ pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
 
 /// The folder that a store mounts for its records, as its settings name it.
 fn mounted_path(cx: &Context) -> Result<Option<String>> {
-    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    let settings = cx.settings()?;
     Ok(settings.and_then(|settings| settings.mounts.records))
 }
 
 /// The records of a store, if they are in a folder that it mounts.
 pub(crate) fn mounted(cx: &Context) -> Result<Option<Arc<Records>>> {
-    mounted_path(cx)?.map(|_| cx.records()).transpose()
+    mounted_path(cx)?.map(|_| cx.reading_records()).transpose()
 }
 
 /// The folder that a store mounts for its records.

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
     let clock = Arc::clone(memory.clock());
     let mut sources = vec![Source { under: String::new(), store: memory.store().clone() }];
-    let records = cx.records()?;
+    let records = cx.reading_records()?;
     if records.root().is_root() {
         sources.push(Source { under: RECORDS.to_owned(), store: records.memory().store().clone() });
     }
@@ -75,7 +75,7 @@ pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
 
 /// How the store wants to be searched: `[search]` in its settings.
 fn options(cx: &Context) -> Result<Options> {
-    let settings = cx.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
+    let settings = cx.settings()?;
     let search = settings.map(|settings| settings.search).unwrap_or_default();
     let mut options = Options { language: search.language, ..Options::default() };
     if !search.embeddings {

@@ -1,6 +1,6 @@
 //! The shapes of a store, each opened once, and what is written behind.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::{Graph, kept_true};
@@ -9,7 +9,6 @@ use memgrove::shapes::records::{Ids, Records};
 use memgrove::{Index, Locator, Memory, Result};
 
 use super::Context;
-use crate::settings::Settings;
 use crate::{agents, mounts, repository, searching};
 
 /// The folder of a store that holds entities.
@@ -20,45 +19,42 @@ pub(crate) const GRAPH: &str = "graph";
 const NOTES: &str = "notes";
 
 impl Context {
+    /// What is opened once and kept. As long as the store is not made nothing is: it is another one when
+    /// it is.
+    fn once<T: Clone>(&self, kept: &OnceLock<T>, open: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(known) = kept.get() {
+            return Ok(known.clone());
+        }
+        let opened = open()?;
+        Ok(if self.shared.opened.get().is_some() { kept.get_or_init(|| opened).clone() } else { opened })
+    }
+
     /// The records, to read.
-    pub(crate) fn records(&self) -> Result<Arc<Records>> {
+    pub(crate) fn reading_records(&self) -> Result<Arc<Records>> {
         self.records_in(self.reading()?)
     }
 
     /// The records, to change.
-    pub(crate) fn records_writing(&self) -> Result<Arc<Records>> {
+    pub(crate) fn writing_records(&self) -> Result<Arc<Records>> {
         self.records_in(self.writing()?)
     }
 
     fn records_in(&self, memory: Memory) -> Result<Arc<Records>> {
-        if let Some(records) = self.shared.records.get() {
-            return Ok(Arc::clone(records));
-        }
-        let records = Arc::new(mounts::records(self, memory)?);
-        match self.shared.opened.get() {
-            Some(_) => Ok(Arc::clone(self.shared.records.get_or_init(|| records))),
-            // A store that is not made yet is another one when it is.
-            None => Ok(records),
-        }
+        self.once(&self.shared.records, || Ok(Arc::new(mounts::records(self, memory)?)))
     }
 
     /// The entities, to read.
     pub(crate) fn reading_knowledge(&self) -> Result<Knowledge> {
-        let memory = self.reading()?;
-        match self.shared.opened.get() {
-            Some(_) => self.knowledge_over(memory),
-            None => Ok(Knowledge::new(memory, Locator::new(KNOWLEDGE)?)),
-        }
+        self.knowledge_over(self.reading()?)
     }
 
     /// The entities, to change.
-    pub(crate) fn knowledge(&self) -> Result<Knowledge> {
+    pub(crate) fn writing_knowledge(&self) -> Result<Knowledge> {
         self.knowledge_over(self.writing()?)
     }
 
     fn knowledge_over(&self, memory: Memory) -> Result<Knowledge> {
-        let root = Locator::new(KNOWLEDGE)?;
-        Ok(self.shared.knowledge.get_or_init(|| Knowledge::new(memory, root)).clone())
+        self.once(&self.shared.knowledge, || Ok(Knowledge::new(memory, Locator::new(KNOWLEDGE)?)))
     }
 
     /// Takes note of places that were changed by no verb of their shape, for what is written behind.
@@ -66,18 +62,14 @@ impl Context {
         let root = Locator::new(KNOWLEDGE)?;
         let mut ours = places.into_iter().filter(|at| at.is_within(&root)).peekable();
         if ours.peek().is_some() {
-            self.knowledge()?.note_changed(ours);
+            self.writing_knowledge()?.note_changed(ours);
         }
         Ok(())
     }
 
     /// The graph, to read.
     pub(crate) fn reading_graph(&self) -> Result<Graph> {
-        let memory = self.reading()?;
-        match self.shared.opened.get() {
-            Some(_) => self.graph_over(memory),
-            None => Ok(Graph::new(memory, Locator::new(GRAPH)?, self.ids())),
-        }
+        self.graph_over(self.reading()?)
     }
 
     /// What ids are made of: within a repository another branch may give the same number.
@@ -87,13 +79,13 @@ impl Context {
     }
 
     /// The graph, to change.
-    pub(crate) fn graph(&self) -> Result<Graph> {
+    pub(crate) fn writing_graph(&self) -> Result<Graph> {
         self.graph_over(self.writing()?)
     }
 
     fn graph_over(&self, memory: Memory) -> Result<Graph> {
-        let root = Locator::new(GRAPH)?;
-        let graph = self.shared.graph.get_or_init(|| Graph::new(memory, root, self.ids())).clone();
+        let open = || Ok(Graph::new(memory, Locator::new(GRAPH)?, self.ids()));
+        let graph = self.once(&self.shared.graph, open)?;
         Ok(if self.may_write().is_ok() { graph } else { graph.only_reading() })
     }
 
@@ -125,39 +117,24 @@ impl Context {
     }
 
     /// The notes, to change.
-    pub(crate) fn notes(&self) -> Result<Notes> {
+    pub(crate) fn writing_notes(&self) -> Result<Notes> {
         self.notes_over(self.writing()?)
     }
 
     fn notes_over(&self, memory: Memory) -> Result<Notes> {
-        if let Some(notes) = self.shared.notes.get() {
-            return Ok(notes.clone());
-        }
-        let settings = self.place().map(|place| Settings::read(&place.root)).transpose()?.flatten();
-        let mut notes = Notes::new(memory, Locator::new(NOTES)?)
-            .with_agent(agents::chosen(&self.shared.environment.agent)?);
-        if let Some(bytes_max) = settings.and_then(|settings| settings.notes.bytes_max) {
-            notes = notes.with_bytes_max(bytes_max);
-        }
-        match self.shared.opened.get() {
-            Some(_) => Ok(self.shared.notes.get_or_init(|| notes).clone()),
-            // A store that is not made yet is another one when it is.
-            None => Ok(notes),
-        }
+        self.once(&self.shared.notes, || {
+            let notes = Notes::new(memory, Locator::new(NOTES)?)
+                .with_agent(agents::chosen(&self.shared.environment.agent)?);
+            Ok(match self.settings()?.and_then(|settings| settings.notes.bytes_max) {
+                Some(bytes_max) => notes.with_bytes_max(bytes_max),
+                None => notes,
+            })
+        })
     }
 
     /// The index of the store.
     pub(crate) fn index(&self) -> Result<Arc<Index>> {
-        if let Some(index) = self.shared.index.get() {
-            return Ok(Arc::clone(index));
-        }
-        let memory = self.reading()?;
-        let index = Arc::new(searching::index(self, memory)?);
-        match self.shared.opened.get() {
-            Some(_) => Ok(Arc::clone(self.shared.index.get_or_init(|| index))),
-            // A store that is not made yet is another one when it is.
-            None => Ok(index),
-        }
+        self.once(&self.shared.index, || Ok(Arc::new(searching::index(self, self.reading()?)?)))
     }
 
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.

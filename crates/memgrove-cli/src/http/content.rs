@@ -211,7 +211,7 @@ fn put_in_graph(
     wanted: Option<&[String]>,
     key: Option<String>,
 ) -> Result<Written> {
-    let graph = cx.graph()?;
+    let graph = cx.writing_graph()?;
     let (is_node, id) = match Scheme::Node.of(address) {
         Some(id) => (true, id),
         None => (false, Scheme::Connection.bare(address)),

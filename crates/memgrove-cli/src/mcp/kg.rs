@@ -91,7 +91,7 @@ impl Desk {
         let note = self.cx.note(verb, &Guard::default());
         match &self.file {
             None if call.reads() => Ok((self.cx.reading_knowledge()?.kg(note, call)?.outcome, Vec::new())),
-            None => Ok((self.cx.knowledge()?.kg(note, call)?.outcome, Vec::new())),
+            None => Ok((self.cx.writing_knowledge()?.kg(note, call)?.outcome, Vec::new())),
             Some(file) => self.perform_on(file, note, call),
         }
     }

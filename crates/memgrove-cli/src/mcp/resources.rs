@@ -54,7 +54,7 @@ fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
     for hit in cx.reading_knowledge()?.search(&Match::default())? {
         add(entity_address(&hit.entity.kind, &hit.entity.name), hit.entity.name.clone(), None);
     }
-    for record in cx.records()?.list(&records::Query::default())?.records {
+    for record in cx.reading_records()?.list(&records::Query::default())?.records {
         let title = record.content.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = title.chars().take(TITLE_CHARS_MAX).collect();
         add(Scheme::Record.address(&record.id), title, None);
@@ -130,8 +130,9 @@ pub(super) fn watched(cx: &Context, uri: &str) -> Places {
     let (said, at) = match Scheme::split(&address) {
         // A record is a line of its file.
         Some((Scheme::Record, id)) => {
-            let file =
-                cx.records().and_then(|records| Ok(mounts::place_of(&records, &records.view(id)?.file)));
+            let file = cx
+                .reading_records()
+                .and_then(|records| Ok(mounts::place_of(&records, &records.view(id)?.file)));
             (None, file)
         }
         Some((Scheme::Node | Scheme::Connection, _)) => {

@@ -159,7 +159,7 @@ impl Verb for ConflictsMerge {
         let of_entities = named.iter().any(|at| at.starts_with("knowledge/"));
         let copies = named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();
         // What was merged is merged, whatever comes of the lists.
-        if of_entities && let Err(error) = cx.knowledge().and_then(|knowledge| knowledge.rebuild()) {
+        if of_entities && let Err(error) = cx.writing_knowledge().and_then(|knowledge| knowledge.rebuild()) {
             crate::notice(&format!("the lists of entities are not up to date: {error}"));
         }
         Ok(MergeAnswer { copies, marked })

@@ -70,7 +70,7 @@ impl Verb for ConnectionCreate {
             content: self.content.map(|text| cx.text(Some(text), None)).transpose()?.map(Into::into),
             ..NewConnection::default()
         };
-        Ok(changed("created", cx.graph()?.connect(cx.note(Self::NAME, &self.guard), &new)?))
+        Ok(changed("created", cx.writing_graph()?.connect(cx.note(Self::NAME, &self.guard), &new)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -187,7 +187,7 @@ impl Verb for ConnectionUpdate {
             Update { set: properties(self.properties, self.pairs), unset: self.unset, ..Update::default() };
         let expect = self.guard.expect.as_deref();
         let id = connection_id(&self.id);
-        Ok(changed("updated", cx.graph()?.update_connection(note, id, &update, expect)?))
+        Ok(changed("updated", cx.writing_graph()?.update_connection(note, id, &update, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -219,7 +219,7 @@ impl Verb for ConnectionEdit {
     fn run(self, cx: &Context) -> Result<Changed> {
         let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
         let (id, expect) = (connection_id(&self.id), self.guard.expect.as_deref());
-        Ok(changed("edited", cx.graph()?.edit_connection(note, id, &edit, expect)?))
+        Ok(changed("edited", cx.writing_graph()?.edit_connection(note, id, &edit, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -257,7 +257,7 @@ impl Verb for ConnectionDelete {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
-        let graph = cx.graph()?;
+        let graph = cx.writing_graph()?;
         let id = match (self.id, &self.from, &self.to) {
             (Some(id), ..) => connection_id(&id).to_owned(),
             (None, Some(from), Some(to)) => {

@@ -111,7 +111,7 @@ impl Diff {
     }
 
     fn of_record(&self, cx: &Context, id: &str) -> Result<String> {
-        let (records, journals) = (cx.records()?, Journals::reading(cx)?);
+        let (records, journals) = (cx.reading_records()?, Journals::reading(cx)?);
         let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
         let from = match &self.from {
             Some(from) => journal.point_of_record(from)?,

@@ -201,7 +201,7 @@ fn told(at: &str, examined: Result<(Vec<Finding>, Vec<String>)>) -> (Vec<Finding
 fn entities(cx: &Context) -> Result<Vec<Finding>> {
     // Who may only read sees the lists as they are.
     if cx.may_write().is_ok() {
-        cx.knowledge()?.rebuild()?;
+        cx.writing_knowledge()?.rebuild()?;
     }
     cx.reading_knowledge()?.check()
 }

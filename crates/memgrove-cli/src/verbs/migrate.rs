@@ -60,7 +60,7 @@ impl Verb for ImportMcpMemory {
             true => cx
                 .reading_knowledge()?
                 .rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes)?,
-            false => cx.knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
+            false => cx.writing_knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
         };
         let memgrove::shapes::entities::Imported { entities, merged, relations, loose, errors, left_out } =
             imported;
@@ -135,7 +135,7 @@ impl Verb for ImportSilicaV1 {
         let mut sources = Vec::new();
         gather(&folder, "", &mut sources)?;
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
-        let mut notes = cx.notes()?;
+        let mut notes = cx.writing_notes()?;
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));
         }

@@ -21,7 +21,7 @@ use crate::page::{Ink, Page};
 /// What is wrong with the notes, and what was mended first.
 pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<String>)> {
     let mended = match fix {
-        true => cx.notes()?.mend(cx.note("doctor", &Guard::default()))?.outcome,
+        true => cx.writing_notes()?.mend(cx.note("doctor", &Guard::default()))?.outcome,
         false => Vec::new(),
     };
     let knowledge = cx.reading_knowledge()?;

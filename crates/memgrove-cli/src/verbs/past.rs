@@ -160,7 +160,7 @@ pub(crate) fn past_of_record(
 ) -> Result<(Vec<Past>, bool)> {
     let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
     let limit = if before.is_some() { 0 } else { limit };
-    let RecordPast { changes, cut } = cx.records()?.history_of(id, limit)?;
+    let RecordPast { changes, cut } = cx.reading_records()?.history_of(id, limit)?;
     let mut changes: Vec<Past> = changes.into_iter().map(|past| journal.told(past)).collect();
     if let Some(before) = before {
         let newer = changes.iter().position(|past| past.change.as_str() == before);

@@ -187,7 +187,7 @@ fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Resul
         let address = Scheme::Record.address(id);
         let journals = Journals::reading(cx)?;
         let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
-        let line = cx.records()?.read_past(id, &journal.point_of_record(change)?);
+        let line = cx.reading_records()?.read_past(id, &journal.point_of_record(change)?);
         let line = line.map_err(|error| journal.told_error(error))?;
         let line = line.ok_or_else(|| not_there(&address, change))?;
         return Ok(read(address, format!("{line}\n").into_bytes(), budget));
@@ -200,7 +200,7 @@ fn read_record(cx: &Context, id: &str, at: Option<&str>, budget: usize) -> Resul
 
 /// The record or entity whose bare id or name was given.
 fn meant(cx: &Context, given: &str) -> Option<String> {
-    if let Ok(got) = cx.records().and_then(|records| records.view(given)) {
+    if let Ok(got) = cx.reading_records().and_then(|records| records.view(given)) {
         return Some(Scheme::Record.address(&got.record.id));
     }
     let loaded = cx.reading_knowledge().ok()?.load(given, None).ok()??;
@@ -292,7 +292,7 @@ impl Verb for Find {
         let mut search =
             Search { wanted: self.text.to_lowercase(), budget: self.budget, ..Search::default() };
         search.look_into(cx, memory.store(), "")?;
-        let records = cx.records()?;
+        let records = cx.reading_records()?;
         if records.root().is_root() {
             search.look_into(cx, records.memory().store(), RECORDS)?;
         }

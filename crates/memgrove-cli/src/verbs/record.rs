@@ -146,7 +146,7 @@ pub(super) fn settle(records: &Records) {
 /// A record by its id. The reading is counted, unless whoever reads may change nothing; it is written
 /// down at once where the process ends now.
 pub(super) fn got(cx: &Context, id: &str) -> Result<Got> {
-    let records = cx.records()?;
+    let records = cx.reading_records()?;
     if cx.may_write().is_err() {
         return records.view(id);
     }
@@ -162,7 +162,7 @@ pub(super) fn got(cx: &Context, id: &str) -> Result<Got> {
 
 /// What is wrong with the records, and what was mended first.
 pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<String>)> {
-    let records = cx.records()?;
+    let records = cx.reading_records()?;
     let mended = match fix && records.memory().store().exists(records.root())? {
         true => records.mend(cx.note("doctor", &Guard::default()))?.outcome.done,
         false => Vec::new(),

@@ -119,7 +119,7 @@ impl Redact {
         }
         let journals = Journals::writing(cx)?;
         let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
-        let records = cx.records()?;
+        let records = cx.reading_records()?;
         let changes = records.history_of(id, 0)?.changes;
         let changes = changes.iter().map(|past| journal.name(&past.change)).collect();
         if !self.consent.is_planned() {

@@ -160,19 +160,19 @@ impl Verb for Forget {
             return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
         }
         let change = if let Some(id) = Scheme::Record.of(&address) {
-            let records = cx.records_writing()?;
+            let records = cx.writing_records()?;
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };
             let done = records.delete(note, &which)?;
             settle(&records);
             done.change.map(|change| ChangeId::new(name_of(&records, &change)))
         } else if let Some(id) = graph_id(&address, Scheme::Node) {
-            cx.graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
+            cx.writing_graph()?.delete(note, id, Removal::Refuse, self.guard.expect.as_deref())?.change
         } else if let Some(id) = graph_id(&address, Scheme::Connection) {
-            cx.graph()?.disconnect(note, id, self.guard.expect.as_deref())?.change
+            cx.writing_graph()?.disconnect(note, id, self.guard.expect.as_deref())?.change
         } else if let Some(named) = Scheme::Entity.of(&address) {
             let (folder, name) = entity_named(named)?;
             let expect = self.guard.expecting();
-            cx.knowledge()?.forget(note, folder, name, expect.as_deref())?.change
+            cx.writing_knowledge()?.forget(note, folder, name, expect.as_deref())?.change
         } else if let Some(part) = part_of(cx, &address)? {
             let at = Locator::new(&part.file)?;
             if let Some((kind, id)) = graph_part(&address) {
@@ -240,7 +240,7 @@ fn forget_section(
             "take a property away with `memgrove {kind} update {id} --unset NAME`, or forget `{kind}:{id}` whole"
         )));
     }
-    let graph = cx.graph()?;
+    let graph = cx.writing_graph()?;
     let edits = without(graph.memory().store(), at, address, None)?.edits;
     let [Edit::Write { bytes, expect: Expect::At(read), .. }] = &edits[..] else { return Ok(None) };
     let edit = ContentEdit::Write { content: bytes.clone(), format: None };

@@ -113,7 +113,8 @@ impl Verb for Restore {
         let journals = Journals::writing(cx)?;
         match Scheme::split(&self.address) {
             Some((Scheme::Record, id)) => {
-                let (records, (journal, _)) = (cx.records()?, journals.of_place(&Locator::new(RECORDS)?));
+                let (records, (journal, _)) =
+                    (cx.reading_records()?, journals.of_place(&Locator::new(RECORDS)?));
                 let which = Guarded { id: id.to_owned(), expect: expect.map(str::to_owned) };
                 let done = records.restore_past(note, &which, &journal.point_of_record(&self.to)?);
                 let done = done.map_err(|error| journal.told_error(error))?;
@@ -123,7 +124,7 @@ impl Verb for Restore {
                 Ok(RestoreAnswer { version, ..RestoreAnswer::new(self.address.clone(), done, change) })
             }
             Some((kind @ (Scheme::Node | Scheme::Connection), id)) => {
-                let (graph, at) = (cx.graph()?, changes_at(cx, &self.address)?);
+                let (graph, at) = (cx.writing_graph()?, changes_at(cx, &self.address)?);
                 let point = point(graph.memory(), &at, &self.to).map_err(told)?;
                 let done = match kind {
                     Scheme::Node => graph.restore(note, id, &point, expect)?,
@@ -283,7 +284,7 @@ impl Undo {
             [.., Some(address)] => {
                 if let Some(id) = Scheme::Record.of(&address) {
                     let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
-                    let changes = cx.records()?.history_of(id, 0)?.changes;
+                    let changes = cx.reading_records()?.history_of(id, 0)?.changes;
                     return Ok(vec![(journal, UndoScope::Change(latest_live(&journal.memory, changes)?))]);
                 }
                 let (journal, at) = journals.of_place(&changes_at(cx, address)?);

@@ -109,7 +109,7 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
             let nodes = all.clone().filter(|info| nodes::is_said_in(&info.locator)).count();
             let (files, bytes) = (all.clone().count(), all.map(|info| info.size).sum());
             let count = match shape.name {
-                "records" => cx.records()?.list(&records_query())?.total,
+                "records" => cx.reading_records()?.list(&records_query())?.total,
                 "graph" => nodes,
                 _ => files,
             };

@@ -54,7 +54,7 @@ impl Thing {
     }
 
     fn graph(&self, cx: &Context, seen: Option<Version>) -> Result<Graph> {
-        let graph = cx.graph()?;
+        let graph = cx.writing_graph()?;
         Ok(match seen {
             Some(seen) => graph.resting_on(self.at.clone(), seen),
             None => graph,

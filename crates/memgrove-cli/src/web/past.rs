@@ -94,7 +94,7 @@ impl Subject {
             Subject::Record(id) => {
                 let (mut past, _) = past_of_record(cx, &journals, id, before, CHANGES)?;
                 past.truncate(CHANGES);
-                let version = match cx.records()?.view(id) {
+                let version = match cx.reading_records()?.view(id) {
                     Err(error) if error.kind() == Kind::NotFound => None,
                     got => Some(got?.version),
                 };
@@ -117,7 +117,7 @@ impl Subject {
             Side::then(match self {
                 Subject::File(_) => journal.memory.read_past(&inside, &Point::Moment(moment)),
                 Subject::Record(id) => {
-                    let line = cx.records()?.read_past(id, &Point::Moment(moment));
+                    let line = cx.reading_records()?.read_past(id, &Point::Moment(moment));
                     line.map(|line| line.map(|line| told(&line).into_bytes()))
                 }
             })
@@ -127,7 +127,7 @@ impl Subject {
                 let content = journal.memory.store().read_optional(&inside)?;
                 Ok(Side::of(content.map(|content| content.bytes)))
             }
-            Subject::Record(id) => match cx.records()?.view(id) {
+            Subject::Record(id) => match cx.reading_records()?.view(id) {
                 Err(error) if error.kind() == Kind::NotFound => Ok(Side::of(None)),
                 got => got.map(|got| Side::Text(told(&got.text))),
             },

@@ -64,7 +64,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
 
 /// Whether there was such a record once.
 async fn was_ever(call: &Call, id: String) -> bool {
-    call.work(move |cx| cx.records()?.history_of(&id, 1)).await.is_ok()
+    call.work(move |cx| cx.reading_records()?.history_of(&id, 1)).await.is_ok()
 }
 
 /// What a form is filled with.
@@ -162,7 +162,7 @@ async fn acted(call: &Call, sent: &Sent) -> Result<String> {
         }
         _ => {
             let id = sent.id.clone();
-            let there = call.work(move |cx| Ok(cx.records()?.view(&id)?.record)).await?;
+            let there = call.work(move |cx| Ok(cx.reading_records()?.view(&id)?.record)).await?;
             let mut update = json!({
                 "id": sent.id, "expect": sent.version, "content": with_ends_of(&there.content, &sent.content),
                 "category": sent.category, "importance": sent.importance,

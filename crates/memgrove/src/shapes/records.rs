@@ -89,6 +89,11 @@ pub trait Ids: Send + Sync {
     /// Sixteen random bytes.
     fn random(&self) -> [u8; 16];
 
+    /// A fresh UUID.
+    fn uuid(&self) -> String {
+        schema::uuid_v4(self.random())
+    }
+
     /// Whether others give ids where nobody here sees it, as on another branch of a repository: then no
     /// number is known to be free.
     fn branches(&self) -> bool {
@@ -331,7 +336,7 @@ impl Records {
     }
 
     fn fresh_id(&self) -> String {
-        schema::uuid_v4(self.ids.random())
+        self.ids.uuid()
     }
 }
 

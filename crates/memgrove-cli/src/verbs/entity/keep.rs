@@ -63,7 +63,7 @@ impl Verb for EntityStore {
     type Answer = StoredAnswer;
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let knowledge = cx.knowledge()?;
+        let knowledge = cx.writing_knowledge()?;
         let dated = self.source.is_some() || self.valid_from.is_some();
         let date = dated.then(|| format!("{:.0}", knowledge.memory().clock().now()));
         let facts = Facts { source: self.source, date, valid_from: self.valid_from, ..Facts::default() };
@@ -138,7 +138,7 @@ impl Verb for EntityBatch {
         };
         let entities: Vec<Entity> = serde_json::from_value(given).map_err(wrong)?;
         let note = cx.note(Self::NAME, &Guard { expect: None, key: self.key, reason: self.reason });
-        Ok(StoredAnswer::new(cx.knowledge()?.store(note, &entities, How::Merge)?))
+        Ok(StoredAnswer::new(cx.writing_knowledge()?.store(note, &entities, How::Merge)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -181,7 +181,8 @@ impl Verb for EntityDelete {
     fn run(self, cx: &Context) -> Result<DeletedAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
         let expect = self.guard.expecting();
-        let done = cx.knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
+        let done =
+            cx.writing_knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
         let folder = done.outcome.parent().unwrap_or_default();
         let change = done.change.map(|change| change.as_str().to_owned());
         let deleted = Scheme::Entity.address(format_args!("{}/{}", folder.name(), self.name));
@@ -237,7 +238,7 @@ impl Verb for EntityLearn {
         let EntityLearn { error_type, error, context, lesson, prevention, role, task_type } = self;
         let learning = Learning { error_type, error, context, role, task_type, lesson, prevention };
         let note = cx.note(Self::NAME, &Guard::default());
-        Ok(StoredAnswer::new(cx.knowledge()?.store_learning(note, &learning)?))
+        Ok(StoredAnswer::new(cx.writing_knowledge()?.store_learning(note, &learning)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -280,7 +281,7 @@ impl Verb for EntityRole {
         let EntityRole { role, p, q, active_context, tasks } = self;
         let note = cx.note(Self::NAME, &Guard::default());
         let state = RoleState { role, p, q, active_context, tasks };
-        Ok(StoredAnswer::new(cx.knowledge()?.store_role_state(note, &state)?))
+        Ok(StoredAnswer::new(cx.writing_knowledge()?.store_role_state(note, &state)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -329,7 +330,7 @@ impl Verb for EntityPattern {
         let EntityPattern { kind, name, description, context, outcome, instructions, category } = self;
         let pattern = Pattern { kind, name, description, context, outcome, instructions, category };
         let note = cx.note(Self::NAME, &Guard::default());
-        Ok(StoredAnswer::new(cx.knowledge()?.store_pattern(note, &pattern)?))
+        Ok(StoredAnswer::new(cx.writing_knowledge()?.store_pattern(note, &pattern)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {

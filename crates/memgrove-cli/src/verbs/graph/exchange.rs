@@ -58,7 +58,7 @@ impl Verb for GraphBatch {
         let read =
             |value| serde_json::from_value::<Operation>(value).map_err(|error| OPERATIONS.unfit(&error));
         let operations = self.several.each(cx, &OPERATIONS, self.operations, read)?;
-        let done = cx.graph()?.batch(cx.note(Self::NAME, &self.several.guard()), &operations)?;
+        let done = cx.writing_graph()?.batch(cx.note(Self::NAME, &self.several.guard()), &operations)?;
         let change = done.change.map(|change| change.as_str().to_owned());
         Ok(BatchAnswer { results: done.outcome, change, replayed: done.replayed })
     }
@@ -213,7 +213,7 @@ impl Verb for GraphImport {
         };
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
         let note = cx.note(Self::NAME, &Guard::default());
-        Ok(ImportAnswer { imported: cx.graph()?.import(&note, &bytes, existing)? })
+        Ok(ImportAnswer { imported: cx.writing_graph()?.import(&note, &bytes, existing)? })
     }
 
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {

@@ -96,7 +96,7 @@ impl GraphOntology {
             return Err(Error::new(Kind::Invalid, "the ontology is empty: nothing was written")
                 .hint("`{}` is an ontology that allows anything"));
         }
-        let graph = cx.graph()?;
+        let graph = cx.writing_graph()?;
         let done = graph.write_ontology(cx.note(Self::NAME, &Guard::default()), &text)?;
         let change = done.change.map(|change| change.as_str().to_owned());
         Ok(OntologyAnswer { change, ..checked(&graph)? })
@@ -209,7 +209,7 @@ impl Verb for GraphCheck {
 
     fn run(self, cx: &Context) -> Result<CheckAnswer> {
         if self.rebuild {
-            let graph = cx.graph()?;
+            let graph = cx.writing_graph()?;
             let done = graph.rebuild(cx.note("graph_rebuild", &Guard::default()))?;
             let change = done.change.map(|change| change.as_str().to_owned());
             let (report, mut findings) = (done.outcome, graph.check()?);

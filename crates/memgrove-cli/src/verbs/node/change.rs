@@ -81,7 +81,7 @@ impl Verb for NodeCreate {
             content: content.map(Into::into),
             said: None,
         };
-        Ok(changed("created", cx.graph()?.create(cx.note(Self::NAME, &self.guard), new)?))
+        Ok(changed("created", cx.writing_graph()?.create(cx.note(Self::NAME, &self.guard), new)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -141,7 +141,7 @@ impl Verb for NodeUpdate {
             said: None,
         };
         let expect = self.guard.expect.as_deref();
-        Ok(changed("updated", cx.graph()?.update(note, id_of(&self.id), &update, expect)?))
+        Ok(changed("updated", cx.writing_graph()?.update(note, id_of(&self.id), &update, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -259,7 +259,7 @@ impl Verb for NodeEdit {
     fn run(self, cx: &Context) -> Result<Changed> {
         let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
         let expect = self.guard.expect.as_deref();
-        Ok(changed("edited", cx.graph()?.edit(note, id_of(&self.id), edit, expect)?))
+        Ok(changed("edited", cx.writing_graph()?.edit(note, id_of(&self.id), edit, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -292,7 +292,7 @@ impl Verb for NodeDelete {
     fn run(self, cx: &Context) -> Result<Changed> {
         let note = cx.note(Self::NAME, &self.guard);
         let how = if self.cascade { Removal::Cascade } else { Removal::Refuse };
-        let done = cx.graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
+        let done = cx.writing_graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
         let Removed { id, connections } = &done.outcome;
         let answer = Changed::new(
             "deleted",

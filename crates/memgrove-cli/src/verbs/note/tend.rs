@@ -62,7 +62,7 @@ impl Verb for NoteSplit {
     type Answer = SplitAnswer;
 
     fn run(self, cx: &Context) -> Result<SplitAnswer> {
-        let mut notes = cx.notes()?;
+        let mut notes = cx.writing_notes()?;
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));
         }
@@ -139,7 +139,7 @@ impl Verb for NoteMerge {
     type Answer = MergeAnswer;
 
     fn run(self, cx: &Context) -> Result<MergeAnswer> {
-        let mut notes = cx.notes()?;
+        let mut notes = cx.writing_notes()?;
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));
         }

@@ -99,7 +99,7 @@ impl Verb for NoteWrite {
         let bytes = cx.text(self.content, self.from.as_deref())?;
         let content = String::from_utf8(bytes)
             .map_err(|_| Error::new(Kind::Invalid, "the content is not UTF-8 text").code(code::NOT_TEXT))?;
-        let mut notes = cx.notes()?;
+        let mut notes = cx.writing_notes()?;
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         if self.dry_run {
             notes = notes.over(rehearsed(notes.memory()));

@@ -107,7 +107,7 @@ impl AddAnswer {
 }
 
 fn add(cx: &Context, verb: &str, guard: &Guard, new: &[NewRecord]) -> Result<AddAnswer> {
-    let records = cx.records_writing()?;
+    let records = cx.writing_records()?;
     let done = records.add(cx.note(verb, guard), new)?;
     settle(&records);
     Ok(AddAnswer::new(&records, done))

@@ -53,7 +53,7 @@ fn change(
     done: &'static str,
     act: impl FnOnce(&Records) -> Result<Done<Changed>>,
 ) -> Result<RecordChanged> {
-    let records = cx.records_writing()?;
+    let records = cx.writing_records()?;
     let Done { outcome, change, replayed, .. } = act(&records)?;
     settle(&records);
     Ok(RecordChanged {
@@ -146,7 +146,7 @@ impl Verb for Archive {
         if self.due {
             refuse_version(&self.guard)?;
         }
-        let records = cx.records_writing()?;
+        let records = cx.writing_records()?;
         let note = cx.note(Self::NAME, &self.guard);
         let done = match self.due {
             true => records.archive_due(note)?,

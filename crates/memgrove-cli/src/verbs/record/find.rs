@@ -54,7 +54,7 @@ impl Verb for Get {
     fn run(self, cx: &Context) -> Result<GetAnswer> {
         let got = got(cx, &id_of(&self.id))?;
         let version = got.version.as_str().to_owned();
-        let file = mounts::place_of(&*cx.records()?, &got.file).to_string();
+        let file = mounts::place_of(&*cx.reading_records()?, &got.file).to_string();
         Ok(GetAnswer { record: got.record, version, file, line: got.line })
     }
 
@@ -151,7 +151,7 @@ impl Verb for List {
     type Answer = ListAnswer;
 
     fn run(self, cx: &Context) -> Result<ListAnswer> {
-        let records = cx.records()?;
+        let records = cx.reading_records()?;
         let now = records.memory().clock().now();
         let query = Query {
             kinds: self.kind.into_iter().collect(),
@@ -236,7 +236,7 @@ impl Verb for Due {
     type Answer = DueAnswer;
 
     fn run(self, cx: &Context) -> Result<DueAnswer> {
-        let records = cx.records()?;
+        let records = cx.reading_records()?;
         let due = records.due()?.records;
         tell(&records);
         Ok(DueAnswer { due })
@@ -270,7 +270,7 @@ impl Verb for Stats {
     type Answer = StatsAnswer;
 
     fn run(self, cx: &Context) -> Result<StatsAnswer> {
-        let records = cx.records()?;
+        let records = cx.reading_records()?;
         let statistics = records.statistics()?;
         tell(&records);
         Ok(StatsAnswer { statistics })

@@ -44,7 +44,7 @@ impl Fact {
                 None => {}
             }
         }
-        let records = cx.records_writing()?;
+        let records = cx.writing_records()?;
         let new = NewRecord {
             tags: self.tags,
             importance: self.importance.unwrap_or_default(),
@@ -82,7 +82,7 @@ impl Fact {
 
     /// Adds what is said of a fact to the record that is there.
     fn add_to(&self, cx: &Context, id: &str, note: Note) -> Result<RememberAnswer> {
-        let records = cx.records_writing()?;
+        let records = cx.writing_records()?;
         let there = records.view(id)?.record;
         let patch = Patch {
             add_tags: self.tags.iter().filter(|tag| !there.tags.contains(tag)).cloned().collect(),
@@ -107,7 +107,7 @@ impl Fact {
 
     /// Keeps it as an observation of whom it is about.
     pub(super) fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
-        let knowledge = cx.knowledge()?;
+        let knowledge = cx.writing_knowledge()?;
         let there = about(&knowledge, name)?;
         let mut told =
             self.importance.map(|_| "an observation has no importance: it was not kept".to_owned());
