@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use super::journal::{Journal, segments};
 use super::mark::{MarkFile, Place};
@@ -14,6 +15,8 @@ use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
 
+/// How long a process waits for another that syncs the journal, which may have been stopped there.
+const SYNC_TURN_WAIT: Duration = Duration::from_secs(1);
 /// How often the lock is waited for by a change that is durable and not in its place.
 const PLACE_ATTEMPTS: u32 = 4;
 
@@ -248,6 +251,11 @@ impl Core {
         }
         let _turn = self.sync_turn.lock().unwrap_or_else(PoisonError::into_inner);
         let covers = |synced: Place| synced.segment == place.segment && synced.offset >= place.offset;
+        if mark_file.synced().is_ok_and(covers) {
+            return Ok(());
+        }
+        // Only to share: whoever does not get it syncs for itself.
+        let _shared = mark_file.sync_turn(SYNC_TURN_WAIT);
         if mark_file.synced().is_ok_and(covers) {
             return Ok(());
         }

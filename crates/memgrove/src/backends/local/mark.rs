@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::vfs::{Open, Vfs, VfsFile};
 
@@ -92,6 +93,13 @@ impl MarkFile {
         self.file.sync_data()
     }
 
+    /// Waits for the turn to sync the journal, which ends with what is given back. Who waited finds
+    /// its record synced by the one before.
+    pub(super) fn sync_turn(&self, wait: Duration) -> io::Result<SyncTurn<'_>> {
+        self.file.lock(wait)?;
+        Ok(SyncTurn(&*self.file))
+    }
+
     /// How often an append in place has begun or ended: odd while one is under way.
     pub(super) fn appends(&self) -> io::Result<u64> {
         let bytes = self.file.read_at(APPENDS_OFFSET, 8)?;
@@ -116,6 +124,16 @@ impl MarkFile {
     pub(super) fn set_synced(&self, place: Place) -> io::Result<()> {
         let words = [place.segment, place.offset, check(place)];
         self.file.write_at(SYNCED_OFFSET, words.map(u64::to_le_bytes).as_flattened())
+    }
+}
+
+/// The turn to sync the journal, among all processes.
+pub(super) struct SyncTurn<'a>(&'a dyn VfsFile);
+
+impl Drop for SyncTurn<'_> {
+    fn drop(&mut self) {
+        // If it cannot be given back, closing the handle does.
+        let _ = self.0.unlock();
     }
 }
 
