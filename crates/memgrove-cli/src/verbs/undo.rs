@@ -282,7 +282,7 @@ impl Undo {
                 return Ok(vec![(journal, UndoScope::Change(change))]);
             }
             [.., Some(address)] => {
-                if let Some(id) = Scheme::Record.of(&address) {
+                if let Some(id) = Scheme::Record.of(address) {
                     let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
                     let changes = cx.reading_records()?.history_of(id, 0)?.changes;
                     return Ok(vec![(journal, UndoScope::Change(latest_live(&journal.memory, changes)?))]);

@@ -296,7 +296,7 @@ impl Verb for NodeDelete {
         let Removed { id, connections } = &done.outcome;
         let answer = Changed::new(
             "deleted",
-            Scheme::Node.address(&id),
+            Scheme::Node.address(id),
             &done.outcome,
             done.change.clone(),
             done.replayed,

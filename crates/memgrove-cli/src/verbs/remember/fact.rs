@@ -101,7 +101,7 @@ impl Fact {
             change,
             known: true,
             note: told,
-            ..RememberAnswer::at(Scheme::Record.address(&id))
+            ..RememberAnswer::at(Scheme::Record.address(id))
         })
     }
 

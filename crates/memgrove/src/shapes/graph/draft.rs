@@ -325,7 +325,7 @@ impl<'a> Draft<'a> {
             let Some(File { before, now }) = self.files.remove(&at) else { continue };
             let expect = before.clone().map_or(Expect::Absent, Expect::At);
             match (now, before) {
-                (Some(bytes), _) => edits.push(Edit::Write { at, bytes: bytes.into(), expect }),
+                (Some(bytes), _) => edits.push(Edit::Write { at, bytes, expect }),
                 (None, Some(_)) => edits.push(Edit::Delete { at, expect }),
                 (None, None) => {}
             }
