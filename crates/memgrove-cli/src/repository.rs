@@ -13,21 +13,29 @@ const ATTRIBUTE: &str = "merge=memgrove";
 const DRIVER: &str = "[merge \"memgrove\"]";
 
 /// The work tree that a folder lies in.
-pub(crate) fn around(root: &Path) -> Option<&Path> {
+fn around(root: &Path) -> Option<&Path> {
     root.ancestors().find(|folder| folder.join(".git").exists())
+}
+
+/// Whether branches of the repository around a store are to be merged by this program.
+pub(crate) fn merges(root: &Path) -> bool {
+    let Some(top) = around(root) else { return false };
+    let within = root.ancestors().take_while(|folder| folder.starts_with(top));
+    within.map(|folder| folder.join(".gitattributes")).any(|file| says(file, ATTRIBUTE))
+}
+
+fn says(file: PathBuf, words: &str) -> bool {
+    read_small(&file).is_ok_and(|text| text.contains(words))
 }
 
 /// What is wrong with how git merges a store: a clone has the attributes, but not the configuration
 /// that they speak of, and git then merges line by line without a word.
 pub(crate) fn check(root: &Path, home: Option<&Path>) -> Option<Finding> {
     let top = around(root)?;
-    let says = |file: PathBuf, words: &str| read_small(&file).is_ok_and(|text| text.contains(words));
-    let within = root.ancestors().take_while(|folder| folder.starts_with(top));
-    let asked = within.map(|folder| folder.join(".gitattributes")).any(|file| says(file, ATTRIBUTE));
     let main = main_checkout(top).unwrap_or_else(|| top.to_owned());
     let own = home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
     let told = own.chain([main.join(".git/config")]).any(|file| says(file, DRIVER));
-    (asked && !told).then(|| Finding {
+    (merges(root) && !told).then(|| Finding {
         level: Level::Warning,
         at: ".gitattributes".to_owned(),
         what: "git shall merge memories by memgrove here, but was not told how".to_owned(),

@@ -72,10 +72,13 @@ impl Context {
         self.graph_over(self.reading()?)
     }
 
-    /// What ids are made of: within a repository another branch may give the same number.
+    /// What ids are made of: where branches are merged, another may give the same number.
     fn ids(&self) -> Arc<dyn Ids> {
-        let within = self.place().is_some_and(|place| repository::around(&place.root).is_some());
-        if within { Arc::new(mounts::Branching) } else { Arc::new(mounts::Random) }
+        if self.place().is_some_and(|place| repository::merges(&place.root)) {
+            Arc::new(mounts::Branching)
+        } else {
+            Arc::new(mounts::Random)
+        }
     }
 
     /// The graph, to change.
