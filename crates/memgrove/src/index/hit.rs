@@ -140,6 +140,8 @@ impl View<'_> {
         };
         if let Some(called) = called {
             hit.title = format!("{called}{section}");
+            // They were counted of what it was called before.
+            hit.tokens = None;
         }
         Ok(())
     }
