@@ -24,13 +24,13 @@ const COMPLETIONS_MAX: usize = 100;
 /// The most tokens that a resource is read with.
 const TOKENS_MAX: usize = 200_000;
 /// The kinds of memories that have addresses, and what they are.
-const KINDS: &[(&str, &str, &str)] = &[
-    ("note", "{+path}", "A note of the growing memory"),
-    ("file", "memories/{+path}", "A file beneath /memories"),
-    ("record", "{id}", "A core memory, learning or task"),
-    ("entity", "{type}/{name}", "An entity with its observations and relations"),
-    ("node", "{id}", "A node of the graph"),
-    ("connection", "{id}", "A connection between nodes of the graph"),
+const KINDS: &[(Scheme, &str, &str)] = &[
+    (Scheme::Note, "{+path}", "A note of the growing memory"),
+    (Scheme::File, "memories/{+path}", "A file beneath /memories"),
+    (Scheme::Record, "{id}", "A core memory, learning or task"),
+    (Scheme::Entity, "{type}/{name}", "An entity with its observations and relations"),
+    (Scheme::Node, "{id}", "A node of the graph"),
+    (Scheme::Connection, "{id}", "A connection between nodes of the graph"),
 ];
 /// The longest title of a record, in characters.
 const TITLE_CHARS_MAX: usize = 60;
@@ -93,8 +93,9 @@ fn kind_of(uri: &str) -> &'static str {
 
 /// How resources of each kind are named.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
-    let template = |(kind, rest, words): &(&str, &str, &str)| {
-        ResourceTemplate::new(format!("{SCHEME}{kind}/{rest}"), *kind).with_description(*words)
+    let template = |(kind, rest, words): &(Scheme, &str, &str)| {
+        let kind = kind.name();
+        ResourceTemplate::new(format!("{SCHEME}{kind}/{rest}"), kind).with_description(*words)
     };
     KINDS.iter().map(template).collect()
 }
@@ -176,9 +177,8 @@ pub(super) fn complete(
 
 /// The resource of an address.
 fn uri_of(address: &str) -> Option<String> {
-    let (kind, rest) = address.split_once(':')?;
-    let known = KINDS.iter().any(|(name, ..)| *name == kind);
-    known.then(|| format!("{SCHEME}{kind}/{}", encoded(rest.trim_start_matches('/'))))
+    let (kind, rest) = Scheme::split(address)?;
+    Some(format!("{SCHEME}{}/{}", kind.name(), encoded(rest.trim_start_matches('/'))))
 }
 
 /// The address of a resource.

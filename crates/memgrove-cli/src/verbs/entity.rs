@@ -10,7 +10,7 @@ use std::str::FromStr;
 use memgrove::Result;
 use memgrove::address::Scheme;
 use memgrove::memory::Done;
-use memgrove::shapes::entities::{Facts, Relation, Stored, folder_name};
+use memgrove::shapes::entities::{Facts, Loaded, Relation, Stored, folder_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,12 @@ pub(crate) use walk::EntityWalk;
 /// The address of an entity.
 pub(crate) fn address(kind: &str, name: &str) -> String {
     Scheme::Entity.address(format_args!("{}/{name}", folder_name(kind)))
+}
+
+/// The address of an entity that was read: its folder is its type, also where someone named that otherwise.
+pub(crate) fn address_of(loaded: &Loaded) -> String {
+    let folder = loaded.path.parent().map(|folder| folder.name().to_owned()).unwrap_or_default();
+    Scheme::Entity.address(format_args!("{folder}/{}", loaded.entity.name))
 }
 
 /// A relation as it is given: on the command line as `type:to`.

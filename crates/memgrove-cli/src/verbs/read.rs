@@ -204,7 +204,7 @@ fn meant(cx: &Context, given: &str) -> Option<String> {
         return Some(Scheme::Record.address(&got.record.id));
     }
     let loaded = cx.reading_knowledge().ok()?.load(given, None).ok()??;
-    Some(Scheme::Entity.address(format_args!("{}/{}", loaded.path.parent()?.name(), loaded.entity.name)))
+    Some(super::entity::address_of(&loaded))
 }
 
 fn not_there(address: &str, change: &str) -> Error {

@@ -29,7 +29,7 @@ pub(crate) struct EntityWalk {
     #[arg(long, value_name = "TYPE")]
     relation: Option<String>,
     /// out, in or both
-    #[arg(long, value_parser = direction, default_value = "both")]
+    #[arg(long, default_value = "both")]
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     direction: Direction,
@@ -43,15 +43,6 @@ pub(crate) struct EntityWalk {
 
 fn one() -> usize {
     1
-}
-
-fn direction(text: &str) -> Result<Direction, String> {
-    match text {
-        "out" => Ok(Direction::Out),
-        "in" => Ok(Direction::In),
-        "both" => Ok(Direction::Both),
-        _ => Err(format!("`{text}` is not out, in or both")),
-    }
 }
 
 /// Relations that were followed.

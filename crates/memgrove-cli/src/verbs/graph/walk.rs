@@ -25,15 +25,6 @@ fn path_depth_max() -> usize {
     PATH_DEPTH_MAX
 }
 
-fn direction(text: &str) -> Result<Direction, String> {
-    match text {
-        "out" => Ok(Direction::Out),
-        "in" => Ok(Direction::In),
-        "both" => Ok(Direction::Both),
-        _ => Err(format!("`{text}` is not out, in or both")),
-    }
-}
-
 /// List the neighbours of a node, up to a depth
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphNeighbours {
@@ -48,7 +39,7 @@ pub(crate) struct GraphNeighbours {
     #[serde(rename = "types", default)]
     kinds: Vec<String>,
     /// out, in or both
-    #[arg(long, value_parser = direction, default_value = "both")]
+    #[arg(long, default_value = "both")]
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     direction: Direction,
@@ -131,7 +122,7 @@ pub(crate) struct GraphPath {
     #[serde(rename = "types", default)]
     kinds: Vec<String>,
     /// out, in or both
-    #[arg(long, value_parser = direction, default_value = "both")]
+    #[arg(long, default_value = "both")]
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     direction: Direction,

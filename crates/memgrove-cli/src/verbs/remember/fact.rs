@@ -11,6 +11,7 @@ use memgrove::{Error, Kind, Result};
 use super::RememberAnswer;
 use crate::context::Context;
 use crate::journals::name_of;
+use crate::verbs::entity;
 use crate::verbs::record::settle;
 
 /// The type of an entity that is first heard of here.
@@ -141,8 +142,7 @@ impl Fact {
         let Done { change, replayed, .. } = knowledge.store(note, &[entity], How::Merge)?;
         let stored = knowledge.load(&name, Some(&kind))?;
         let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
-        let folder = memgrove::shapes::entities::folder_name(&kind);
-        let address = address.unwrap_or(Scheme::Entity.address(format_args!("{folder}/{name}")));
+        let address = address.unwrap_or(entity::address(&kind, &name));
         let change = change.map(|change| change.to_string());
         Ok(RememberAnswer {
             change,
@@ -176,7 +176,7 @@ fn about(knowledge: &Knowledge, name: &str) -> Result<Option<Loaded>> {
 fn twin(knowledge: &Knowledge, name: &str) -> Result<Option<String>> {
     let found = knowledge.load_from_memory(name)?;
     let found = found.filter(|found| bare(&found.entity.name) == bare(name));
-    Ok(found.map(|twin| whole(&twin)))
+    Ok(found.map(|twin| entity::address_of(&twin)))
 }
 
 /// Which observation of an entity says exactly this, counted from 1.
@@ -189,13 +189,7 @@ fn said_in(loaded: &Loaded, text: &str) -> Option<usize> {
 
 /// The address of an observation of an entity.
 fn address_in(loaded: &Loaded, number: usize) -> String {
-    format!("{}#{number}", whole(loaded))
-}
-
-/// The address of an entity.
-fn whole(loaded: &Loaded) -> String {
-    let folder = loaded.path.parent().map(|folder| folder.name().to_owned()).unwrap_or_default();
-    Scheme::Entity.address(format_args!("{folder}/{}", loaded.entity.name))
+    format!("{}#{number}", entity::address_of(loaded))
 }
 
 /// A text as far as it matters whether two are the same.

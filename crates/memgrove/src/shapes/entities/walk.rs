@@ -1,12 +1,14 @@
 //! Walking from entity to entity along relations, never twice through the same one.
 
 use std::collections::{HashSet, VecDeque};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::When;
 use super::catalog::{Card, Shelf};
 use crate::clock::Timestamp;
+use crate::error::{Error, Kind, Result};
 
 /// Which way relations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,6 +21,19 @@ pub enum Direction {
     /// Both ways.
     #[default]
     Both,
+}
+
+impl FromStr for Direction {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "out" => Ok(Direction::Out),
+            "in" => Ok(Direction::In),
+            "both" => Ok(Direction::Both),
+            _ => Err(Error::new(Kind::Invalid, format!("`{text}` is not out, in or both"))),
+        }
+    }
 }
 
 /// How far and along what to walk.
