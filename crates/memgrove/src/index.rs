@@ -35,6 +35,7 @@ mod prefix;
 mod query;
 mod rank;
 mod recall;
+mod recent;
 mod search;
 mod spare;
 mod spoken;
@@ -255,24 +256,27 @@ impl Index {
         let held = &mut *self.held();
         let database = self.current(database, held)?;
         let mut synced = Synced::default();
+        let mut change = 0;
         for _ in 0..LOOKS_MAX {
             database.begin()?;
-            held.files.follow(&database.connection)?;
+            change = held.files.follow(&database.connection)?;
             let work = self.work(&mut held.files)?;
             let writes = work.writes();
             if writes {
                 database.end()?;
             }
             synced.add(self.bring(database, &mut held.files, work, progress)?);
-            if writes {
-                database.begin()?;
+            if !writes {
+                break;
             }
+            database.begin()?;
+            change = write::changes(&database.connection)?;
             // What others wrote meanwhile may rest on an older look at the files than ours.
-            if held.files.are_of(&database.connection)? {
+            if held.files.are_of(change) {
                 break;
             }
         }
-        Known::follow(&mut held.known, &database.connection, self.stays)?;
+        Known::follow(&mut held.known, &database.connection, change, self.stays)?;
         Ok((Arc::clone(&held.known), synced))
     }
 

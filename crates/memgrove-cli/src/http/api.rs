@@ -21,6 +21,9 @@ pub(crate) fn offered() -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(|entry| entry.on.iter().any(|on| *on != On::Cli))
 }
 
+/// What most answers fit into.
+const BODY_BYTES: usize = 16 * 1024;
+
 /// A route for every verb, two for those that only read.
 pub(crate) fn routes() -> Vec<Route> {
     offered().flat_map(of_verb).collect()
@@ -146,7 +149,7 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
     let known = call.header(header::IF_NONE_MATCH.as_str());
     let known = known.filter(|_| entry.effect == Effect::Read).map(str::to_owned);
     let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
-    let mut body = Vec::new();
+    let mut body = Vec::with_capacity(BODY_BYTES);
     reply.write_json(&mut body).map_err(|error| Error::from_io(error, "the answer"))?;
     if body.len() > call.served.limits.reply_bytes_max {
         let message = format!("the answer has {} bytes, more than is sent at once", body.len());
@@ -160,7 +163,10 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
 fn told(failed: Option<Kind>, body: Vec<u8>, known: Option<&str>) -> Response {
     let status = failed.map_or(200, status::http_status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let versioned: Versioned = serde_json::from_slice(&body).unwrap_or_default();
+    // Most answers have none, and need not be read again to see that.
+    let may_have = str::from_utf8(&body).is_ok_and(|body| body.contains("\"version\""));
+    let versioned: Versioned =
+        may_have.then(|| serde_json::from_slice(&body).ok()).flatten().unwrap_or_default();
     let etag = versioned.version.as_str().map(|version| format!("\"{version}\""));
     if let (Some(etag), Some(known)) = (&etag, known)
         && names(known, etag.trim_matches('"'))

@@ -1,6 +1,5 @@
 //! Ten copies of one fact are one hit.
 
-use super::database::meant;
 use super::hit::Hit;
 use super::rank::Candidate;
 use super::search::{Found, Search, Take};
@@ -42,14 +41,12 @@ impl Search<'_> {
     /// Puts those that are equally good in an order of their own, the newest first, then as they
     /// stand in their files: which numbers documents have must not decide.
     fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
-        let equal = |a: &Candidate, b: &Candidate| a.parts.total().total_cmp(&b.parts.total()).is_eq();
-        let sql = "SELECT f.key FROM docs d JOIN files f ON f.id = d.file WHERE d.id = ?1";
-        let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
+        let equal = |a: &Candidate, b: &Candidate| a.score.total_cmp(&b.score).is_eq();
         for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
             let mut named = Vec::with_capacity(equals.len());
             for candidate in equals.iter() {
-                let row = statement.query_row([candidate.id as i64], |row| row.get::<_, String>(0));
-                named.push((row.map_err(meant)?, candidate.clone()));
+                let key = self.view.fact(candidate.id)?.map(|fact| &*fact.key);
+                named.push((key, candidate.clone()));
             }
             named.sort_by(|(a, left), (b, right)| {
                 right.date.cmp(&left.date).then_with(|| a.cmp(b)).then(left.ord.cmp(&right.ord))

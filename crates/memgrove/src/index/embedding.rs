@@ -77,12 +77,27 @@ fn likeness(dot: i32) -> f32 {
 /// same numbers on every machine, because the sums are of integers.
 pub(crate) fn likenesses(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    {
+        use std::arch::is_x86_feature_detected as has;
         // SAFETY: the processor has just said that it can. Every search looks at every vector, and
-        // the instructions that all processors of this kind have take half as long again.
+        // the instructions that all processors of this kind have take two to five times as long.
         #[allow(unsafe_code)]
-        return unsafe { wide(vector, blocks, rows) };
+        if has!("avx512f") && has!("avx512bw") && has!("avx512vl") {
+            return unsafe { widest(vector, blocks, rows) };
+        }
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        if has!("avx2") {
+            return unsafe { wide(vector, blocks, rows) };
+        }
     }
+    plain(vector, blocks, rows)
+}
+
+/// The plain loop, for the widest registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn widest(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
     plain(vector, blocks, rows)
 }
 

@@ -18,7 +18,7 @@ const USES_MAX: i64 = 1_000;
 macro_rules! fact {
     ($rest:literal) => {
         concat!(
-            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id, d.says, d.linking, d.shape ",
+            "SELECT d.file, d.ord, d.grp, coalesce(d.date, f.mtime), d.importance, d.uses, d.kind, d.title, d.id, d.says, d.linking, d.shape, f.key ",
             "FROM docs d JOIN files f ON f.id = d.file ",
             $rest
         )
@@ -28,6 +28,8 @@ macro_rules! fact {
 /// What is known of a document.
 pub(super) struct Fact {
     pub(super) file: i64,
+    /// The key of its file, shared by the documents of the file that were read together.
+    pub(super) key: Arc<str>,
     /// What it belongs with: equal for the documents of one group.
     pub(super) group: u64,
     /// When it is from, or else its file.
@@ -80,7 +82,10 @@ impl Facts {
         let (mut first, mut last): (u32, Option<(u32, Fact)>) = (0, None);
         loop {
             let next = match rows.next().map_err(meant)? {
-                Some(row) => Some((row.get(8).map_err(meant)?, fact(row).map_err(meant)?)),
+                Some(row) => {
+                    let key = last.as_ref().map(|(_, last)| &last.key);
+                    Some((row.get(8).map_err(meant)?, fact(row, key).map_err(meant)?))
+                }
                 None => None,
             };
             let follows = |a: &Fact, b: &Fact| (a.file, a.ord + 1) == (b.file, b.ord);
@@ -114,7 +119,7 @@ impl View<'_> {
             return Ok(Some(known));
         }
         let mut statement = self.connection().prepare_cached(fact!("WHERE d.id = ?1")).map_err(meant)?;
-        let found = statement.query_row([id as i64], fact).optional().map_err(meant)?;
+        let found = statement.query_row([id as i64], |row| fact(row, None)).optional().map_err(meant)?;
         Ok(found.map(|found| place.get_or_init(|| found)))
     }
 
@@ -150,11 +155,14 @@ impl View<'_> {
     }
 }
 
-fn fact(row: &Row<'_>) -> rusqlite::Result<Fact> {
+/// Reads a row. `known` is a key that may be that of its file.
+fn fact(row: &Row<'_>, known: Option<&Arc<str>>) -> rusqlite::Result<Fact> {
     let mut group = DefaultHasher::new();
     row.get_ref(2)?.as_str()?.hash(&mut group);
+    let key = row.get_ref(12)?.as_str()?;
     Ok(Fact {
         file: row.get(0)?,
+        key: known.filter(|known| &***known == key).map_or_else(|| key.into(), Arc::clone),
         ord: row.get(1)?,
         group: group.finish(),
         date: row.get(3)?,

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::analysis::{folded, is_east_asian};
 use super::database::meant;
-use super::lookup::{self, Set};
+use super::lookup::Set;
 use super::query::{Filter, Phrase, Query};
 use super::search::Search;
 use crate::document::Shape;
@@ -39,10 +39,10 @@ impl Search<'_> {
             hidden().for_each(|id| allowed.remove(id));
         }
         for term in without {
-            lookup::having(self.view.connection(), term, |id, _| allowed.remove(id))?;
+            self.view.having(term, |id, _| allowed.remove(id))?;
         }
         for prefix in without_prefixes {
-            self.beginning(prefix)?.each(self.view.connection(), |id, _| allowed.remove(id))?;
+            self.beginning(prefix)?.each(self.view, |id, _| allowed.remove(id))?;
         }
         for filter in unwanted {
             self.filtered(filter, next)?.ids().for_each(|id| allowed.remove(id));
@@ -74,7 +74,7 @@ impl Search<'_> {
         let mut found = set.clone();
         for term in &phrase.terms {
             let mut having = self.set(std::iter::empty());
-            lookup::having(self.view.connection(), term, |id, _| having.insert(id))?;
+            self.view.having(term, |id, _| having.insert(id))?;
             found.keep(&having);
         }
         let sql =

@@ -1,6 +1,8 @@
 //! One document as it comes out of the index.
 
-use rusqlite::{OptionalExtension, Params, Row};
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, Params};
 
 use super::database::meant;
 use super::digest::{self, COLUMNS, kept};
@@ -84,10 +86,48 @@ macro_rules! hit {
     };
 }
 
+/// A document as it was read, whoever asks and whenever.
+pub(super) struct Row {
+    hit: Hit,
+    /// Whether it was put away, and from when until before when it is true.
+    hidden: bool,
+    holds: [Option<i64>; 2],
+}
+
+impl Row {
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        let Hit { address, title, subject, text, tags, links, file, .. } = &self.hit;
+        let texts = [address, title, subject, text, file].into_iter().chain(tags).chain(links);
+        std::mem::size_of::<Row>() + texts.map(|text| text.len() + 32).sum::<usize>()
+    }
+
+    /// Why it is found only when asked for, if it is.
+    fn hidden(&self, now: Timestamp) -> Option<&'static str> {
+        if self.hidden {
+            return Some(match self.hit.shape.as_str() {
+                shape if shape == Shape::Entities.name() => "superseded",
+                shape if shape == Shape::Records.name() => "archived",
+                _ => "put away",
+            });
+        }
+        let ([begins, ends], now) = (self.holds, now.as_millisecond());
+        let (early, late) = (begins.is_some_and(|begins| now < begins), ends.is_some_and(|ends| ends <= now));
+        early.then_some("not true yet").or(late.then_some("no longer true"))
+    }
+}
+
 impl View<'_> {
     /// A document by its number.
     pub(super) fn by_id(&self, id: usize) -> Result<Option<Hit>> {
-        self.hit(hit!("WHERE d.id = ?1"), [id as i64])
+        let (key, lately) = ((id, self.known.since(id)), &self.known.lately.rows);
+        if let Some(row) = lately.get(&key) {
+            return self.shown(&row).map(Some);
+        }
+        let Some(row) = self.row(hit!("WHERE d.id = ?1"), [id as i64])? else { return Ok(None) };
+        let row = Arc::new(row);
+        lately.put(key, Arc::clone(&row), row.weight());
+        self.shown(&row).map(Some)
     }
 
     /// How many files there are.
@@ -107,20 +147,25 @@ impl View<'_> {
 
     /// A document by its address.
     pub(super) fn by_address(&self, address: &str) -> Result<Option<Hit>> {
-        self.hit(hit!("WHERE d.address = ?1"), [address])
+        self.row(hit!("WHERE d.address = ?1"), [address])?.map(|row| self.shown(&row)).transpose()
     }
 
     /// A document as it was written: one that is damaged is never shown.
-    fn hit(&self, sql: &str, by: impl Params) -> Result<Option<Hit>> {
+    fn row(&self, sql: &str, by: impl Params) -> Result<Option<Row>> {
         let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
         let mut rows = statement.query(by).map_err(meant)?;
         let Some(row) = rows.next().map_err(meant)? else { return Ok(None) };
         digest::check(row)?;
-        let mut hit = hit(row, self.now).map_err(meant)?;
+        read(row).map(Some).map_err(meant)
+    }
+
+    /// A document as it is now, and by what it is called.
+    fn shown(&self, row: &Row) -> Result<Hit> {
+        let mut hit = Hit { hidden: row.hidden(self.now), ..row.hit.clone() };
         if hit.shape == Shape::Graph.name() {
             self.entitle(&mut hit)?;
         }
-        Ok(Some(hit))
+        Ok(hit)
     }
 }
 
@@ -162,7 +207,9 @@ impl View<'_> {
         let sql = "SELECT d.title, d.kind, b.links FROM docs d JOIN bodies b ON b.id = d.id
                    WHERE d.address IN (?1 || '#properties', ?1) ORDER BY length(d.address) DESC LIMIT 1";
         let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, write::listed(&row.get::<_, String>(2)?)));
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get(0)?, row.get(1)?, write::listed(&row.get::<_, String>(2)?)))
+        };
         statement.query_row([base], read).optional().map_err(meant)
     }
 }
@@ -183,28 +230,13 @@ impl View<'_> {
     }
 }
 
-/// Why a document is found only when asked for, if it is.
-fn hidden(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Option<&'static str>> {
-    if row.get(13)? {
-        return Ok(Some(match row.get_ref(8)?.as_str()? {
-            shape if shape == Shape::Entities.name() => "superseded",
-            shape if shape == Shape::Records.name() => "archived",
-            _ => "put away",
-        }));
-    }
-    let (begins, ends): (Option<i64>, Option<i64>) = (row.get(14)?, row.get(15)?);
-    let now = now.as_millisecond();
-    let (early, late) = (begins.is_some_and(|begins| now < begins), ends.is_some_and(|ends| ends <= now));
-    Ok(early.then_some("not true yet").or(late.then_some("no longer true")))
-}
-
-fn hit(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Hit> {
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     let (tags, links): (String, String) = (row.get(5)?, row.get(9)?);
     let date: i64 = row.get(COLUMNS)?;
     let [start, stop]: [i64; 2] = [row.get(16)?, row.get(17)?];
     let [head, text]: [i64; 2] = [row.get(COLUMNS + 2)?, row.get(COLUMNS + 3)?];
     let [head, text] = [head, text].map(|count| usize::try_from(count).unwrap_or(usize::MAX / 4));
-    Ok(Hit {
+    let hit = Hit {
         address: row.get(6)?,
         shape: row.get(8)?,
         kind: row.get(0)?,
@@ -216,11 +248,12 @@ fn hit(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Hit> {
         date: Timestamp::from_millisecond(date).ok(),
         importance: Weight::of_points(row.get(11)?),
         uses: u64::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
-        hidden: hidden(row, now)?,
+        hidden: None,
         file: row.get(COLUMNS + 1)?,
         span: usize::try_from(start).unwrap_or(0)..usize::try_from(stop).unwrap_or(0),
         parts: Parts::default(),
         alike: Vec::new(),
         tokens: Some(Tokens { head, text }),
-    })
+    };
+    Ok(Row { hit, hidden: row.get(13)?, holds: [row.get(14)?, row.get(15)?] })
 }

@@ -121,7 +121,7 @@ impl Index {
         let mut database = Database::in_memory()?;
         self.fill(&mut database, progress)?;
         let mut known = Arc::default();
-        Known::follow(&mut known, &database.connection, false)?;
+        Known::follow(&mut known, &database.connection, write::changes(&database.connection)?, false)?;
         let fresh = View { database: &database, known: &known, now: self.clock.now() }.dump()?;
         let missing = fresh.iter().filter(|(key, value)| held.get(*key) != Some(*value));
         let surplus = held.keys().filter(|key| !fresh.contains_key(*key));

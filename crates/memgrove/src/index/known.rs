@@ -10,7 +10,9 @@ use rusqlite::Connection;
 use super::database::meant;
 use super::embedding::DIMENSIONS;
 use super::facts::Facts;
-use super::lookup::Statistics;
+use super::hit::Row;
+use super::lookup::{Posted, Statistics};
+use super::recent::Recent;
 use super::{postings, write};
 use crate::error::Result;
 
@@ -25,9 +27,40 @@ pub(super) struct Known {
     /// Documents that hold from one moment until before another, in milliseconds.
     pub(super) timed: Arc<[(usize, std::ops::Range<i64>)]>,
     pub(super) facts: Facts,
+    /// After which change each block of documents became what it is.
+    since: Vec<i64>,
+    pub(super) lately: Arc<Lately>,
+}
+
+/// How many bytes of rows, and of postings, are kept of what was read lately.
+const ROWS_BYTES: usize = 8 << 20;
+const POSTED_BYTES: usize = 4 << 20;
+
+/// What was read lately: documents by their number and the change that made them what they are, and
+/// where terms stand.
+pub(super) struct Lately {
+    pub(super) rows: Recent<(usize, i64), Arc<Row>>,
+    pub(super) posted: Recent<String, Arc<Posted>>,
+}
+
+impl Default for Lately {
+    fn default() -> Self {
+        Lately { rows: Recent::new(ROWS_BYTES), posted: Recent::new(POSTED_BYTES) }
+    }
 }
 
 impl Known {
+    /// After which change a document became what it is.
+    pub(super) fn since(&self, id: usize) -> i64 {
+        self.since.get(id / write::VECTORS as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether the postings of a block may have changed after a change.
+    pub(super) fn posted_after(&self, block: usize, change: i64) -> bool {
+        const BLOCKS: usize = (postings::BLOCK / write::VECTORS) as usize;
+        self.since.iter().skip(block * BLOCKS).take(BLOCKS).any(|since| *since > change)
+    }
+
     /// The vector of a document.
     pub(super) fn vector(&self, id: usize) -> Option<&[u8]> {
         let (block, row) = (id / write::VECTORS as usize, id % write::VECTORS as usize);
@@ -40,10 +73,14 @@ impl Known {
         self.hidden.iter().copied().chain(untimely)
     }
 
-    /// Reads what has changed, from a connection that sees one moment; at first all facts, for a
-    /// process that stays.
-    pub(super) fn follow(known: &mut Arc<Known>, connection: &Connection, stays: bool) -> Result<()> {
-        let change = write::changes(connection)?;
+    /// Reads what has changed, from a connection that sees one moment, after so many changes; at first
+    /// all facts, for a process that stays.
+    pub(super) fn follow(
+        known: &mut Arc<Known>,
+        connection: &Connection,
+        change: i64,
+        stays: bool,
+    ) -> Result<()> {
         if change < known.change {
             // Someone has put another file in its place.
             *known = Arc::default();
@@ -66,7 +103,7 @@ impl Known {
         self.statistics = Statistics { documents, length, next };
         let room = usize::try_from(next).map_err(|_| postings::broken())?.div_ceil(write::VECTORS as usize);
         self.facts.make_room(room);
-        let sql = "SELECT block, data FROM vectors WHERE change > ?1";
+        let sql = "SELECT block, data, change FROM vectors WHERE change > ?1";
         let mut statement = connection.prepare_cached(sql).map_err(meant)?;
         let mut rows = statement.query([self.change]).map_err(meant)?;
         while let Some(row) = rows.next().map_err(meant)? {
@@ -78,8 +115,10 @@ impl Known {
             let block = block.ok_or_else(postings::broken)?;
             if self.vectors.len() <= block {
                 self.vectors.resize_with(block + 1, Arc::default);
+                self.since.resize(block + 1, 0);
             }
             self.vectors[block] = data.into();
+            self.since[block] = row.get(2).map_err(meant)?;
             self.facts.forget(block);
         }
         let mut statement =

@@ -34,18 +34,17 @@ const WRITTEN_MAX: usize = 8;
 impl Search<'_> {
     /// Looks up the words of a query: others in their place, if nothing has any of them.
     pub(super) fn looked_up(&self, query: &Query) -> Result<LookedUp> {
-        let (connection, statistics) = (self.view.connection(), self.view.known.statistics);
         let mut groups: Vec<Group> = query.terms().into_iter().map(Group::of).collect();
         for prefix in &query.prefixes {
             groups.push(self.beginning(prefix)?);
         }
         let allowed = self.allowed(query)?;
-        let mut lexical = lookup::lexical(connection, &groups, statistics)?;
+        let mut lexical = lookup::lexical(self.view, &groups)?;
         let mut corrected = Vec::new();
         if lexical.touched.is_empty() && !groups.is_empty() {
             corrected = self.corrected(query)?;
             let terms: Vec<Group> = corrected.iter().map(|one| Group::of(&one.term)).collect();
-            lexical = lookup::lexical(connection, &terms, statistics)?;
+            lexical = lookup::lexical(self.view, &terms)?;
         }
         if let Some(whole) = self.having_whole(query, allowed.as_ref())? {
             lexical.touched.retain(|id| whole.has(*id as usize));
@@ -64,7 +63,7 @@ impl Search<'_> {
         let phrase = Phrase::new(word, self.analysis);
         let having = |term: &String| {
             let mut set = self.set(std::iter::empty());
-            lookup::having(self.view.connection(), term, |id, _| set.insert(id)).map(|()| set)
+            self.view.having(term, |id, _| set.insert(id)).map(|()| set)
         };
         let mut found: Option<Set> = None;
         for part in &phrase.terms {
@@ -117,7 +116,7 @@ impl Search<'_> {
         let rarest = told.filter(|(told, _)| **told < nowhere).max_by(|a, b| a.0.total_cmp(b.0));
         let mut found = self.set(std::iter::empty());
         if let Some((_, name)) = rarest {
-            lookup::having(self.view.connection(), name, |id, _| found.insert(id))?;
+            self.view.having(name, |id, _| found.insert(id))?;
         }
         Ok(found)
     }
@@ -168,7 +167,7 @@ impl Search<'_> {
     /// The words, folded, by which documents have a term.
     fn written(&self, term: &str) -> Result<HashSet<String>> {
         let mut ids = Vec::new();
-        lookup::having(self.view.connection(), term, |id, _| {
+        self.view.having(term, |id, _| {
             ids.extend((ids.len() < WRITTEN_MAX).then_some(id));
         })?;
         let mut words = HashSet::new();

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 
+use super::View;
 use super::database::meant;
 use super::postings::{self, Entry};
 use crate::error::Result;
@@ -18,6 +21,9 @@ const HEAD: f32 = 1.0;
 pub(crate) const PREFIX_TERMS_MAX: usize = 4_096;
 /// How far off a word may be spelled: letters, by its length.
 const TYPO_CHARS: [(usize, usize); 2] = [(8, 2), (4, 1)];
+
+/// For how many documents that have a term there is room from the start.
+const ENTRIES: usize = 1_024;
 
 /// A set of documents, by their numbers.
 #[derive(Clone)]
@@ -77,12 +83,12 @@ impl Group {
     }
 
     /// The documents that have any of its terms, as often as they do.
-    pub(crate) fn each(&self, connection: &Connection, mut found: impl FnMut(usize, Entry)) -> Result<()> {
+    pub(super) fn each(&self, view: &View<'_>, mut found: impl FnMut(usize, Entry)) -> Result<()> {
         for term in &self.terms {
-            having(connection, term, &mut found)?;
+            view.having(term, &mut found)?;
         }
         for stem in &self.stems {
-            having(connection, stem, |id, entry| {
+            view.having(stem, |id, entry| {
                 if self.having.has(id) {
                     found(id, entry);
                 }
@@ -124,23 +130,69 @@ impl Statistics {
     }
 }
 
-/// The documents that have a term.
-pub(crate) fn having(connection: &Connection, term: &str, mut found: impl FnMut(usize, Entry)) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("SELECT block, data FROM postings WHERE term = ?1 ORDER BY block")
-        .map_err(meant)?;
-    let mut rows = statement.query([term]).map_err(meant)?;
-    while let Some(row) = rows.next().map_err(meant)? {
-        let block: i64 = row.get(0).map_err(meant)?;
-        let data = row.get_ref(1).map_err(meant)?;
-        let bytes = data.as_blob().map_err(|_| postings::broken())?;
-        postings::each(block, bytes, |id, entry| found(usize::try_from(id).unwrap_or(0), entry))?;
+/// The blocks of a term from one on, and one of them.
+const ALL_BLOCKS: &str = "SELECT block, data FROM postings WHERE term = ?1 AND block >= ?2 ORDER BY block";
+const ONE_BLOCK: &str = "SELECT block, data FROM postings WHERE term = ?1 AND block = ?2";
+
+/// Where a term stands, after so many changes: its blocks, in their order.
+pub(crate) struct Posted {
+    change: i64,
+    blocks: Vec<(i64, Arc<[u8]>)>,
+}
+
+impl View<'_> {
+    /// The documents that have a term.
+    pub(super) fn having(&self, term: &str, mut found: impl FnMut(usize, Entry)) -> Result<()> {
+        for (block, bytes) in &self.posted(term)?.blocks {
+            postings::each(*block, bytes, |id, entry| found(usize::try_from(id).unwrap_or(0), entry))?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Where a term stands: as it was read lately, but for the blocks that have changed since.
+    fn posted(&self, term: &str) -> Result<Arc<Posted>> {
+        let (change, lately) = (self.known.change, &self.known.lately.posted);
+        let known = lately.get(term).filter(|known| known.change <= change);
+        if let Some(known) = known.as_ref().filter(|known| known.change == change) {
+            return Ok(Arc::clone(known));
+        }
+        let mut blocks = Vec::new();
+        match known {
+            None => self.read_posted(ALL_BLOCKS, (term, 0), &mut blocks)?,
+            Some(known) => {
+                let mut before = known.blocks.iter().peekable();
+                let last = self.known.statistics.next / postings::BLOCK;
+                for block in 0..=last {
+                    let kept = before.next_if(|(at, _)| *at == block);
+                    let number = usize::try_from(block).unwrap_or(0);
+                    match self.known.posted_after(number, known.change) {
+                        false => blocks.extend(kept.cloned()),
+                        true => self.read_posted(ONE_BLOCK, (term, block), &mut blocks)?,
+                    }
+                }
+            }
+        }
+        let posted = Arc::new(Posted { change, blocks });
+        let weight = posted.blocks.iter().map(|(_, bytes)| bytes.len() + 64).sum::<usize>();
+        lately.put(term.to_owned(), Arc::clone(&posted), weight + term.len() + 128);
+        Ok(posted)
+    }
+
+    fn read_posted(&self, sql: &str, of: (&str, i64), into: &mut Vec<(i64, Arc<[u8]>)>) -> Result<()> {
+        let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
+        let mut rows = statement.query(of).map_err(meant)?;
+        while let Some(row) = rows.next().map_err(meant)? {
+            let data = row.get_ref(1).map_err(meant)?;
+            let bytes = data.as_blob().map_err(|_| postings::broken())?;
+            into.push((row.get(0).map_err(meant)?, bytes.into()));
+        }
+        Ok(())
+    }
 }
 
 /// Scores every document by BM25 over its fields.
-pub(crate) fn lexical(connection: &Connection, groups: &[Group], statistics: Statistics) -> Result<Lexical> {
+pub(super) fn lexical(view: &View<'_>, groups: &[Group]) -> Result<Lexical> {
+    let statistics = view.known.statistics;
     let next = usize::try_from(statistics.next).unwrap_or(0);
     let mut found = Lexical {
         scores: vec![0.0; next],
@@ -151,10 +203,10 @@ pub(crate) fn lexical(connection: &Connection, groups: &[Group], statistics: Sta
         all: 0.0,
     };
     let average = (statistics.length as f32 / statistics.documents.max(1) as f32).max(1.0);
-    let mut entries: Vec<(usize, Entry)> = Vec::new();
+    let mut entries: Vec<(usize, Entry)> = Vec::with_capacity(ENTRIES);
     for group in groups {
         entries.clear();
-        group.each(connection, |id, entry| entries.push((id, entry)))?;
+        group.each(view, |id, entry| entries.push((id, entry)))?;
         if group.all().nth(1).is_some() {
             entries.sort_by_key(|(id, entry)| (*id, u8::MAX - entry.text));
             entries.dedup_by_key(|(id, _)| *id);

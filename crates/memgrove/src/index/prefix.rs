@@ -28,7 +28,7 @@ impl Search<'_> {
         group.stems.retain(|stem| !group.terms.contains(stem));
         let mut perhaps = Set::none(next);
         for stem in &group.stems {
-            lookup::having(self.view.connection(), stem, |id, _| perhaps.insert(id))?;
+            self.view.having(stem, |id, _| perhaps.insert(id))?;
         }
         let sql = "SELECT d.title || char(10) || b.body || char(10) || b.tags || char(10) || b.subject
                    FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";

@@ -66,8 +66,9 @@ pub(crate) struct Candidate {
     pub(crate) named: u32,
     /// The best score of what is linked with it.
     pub(crate) linked: f32,
-    /// What its score is made of.
+    /// What its score is made of, and the score, once it is settled.
     pub(crate) parts: Parts,
+    pub(crate) score: f32,
 }
 
 /// What a score is made of.
@@ -202,8 +203,9 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.recency = RECENT * (-days / RECENT_DAYS).exp2();
         parts.importance = IMPORTANT * candidate.importance as f32;
         parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
+        candidate.score = parts.total();
     }
-    candidates.sort_by(|a, b| b.parts.total().total_cmp(&a.parts.total()));
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     // What has none of the words stands behind all that have all of them.
     let last = candidates.iter().rposition(|hit| hit.has_all).map_or(0, |last| last + 1);
     candidates[..last].sort_by_key(|hit| hit.words == 0.0);
@@ -238,17 +240,16 @@ pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked
 /// Leaves out what fits only faintly beside the best, and says how many that were.
 pub(crate) fn leave_faint(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, named: &Set) -> usize {
     let before = candidates.len();
-    let total = |hit: &Candidate| hit.parts.total();
     let own = |hit: &Candidate| hit.parts.words + hit.parts.meaning;
     let best = |worth: fn(&Candidate) -> f32| candidates.iter().map(worth).fold(0.0, f32::max);
-    let (best, best_own) = (best(total), best(own));
+    let (best, best_own) = (best(|hit| hit.score), best(own));
     let mut spared = NAMED;
     candidates.retain(|hit| {
         let share = if hit.words > 0.0 { FAINT } else { FAINT_WORDLESS };
         // All that is said of an entity has in common that the query names it.
         let is_near = match hit.subject && hit.observed {
             true => own(hit) >= share * best_own,
-            false => total(hit) >= share * best,
+            false => hit.score >= share * best,
         };
         let is_spared = spared > 0 && named.has(hit.id);
         spared -= usize::from(is_spared);
@@ -266,28 +267,71 @@ pub(crate) fn not_all(weighed: &[Candidate], having: usize) -> bool {
 /// The numbers of the best documents, and of all that are as good as the last of them: which
 /// numbers documents have must not decide.
 pub(crate) fn best(scores: impl Iterator<Item = (usize, f32)>, count: usize) -> Vec<usize> {
-    let mut kept: Vec<(f32, usize)> = Vec::with_capacity(count * 4 + 1);
-    let (mut least, mut room) = (f32::NEG_INFINITY, count * 4);
-    let narrow = |kept: &mut Vec<(f32, usize)>| {
-        if kept.len() <= count {
-            return f32::NEG_INFINITY;
-        }
-        let (_, last, _) = kept.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0));
-        let least = last.0;
-        kept.retain(|(score, _)| *score >= least);
-        least
-    };
-    for (id, score) in scores {
-        if score < least {
+    let mut best = Best::new(count);
+    scores.for_each(|(id, score)| best.add(id, score));
+    best.ids()
+}
+
+/// How many scores are passed over at once if none of them is good enough.
+const STRIDE: usize = 64;
+
+/// As [`best`], of the scores of all documents by their numbers: those that are more than nothing, and
+/// may be found.
+pub(crate) fn best_of(scores: &[f32], count: usize, allows: impl Fn(usize) -> bool) -> Vec<usize> {
+    let mut best = Best::new(count);
+    for (stride, scores) in scores.chunks(STRIDE).enumerate() {
+        // Written so that compilers compare many at once.
+        let mut good = false;
+        scores.iter().for_each(|score| good |= (*score > 0.0) & (*score >= best.least));
+        if !good {
             continue;
         }
-        kept.push((score, id));
-        if kept.len() > room {
-            least = narrow(&mut kept);
-            room = room.max(kept.len() * 2);
+        for (id, score) in (stride * STRIDE..).zip(scores) {
+            if *score > 0.0 && *score >= best.least && allows(id) {
+                best.add(id, *score);
+            }
         }
     }
-    narrow(&mut kept);
-    kept.truncate(count * 4);
-    kept.into_iter().map(|(_, id)| id).collect()
+    best.ids()
+}
+
+/// The best so far.
+struct Best {
+    count: usize,
+    kept: Vec<(f32, usize)>,
+    /// What is less is none of them.
+    least: f32,
+    room: usize,
+}
+
+impl Best {
+    fn new(count: usize) -> Self {
+        let kept = Vec::with_capacity(count * 4 + 1);
+        Best { count, kept, least: f32::NEG_INFINITY, room: count * 4 }
+    }
+
+    fn add(&mut self, id: usize, score: f32) {
+        if score < self.least {
+            return;
+        }
+        self.kept.push((score, id));
+        if self.kept.len() > self.room {
+            self.narrow();
+            self.room = self.room.max(self.kept.len() * 2);
+        }
+    }
+
+    fn narrow(&mut self) {
+        if self.kept.len() > self.count {
+            let (_, last, _) = self.kept.select_nth_unstable_by(self.count - 1, |a, b| b.0.total_cmp(&a.0));
+            self.least = last.0;
+            self.kept.retain(|(score, _)| *score >= self.least);
+        }
+    }
+
+    fn ids(mut self) -> Vec<usize> {
+        self.narrow();
+        self.kept.truncate(self.count * 4);
+        self.kept.into_iter().map(|(_, id)| id).collect()
+    }
 }

@@ -95,8 +95,7 @@ impl Index {
 
     /// Tells what a search finds, within a budget.
     fn told(&self, budget: usize, search: impl FnOnce(Take<'_>) -> Result<Found>) -> Result<Recalled> {
-        let mut teller =
-            Teller { analysis: &self.analysis, left: budget, notices: None, snippets: Vec::new() };
+        let mut teller = Teller { analysis: &self.analysis, left: budget, notices: None, pieces: Vec::new() };
         let found = search(&mut |hit, found| teller.takes(hit, found))?;
         Ok(teller.told(budget, found))
     }
@@ -108,16 +107,16 @@ struct Teller<'a> {
     left: usize,
     /// What is said beside them, once it is known.
     notices: Option<Vec<String>>,
-    snippets: Vec<Snippet>,
+    /// What is shown of each hit that was taken.
+    pieces: Vec<Piece>,
 }
 
 impl Teller<'_> {
     fn takes(&mut self, hit: &Hit, found: &Found) -> bool {
         self.note(found);
-        let snippet = snippet(hit.clone(), &found.terms, self.analysis, self.left);
-        let Some(snippet) = snippet else { return false };
-        self.left -= snippet.tokens;
-        self.snippets.push(snippet);
+        let Some(piece) = Piece::of(hit, &found.terms, self.analysis, self.left) else { return false };
+        self.left -= piece.tokens;
+        self.pieces.push(piece);
         true
     }
 
@@ -138,14 +137,10 @@ impl Teller<'_> {
 
     fn told(mut self, budget: usize, found: Found) -> Recalled {
         self.note(&found);
-        let mut snippets = self.snippets;
-        // What says the same may have been found later.
-        for (snippet, hit) in snippets.iter_mut().zip(found.hits) {
-            snippet.hit.alike = hit.alike;
-        }
+        let snippets = self.pieces.into_iter().zip(found.hits).map(|(piece, hit)| piece.from(hit));
         Recalled {
             tokens: budget - self.left,
-            snippets,
+            snippets: snippets.collect(),
             notices: self.notices.unwrap_or_default(),
             left_out: found.more,
             total: found.total,
@@ -201,6 +196,38 @@ fn day(moment: Timestamp) -> String {
     moment.to_string().chars().take(10).collect()
 }
 
+/// What is shown of a hit.
+struct Piece {
+    /// A part of its text; `None` for the whole.
+    part: Option<String>,
+    tokens: usize,
+}
+
+impl Piece {
+    /// As much of a hit as one may spend; `None` if that says nothing.
+    fn of(hit: &Hit, terms: &HashMap<String, f32>, analysis: &Analysis, spend: usize) -> Option<Self> {
+        // The line above it says when, where, what it is called, and whether it still counts.
+        let Tokens { head, text: whole } = hit.tokens();
+        let told = hit.date.map_or(0, |date| tokens(&day(date))) + hit.hidden.map_or(0, tokens);
+        let top = head + told + HEAD_TOKENS;
+        let left = spend.checked_sub(top)?;
+        if whole <= left.min(SNIPPET_TOKENS_MAX) {
+            return Some(Piece { part: None, tokens: top + whole });
+        }
+        if left < SNIPPET_TOKENS_MIN {
+            return None;
+        }
+        let text = around(&hit.text, terms, analysis, left.min(SNIPPET_TOKENS_MAX));
+        let tokens = top + tokens(&text);
+        (tokens <= spend).then_some(Piece { part: Some(text), tokens })
+    }
+
+    fn from(self, hit: Hit) -> Snippet {
+        let cut = self.part.is_some();
+        Snippet { text: self.part.unwrap_or_else(|| hit.text.clone()), cut, tokens: self.tokens, hit }
+    }
+}
+
 /// As much of a hit as one may spend; `None` if that says nothing.
 pub(super) fn snippet(
     hit: Hit,
@@ -208,20 +235,7 @@ pub(super) fn snippet(
     analysis: &Analysis,
     spend: usize,
 ) -> Option<Snippet> {
-    // The line above it says when, where, what it is called, and whether it still counts.
-    let Tokens { head, text: whole } = hit.tokens();
-    let told = hit.date.map_or(0, |date| tokens(&day(date))) + hit.hidden.map_or(0, tokens);
-    let top = head + told + HEAD_TOKENS;
-    let left = spend.checked_sub(top)?;
-    if whole <= left.min(SNIPPET_TOKENS_MAX) {
-        return Some(Snippet { text: hit.text.clone(), cut: false, tokens: top + whole, hit });
-    }
-    if left < SNIPPET_TOKENS_MIN {
-        return None;
-    }
-    let text = around(&hit.text, terms, analysis, left.min(SNIPPET_TOKENS_MAX));
-    let tokens = top + tokens(&text);
-    (tokens <= spend).then_some(Snippet { text, cut: true, tokens, hit })
+    Piece::of(&hit, terms, analysis, spend).map(|piece| piece.from(hit))
 }
 
 /// The part of a text whose terms tell most, at whole words as far as there are any. What is said of

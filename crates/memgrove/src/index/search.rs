@@ -266,10 +266,7 @@ impl Search<'_> {
         let meaning = vector.map_or_else(Vec::new, |vector| {
             likenesses(&vector, &self.view.known.vectors, write::VECTORS as usize)
         });
-        let by_meaning = rank::best(
-            meaning.iter().copied().enumerate().filter(|(id, score)| *score > 0.0 && allows(*id)),
-            WEIGHED,
-        );
+        let by_meaning = rank::best_of(&meaning, WEIGHED, allows);
         let mut weighed = by_words;
         let known = self.set(weighed.iter().copied());
         weighed.extend(by_meaning.into_iter().filter(|id| !known.has(*id)));
@@ -333,6 +330,8 @@ impl Search<'_> {
     /// What is known of these documents.
     pub(super) fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
         let named = entities::Named::by(&query.plain);
+        // Many are of the same kind.
+        let mut kinds: HashMap<&str, u32> = HashMap::new();
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(fact) = self.view.fact(*id)? else { continue };
@@ -349,7 +348,13 @@ impl Search<'_> {
                 has_all: scores.lexical.has_all(*id),
                 subject: scores.lexical.subjects.has(*id),
                 observed: fact.observed,
-                named: if named.is_empty() { 0 } else { named.score(&fact.title, &fact.kind) },
+                named: match named.is_empty() {
+                    true => 0,
+                    false => {
+                        let of_kind = kinds.entry(&fact.kind).or_insert_with(|| named.of_kind(&fact.kind));
+                        named.of_name(&fact.title) + *of_kind
+                    }
+                },
                 ..Candidate::default()
             });
         }

@@ -86,17 +86,18 @@ pub(crate) struct Files {
 impl Files {
     /// Takes over what other processes have seen. Then everything is listed: what they believed of
     /// the files may be older than what we do.
-    pub(super) fn follow(&mut self, connection: &Connection) -> Result<()> {
+    /// Gives back how often the index has changed, as the connection sees it.
+    pub(super) fn follow(&mut self, connection: &Connection) -> Result<i64> {
         let change = changes(connection)?;
         if change != self.change {
             *self = Files { seen: known(connection)?, change, ..Files::default() };
         }
-        Ok(())
+        Ok(change)
     }
 
-    /// Whether they are what the index was made of, as a connection sees it.
-    pub(super) fn are_of(&self, connection: &Connection) -> Result<bool> {
-        Ok(changes(connection)? == self.change)
+    /// Whether they are what the index was made of after so many changes.
+    pub(super) fn are_of(&self, change: i64) -> bool {
+        change == self.change
     }
 
     /// Whether a file that a listing shows is not what was seen.

@@ -89,18 +89,23 @@ impl<'a> Named<'a> {
         self.query.is_empty()
     }
 
-    /// The plain score of a thing with this name and of this kind.
-    pub fn score(&self, name: &str, kind: &str) -> u32 {
+    /// What a thing with this name gets for it.
+    pub fn of_name(&self, name: &str) -> u32 {
         // A question is longer than most names, which then need no other look.
         let fits = name.len() >= self.lower.len() || !name.is_ascii();
-        let by_name = if fits { named(&name.to_lowercase(), &self.lower) } else { 0 };
-        by_name + typed(kind, self.query)
+        if fits { named(&name.to_lowercase(), &self.lower) } else { 0 }
+    }
+
+    /// What a thing of this kind gets for it.
+    pub fn of_kind(&self, kind: &str) -> u32 {
+        typed(kind, self.query)
     }
 }
 
 /// The plain score of an entity for a query.
 pub fn score(name: &str, kind: &str, query: &str) -> u32 {
-    Named::by(query).score(name, kind)
+    let named = Named::by(query);
+    named.of_name(name) + named.of_kind(kind)
 }
 
 /// The part of the plain score that is for the name; both in lower case.

@@ -1,0 +1,85 @@
+//! What was asked for lately, in bounded room: a process that stays is asked for the same things again.
+//!
+//! Two halves: what is asked for goes to the young one, and when that is full it becomes the old one,
+//! whose rest is forgotten.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+/// Things by their keys, as long as there is room for them.
+pub(super) struct Recent<K, V> {
+    halves: Mutex<Halves<K, V>>,
+    /// How much one half holds.
+    most: usize,
+}
+
+struct Halves<K, V> {
+    young: HashMap<K, (V, usize)>,
+    old: HashMap<K, (V, usize)>,
+    weight: usize,
+}
+
+impl<K: Eq + Hash, V: Clone> Recent<K, V> {
+    /// Room for things of so much weight together.
+    pub(super) fn new(most: usize) -> Self {
+        let halves = Halves { young: HashMap::new(), old: HashMap::new(), weight: 0 };
+        Recent { halves: Mutex::new(halves), most: most / 2 }
+    }
+
+    /// A thing, if it is still there.
+    pub(super) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let halves = &mut *self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((value, _)) = halves.young.get(key) {
+            return Some(value.clone());
+        }
+        let (key, (value, weight)) = halves.old.remove_entry(key)?;
+        halves.put(key, value.clone(), weight, self.most);
+        Some(value)
+    }
+
+    /// Keeps a thing of some weight, in the place of what was kept under its key.
+    pub(super) fn put(&self, key: K, value: V, weight: usize) {
+        self.halves.lock().unwrap_or_else(PoisonError::into_inner).put(key, value, weight, self.most);
+    }
+}
+
+impl<K: Eq + Hash, V> Halves<K, V> {
+    fn put(&mut self, key: K, value: V, weight: usize, most: usize) {
+        if self.weight + weight > most {
+            self.old = std::mem::take(&mut self.young);
+            self.weight = 0;
+        }
+        // What is too large for a half would drive out everything else.
+        if weight <= most {
+            self.weight += weight;
+            let before = self.young.insert(key, (value, weight));
+            self.weight -= before.map_or(0, |(_, weight)| weight);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_stays_and_the_rest_goes() {
+        let recent: Recent<String, usize> = Recent::new(20);
+        for number in 0..100 {
+            recent.put(number.to_string(), number, 1);
+            assert_eq!(recent.get("0"), Some(0), "asked for each time, after {number}");
+        }
+        assert_eq!((recent.get("99"), recent.get("50")), (Some(99), None));
+        recent.put("99".into(), 1, 2);
+        assert_eq!(recent.get("99"), Some(1));
+        recent.put("large".into(), 1, 11);
+        assert_eq!(recent.get("large"), None);
+        let halves = recent.halves.lock().expect("nobody panicked");
+        assert!(halves.weight <= 10 && halves.young.len() <= 10 && halves.old.len() <= 10);
+    }
+}
