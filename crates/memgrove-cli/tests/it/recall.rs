@@ -202,3 +202,29 @@ fn what_no_longer_counts_is_marked_and_told_whole_as_json() {
     let checked = sandbox.run(&["doctor"]).out;
     assert!(checked.contains("files/odd.md: line 1 has bytes that are not UTF-8"), "{checked}");
 }
+
+#[test]
+fn what_is_only_faintly_like_a_memory_is_left_out() {
+    let sandbox = Sandbox::new();
+    let remember = |text: &str| {
+        let told = sandbox.run(&["--json", "remember", text]).json();
+        told["address"].as_str().expect("an address").to_owned()
+    };
+    let tea = remember("Ann drinks green tea every morning");
+    for text in [
+        "Ann drinks oolong tea every afternoon",
+        "The office kitchen has a kettle for tea",
+        "Postgres 16 was upgraded in March",
+        "Nobody drinks from the green cup of Miso the cat",
+    ] {
+        remember(text);
+    }
+    let told = sandbox.run(&["similar", &tea]).ok();
+    assert!(told.contains("oolong") && !told.contains("kettle"), "{told}");
+    assert!(told.contains("fit faintly (`all`)"), "{told}");
+    let told = sandbox.run(&["similar", &tea, "--all"]).ok();
+    assert!(told.contains("oolong") && told.contains("kettle") && !told.contains("faintly"), "{told}");
+    // Nobody gave words, so none are asked for.
+    let alone = remember("Zanzibar 4711");
+    assert_eq!(sandbox.run(&["similar", &alone]).ok(), "nothing found; no other memory is like it\n");
+}

@@ -90,7 +90,15 @@ impl Index {
     /// # Errors
     /// As [`Index::similar`].
     pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.similar_with(address, |search| self.told(budget, |take| search(limit, take)))
+        self.similar_with(address, Reach::Near, |search| self.told(budget, |take| search(limit, take)))
+    }
+
+    /// As [`Index::recall_all`], for what is like the document of an address.
+    ///
+    /// # Errors
+    /// As [`Index::similar`].
+    pub fn recall_all_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
+        self.similar_with(address, Reach::All, |search| self.told(budget, |take| search(limit, take)))
     }
 
     /// Tells what a search finds, within a budget.
