@@ -210,7 +210,7 @@ impl HitAnswer {
         let parts = hit.parts.entries().into_iter().filter(|(_, value)| explain && *value != 0.0);
         HitAnswer {
             explain: parts.map(|(name, value)| (name.to_owned(), round(value))).collect(),
-            date: hit.date.map(|date| date.to_string().chars().take(10).collect()).unwrap_or_default(),
+            date: hit.day.map(|day| day.to_string()).unwrap_or_default(),
             address: hit.address,
             shape: hit.shape,
             kind: hit.kind,

@@ -1,7 +1,9 @@
 //! One document as it comes out of the index.
 
+use jiff::civil::Date;
 use rusqlite::{OptionalExtension, Params, Row};
 
+use super::border::{day_of, is_day};
 use super::database::meant;
 use super::digest::{self, COLUMNS, kept};
 use super::rank::Parts;
@@ -33,6 +35,8 @@ pub struct Hit {
     pub links: Vec<String>,
     /// When it is from.
     pub date: Option<Timestamp>,
+    /// The day of that, where whoever asks is.
+    pub day: Option<Date>,
     /// How much it matters.
     pub importance: Weight,
     /// How often it was read.
@@ -67,6 +71,15 @@ impl Tokens {
 }
 
 impl Hit {
+    /// When it is from, as closely as that is known: a day, or a moment.
+    pub fn when(&self) -> Option<String> {
+        let date = self.date?;
+        match self.day {
+            Some(day) if is_day(date.as_millisecond()) => Some(day.to_string()),
+            _ => Some(date.to_string()),
+        }
+    }
+
     /// What its address and title, and its text, cost.
     pub(super) fn tokens(&self) -> Tokens {
         self.tokens.unwrap_or_else(|| Tokens::of(&self.address, &self.title, &self.text))
@@ -117,6 +130,7 @@ impl View<'_> {
         let Some(row) = rows.next().map_err(meant)? else { return Ok(None) };
         digest::check(row)?;
         let mut hit = hit(row, self.now).map_err(meant)?;
+        hit.day = hit.date.map(|date| day_of(date, self.zone));
         if hit.shape == Shape::Graph.name() {
             self.entitle(&mut hit)?;
         }
@@ -214,6 +228,7 @@ fn hit(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<Hit> {
         tags: write::listed(&tags),
         links: write::listed(&links),
         date: Timestamp::from_millisecond(date).ok(),
+        day: None,
         importance: Weight::of_points(row.get(11)?),
         uses: u64::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
         hidden: hidden(row, now)?,

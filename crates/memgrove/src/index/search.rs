@@ -70,7 +70,7 @@ impl Index {
         mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
     ) -> Result<T> {
         let now = self.clock.now();
-        let query = Query::parse(text, &self.analysis, now)?;
+        let query = Query::parse(text, &self.analysis, &now.to_zoned(self.zone.clone()))?;
         self.with(&mut |_, _| (), |view, synced| {
             let search = self.searching(view, synced, now, reach);
             with(&mut |limit, take| search.run(&query, limit, take))
