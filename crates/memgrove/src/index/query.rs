@@ -318,7 +318,8 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Query> {
-        let now = "2026-11-16T12:00:00[UTC]".parse().expect("a moment");
+        let now: jiff::Timestamp = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        let now = now.to_zoned(jiff::tz::TimeZone::UTC);
         Query::parse(text, &Analysis::of("english").expect("known"), &now)
     }
 
