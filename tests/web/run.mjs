@@ -6,6 +6,7 @@ import * as journeys from "./journeys.mjs";
 import { large } from "./large.mjs";
 import { fill } from "./sample.mjs";
 import { serving } from "./serving.mjs";
+import { spaces } from "./spaces.mjs";
 import { watching } from "./watching.mjs";
 
 const [memgrove, tools, screens, ...only] = process.argv.slice(2);
@@ -15,9 +16,9 @@ const failed = [];
 const totals = { pages: 0, requests: 0, checked: 0, screens: 0 };
 
 // A server and a browser that is let in by the link that works once.
-async function act(steps, prepare) {
+async function act(steps, prepare, others) {
   if (only.length > 0 && !Object.keys(steps).some((name) => only.includes(name))) return;
-  const served = await serving(resolve(memgrove));
+  const served = await serving(resolve(memgrove), others);
   const eyes = await watching(tools, screens, served.base);
   try {
     const context = await eyes.browser.newContext({ viewport: { width: 1200, height: 820 } });
@@ -48,6 +49,7 @@ async function act(steps, prepare) {
 }
 
 await act({ ...pick(journeys, ["weight", "search", "read", "browse", "edit", "conflict", "history", "restore", "records", "undo", "aim", "graph", "others", "days", "dark", "phone", "watch"]) }, fill);
+await act({ spaces }, null, ["work", "family", "a-space-with-a-rather-long-name"]);
 await act({ hostile: hostile.show }, hostile.store);
 await act({ large });
 

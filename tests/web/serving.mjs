@@ -1,15 +1,16 @@
 // A `memgrove serve` with a home and a store of its own.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
-export async function serving(memgrove) {
+export async function serving(memgrove, spaces = []) {
   const home = mkdtempSync(join(tmpdir(), "memgrove-web-"));
-  const child = spawn(memgrove, ["serve", "--listen", "127.0.0.1:0"], {
-    cwd: home, env: { HOME: home, PATH: process.env.PATH }, stdio: ["ignore", "pipe", "ignore"],
-  });
+  const env = { HOME: home, PATH: process.env.PATH };
+  for (const space of spaces) spawnSync(memgrove, ["init", join(home, space)], { cwd: home, env });
+  const others = spaces.flatMap((space) => ["--space", `${space}=${join(home, space)}`]);
+  const child = spawn(memgrove, ["serve", "--listen", "127.0.0.1:0", ...others], { cwd: home, env, stdio: ["ignore", "pipe", "ignore"] });
   const link = await new Promise((told, failed) => {
     createInterface({ input: child.stdout }).once("line", told);
     child.once("exit", (code) => failed(new Error(`memgrove serve ended with ${code}`)));

@@ -135,6 +135,19 @@ fn gone_at(cx: &Context, address: &str) -> Result<Option<Locator>> {
     Ok(content.or(first).cloned())
 }
 
+/// What the hints begin with that send whoever asks to the list of one shape.
+const LISTS: [&str; 5] = ["file view", "note list", "record list", "entity search", "node list"];
+
+/// The error for a name that leads nowhere, for verbs that take every address: what is meant may be of any
+/// shape, and an agent may have no other tools than theirs. A hint that names something nearer stays.
+pub(crate) fn by_words(error: Error) -> Error {
+    let lists = |hint: &str| LISTS.iter().any(|list| hint.starts_with(&format!("`memgrove {list}`")));
+    match error.kind() == Kind::NotFound && error.hint_text().is_none_or(lists) {
+        true => error.hint("`memgrove recall` finds addresses by words"),
+        false => error,
+    }
+}
+
 /// An address as it was given, or that of the place where it led.
 pub(crate) fn called(cx: &Context, given: &str, at: &Locator) -> String {
     match Scheme::split(given) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use memgrove::{Error, Kind, Result};
 
 use crate::settings;
+use crate::zone::ZoneVariables;
 
 /// The folder that holds a store, in a project or at home.
 pub(crate) const STORE_FOLDER: &str = ".memgrove";
@@ -41,6 +42,8 @@ pub(crate) struct Environment {
     pub(crate) cache_ttl: Option<String>,
     /// What the tools of Amazon, Google, Azure and Anthropic read too (`AWS_…`), in lower case.
     pub(crate) providers: BTreeMap<String, String>,
+    /// The zone of the user.
+    pub(crate) zone: ZoneVariables,
 }
 
 /// Which bucket, as the environment says it.
@@ -91,6 +94,8 @@ impl Environment {
             bucket,
             cache_ttl: text("MEMGROVE_CACHE_TTL"),
             providers: std::env::vars_os().filter_map(of_provider).collect(),
+            // An empty one says something: UTC.
+            zone: ZoneVariables { name: std::env::var("TZ").ok(), folder: named("TZDIR").map(PathBuf::from) },
         }
     }
 

@@ -21,6 +21,7 @@ mod repository;
 mod searching;
 #[cfg(target_os = "linux")]
 mod watching;
+mod zone;
 
 mod verbs;
 

@@ -77,7 +77,8 @@ pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
 fn options(cx: &Context) -> Result<Options> {
     let settings = cx.settings()?;
     let search = settings.map(|settings| settings.search).unwrap_or_default();
-    let mut options = Options { language: search.language, ..Options::default() };
+    let zone = cx.environment().zone.zone();
+    let mut options = Options { language: search.language, zone, ..Options::default() };
     if !search.embeddings {
         options.embedder = None;
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 pub use jiff::Timestamp;
+pub use jiff::tz::TimeZone;
 
 /// Tells the time.
 pub trait Clock: Send + Sync {

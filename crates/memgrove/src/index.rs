@@ -13,6 +13,7 @@
 
 mod alike;
 pub mod analysis;
+mod border;
 mod brief;
 mod database;
 pub mod dates;
@@ -51,7 +52,7 @@ use std::thread;
 
 use rusqlite::Connection;
 
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, TimeZone, Timestamp};
 use crate::document::Document;
 use crate::error::{Error, Kind, Result};
 use analysis::Analysis;
@@ -83,11 +84,14 @@ pub struct Options {
     pub language: String,
     /// What turns text into meaning; `None` finds by words alone.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Where whoever asks is: `yesterday` is a day there.
+    pub zone: TimeZone,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { language: "english".to_owned(), embedder: Some(Arc::new(Potion)) }
+        let embedder: Arc<dyn Embedder> = Arc::new(Potion);
+        Options { language: "english".to_owned(), embedder: Some(embedder), zone: TimeZone::UTC }
     }
 }
 
@@ -112,6 +116,7 @@ pub struct Index {
     clock: Arc<dyn Clock>,
     analysis: Arc<Analysis>,
     embedder: Option<Arc<dyn Embedder>>,
+    zone: TimeZone,
     turns: Turns,
     /// Locked while the files are compared with the index, and never while something is looked for.
     held: Mutex<Held>,
@@ -140,6 +145,7 @@ struct View<'a> {
     database: &'a Database,
     known: &'a Known,
     now: Timestamp,
+    zone: &'a TimeZone,
 }
 
 impl Index {
@@ -173,6 +179,7 @@ impl Index {
             clock,
             analysis: Arc::new(analysis),
             embedder: options.embedder,
+            zone: options.zone,
             held: Mutex::default(),
             stays: false,
             watches: Vec::new(),
@@ -227,7 +234,8 @@ impl Index {
         loop {
             let tried = self.fresh(&mut turn.database, progress).and_then(|(known, synced)| {
                 let database = turn.database.as_ref().expect("it was just opened");
-                work(&View { database, known: &known, now: self.clock.now() }, synced)
+                let view = View { database, known: &known, now: self.clock.now(), zone: &self.zone };
+                work(&view, synced)
             });
             let Err(error) = tried else { return tried };
             healed += 1;

@@ -96,7 +96,9 @@ impl Route {
     /// Where it is to be found.
     pub(crate) fn paths(&self) -> Vec<String> {
         let beneath = (!self.of_server).then(|| format!("{SPACE}{}", self.path));
-        std::iter::once(self.path.clone()).chain(beneath).collect()
+        // Who types the name of a space may leave out the slash behind it.
+        let bare = beneath.as_deref().filter(|_| self.path == "/").map(|_| SPACE.to_owned());
+        std::iter::once(self.path.clone()).chain(beneath).chain(bare).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use memgrove::address::Scheme;
 use memgrove::backend::{Op, Origin, Past, not_in_history};
+use memgrove::clock::TimeZone;
 use memgrove::shapes::records::RecordPast;
 use memgrove::{Locator, Result};
 use schemars::JsonSchema;
@@ -57,6 +58,9 @@ pub(crate) struct HistoryAnswer {
 pub(crate) struct PastChange {
     change: String,
     time: String,
+    /// What the user's clock showed.
+    #[serde(skip)]
+    clock: String,
     verb: String,
     by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,11 +176,11 @@ pub(crate) fn past_of_record(
 
 /// What changes did, as the history tells it.
 pub(crate) fn told_all(cx: &Context, journals: &Journals, past: Vec<Past>) -> Vec<PastChange> {
-    let mut teller = Teller::new(cx, journals);
-    past.into_iter().map(|change| told(cx, &mut teller, change)).collect()
+    let (mut teller, zone) = (Teller::new(cx, journals), cx.environment().zone.zone());
+    past.into_iter().map(|change| told(cx, &zone, &mut teller, change)).collect()
 }
 
-fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
+fn told(cx: &Context, zone: &TimeZone, teller: &mut Teller<'_>, past: Past) -> PastChange {
     let mut edits: Vec<PastEdit> = Vec::new();
     for edit in &past.edits {
         let at = address_of(cx, &edit.at);
@@ -200,6 +204,7 @@ fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
     PastChange {
         change: past.change.as_str().to_owned(),
         time: past.time.to_string(),
+        clock: format!("{:.0}", zone.to_datetime(past.time)),
         verb: past.note.verb,
         by,
         session: actor.session,
@@ -211,7 +216,7 @@ fn told(cx: &Context, teller: &mut Teller<'_>, past: Past) -> PastChange {
 impl PastChange {
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.ink(Ink::Strong, &self.change)?;
-        page.ink(Ink::Dim, &format!("  {}  ", self.time.get(..19).unwrap_or(&self.time)))?;
+        page.ink(Ink::Dim, &format!("  {}  ", self.clock))?;
         page.put(&format!("{} by {}", self.verb, one_line(&self.by)))?;
         if let Some(session) = &self.session {
             page.ink(Ink::Dim, &format!(" in {}", one_line(session)))?;

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use jiff::civil::Date;
 use memgrove::backend::{Keep, Pruned, Pruning};
-use memgrove::clock::Timestamp;
+use memgrove::clock::{TimeZone, Timestamp};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,9 @@ impl Verb for HistoryPrune {
         let how = if self.consent.is_planned() { Pruning::Planned } else { Pruning::Done };
         let keep = match (self.keep, &self.before) {
             (Some(count), _) => Keep::Changes(count),
-            (None, before) => Keep::Since(since(before.as_deref().unwrap_or_default())?),
+            (None, before) => {
+                Keep::Since(since(before.as_deref().unwrap_or_default(), &cx.environment().zone.zone())?)
+            }
         };
         if how == Pruning::Done {
             keep_ids(cx)?;
@@ -75,11 +78,26 @@ impl Verb for HistoryPrune {
     }
 }
 
-/// The beginning of a day, or a moment.
-fn since(given: &str) -> Result<Timestamp> {
-    let day = || format!("{given}T00:00:00Z").parse::<Timestamp>();
-    given.parse::<Timestamp>().or_else(|_| day()).map_err(|_| {
+/// The beginning of a day where the user is, or a moment.
+fn since(given: &str, zone: &TimeZone) -> Result<Timestamp> {
+    let day = || Some(given).filter(|given| given.len() == 10)?.parse::<Date>().ok();
+    let begins = || zone.to_timestamp(day()?.at(0, 0, 0, 0)).ok();
+    given.parse::<Timestamp>().ok().or_else(begins).ok_or_else(|| {
         Error::new(Kind::Invalid, format!("`{}` is no date", given.escape_debug()))
             .hint("dates look like 2026-01-31")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_where_the_user_is() {
+        let zone = TimeZone::posix("NZST-12").expect("a zone");
+        let told = |given: &str| since(given, &zone).map(|moment| moment.to_string()).ok();
+        assert_eq!(told("2026-01-31").as_deref(), Some("2026-01-30T12:00:00Z"));
+        assert_eq!(told("2026-01-31T10:00:00Z").as_deref(), Some("2026-01-31T10:00:00Z"));
+        assert_eq!((told("2026-01-31 late"), told("yesterday"), told("")), (None, None, None));
+    }
 }

@@ -89,6 +89,24 @@ impl Verb for Read {
     type Answer = ReadAnswer;
 
     fn run(self, cx: &Context) -> Result<ReadAnswer> {
+        self.found(cx).map_err(crate::address::by_words)
+    }
+
+    fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        match (&answer.text, &answer.base64) {
+            (Some(text), _) => page.bytes(text.as_bytes())?,
+            (None, Some(Binary(bytes))) => page.bytes(bytes)?,
+            (None, None) => {}
+        }
+        match &answer.left_out {
+            Some(left_out) => page.ink(Ink::Warning, &format!("\n[{left_out}]\n")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Read {
+    fn found(self, cx: &Context) -> Result<ReadAnswer> {
         let budget = self.budget.unwrap_or(match cx.input {
             Input::None => READ_TOKENS_MAX,
             Input::Terminal => usize::MAX,
@@ -127,18 +145,6 @@ impl Verb for Read {
         let point = journal.point(&inside, change).map_err(told)?;
         let there = memory.read_past(&inside, &point).map_err(told)?;
         Ok(read(address.clone(), there.ok_or_else(|| not_there(&address, change))?, budget))
-    }
-
-    fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        match (&answer.text, &answer.base64) {
-            (Some(text), _) => page.bytes(text.as_bytes())?,
-            (None, Some(Binary(bytes))) => page.bytes(bytes)?,
-            (None, None) => {}
-        }
-        match &answer.left_out {
-            Some(left_out) => page.ink(Ink::Warning, &format!("\n[{left_out}]\n")),
-            None => Ok(()),
-        }
     }
 }
 

@@ -210,7 +210,7 @@ impl HitAnswer {
         let parts = hit.parts.entries().into_iter().filter(|(_, value)| explain && *value != 0.0);
         HitAnswer {
             explain: parts.map(|(name, value)| (name.to_owned(), round(value))).collect(),
-            date: hit.date.map(|date| date.to_string().chars().take(10).collect()).unwrap_or_default(),
+            date: hit.day.map(|day| day.to_string()).unwrap_or_default(),
             address: hit.address,
             shape: hit.shape,
             kind: hit.kind,
@@ -291,6 +291,11 @@ pub(crate) struct Similar {
     #[arg(long, default_value_t = 10)]
     #[serde(default = "ten")]
     limit: usize,
+    /// Also what is only faintly like it
+    #[arg(long)]
+    #[serde(default)]
+    #[schemars(skip)]
+    all: bool,
     /// Show what each score is made of, beside the budget
     #[arg(long)]
     #[serde(default)]
@@ -312,8 +317,16 @@ impl Verb for Similar {
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
         let spend = for_memories(self.budget);
-        let recalled = cx.index()?.recall_similar(&self.address, spend, self.limit)?;
-        Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
+        let index = cx.index()?;
+        let recalled = match self.all {
+            true => index.recall_all_similar(&self.address, spend, self.limit)?,
+            false => index.recall_similar(&self.address, spend, self.limit)?,
+        };
+        let mut answer = RecallAnswer::new(recalled, self.budget, self.limit, self.explain);
+        if answer.hits.is_empty() && answer.receipt.left_out == 0 {
+            answer.receipt.next = "no other memory is like it".to_owned();
+        }
+        Ok(answer)
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {

@@ -62,17 +62,13 @@ impl Verb for Redact {
         self.consent.check("redacted")?;
         let mut answer = match Scheme::split(&self.address) {
             Some((Scheme::Record, id)) => self.record(cx, id)?,
-            Some((Scheme::Node | Scheme::Connection, _)) => {
-                let message = "what is in the graph cannot be redacted: its registry keeps it too";
-                return Err(Error::new(Kind::Unsupported, message)
-                    .hint("delete `.journal/` and run `memgrove graph check --rebuild` to be rid of it"));
-            }
             _ if names_part(cx, &self.address) || self.address.contains('#') => {
                 let whole = self.address.split('#').next().unwrap_or_default();
                 let message = format!("`{}` is a part of a memory", self.address.escape_debug());
                 return Err(Error::new(Kind::Invalid, message)
                     .hint(format!("forget it, then redact what the whole was: `memgrove redact {whole}`")));
             }
+            Some((thing @ (Scheme::Node | Scheme::Connection), id)) => self.in_graph(cx, thing, id)?,
             _ => self.place(cx).map_err(|error| in_memories(cx, error))?,
         };
         if !self.consent.is_planned()
@@ -131,17 +127,50 @@ impl Redact {
 
     fn place(&self, cx: &Context) -> Result<RedactAnswer> {
         let at = past_at(cx, &self.address)?;
-        let journals = Journals::writing(cx)?;
-        let (journal, inside) = journals.of_place(&at);
-        let (versions, is_there) = versions(&journal.memory, &inside)?;
-        let mut answer = RedactAnswer {
-            address: called(cx, &self.address, &at),
-            planned: self.consent.is_planned(),
-            ..RedactAnswer::default()
+        self.places(cx, called(cx, &self.address, &at), &[at])
+    }
+
+    /// A node or connection: what was said of it, its content, and what the registry knew of it.
+    fn in_graph(&self, cx: &Context, thing: Scheme, id: &str) -> Result<RedactAnswer> {
+        let graph = cx.writing_graph()?;
+        let places = match thing {
+            Scheme::Connection => graph.places_of_connection(id)?,
+            _ => graph.places_of(id)?,
         };
-        if is_there {
-            answer.left.push("what it is now stays: forget or change it first to redact that too".to_owned());
+        let mut answer = self.places(cx, self.address.clone(), &places)?;
+        if !self.consent.is_planned() {
+            let kept = graph.redact_registered(id)?;
+            let kept = kept.iter().map(|at| format!("`{at}` was damaged, and keeps it: delete that file"));
+            answer.left.extend(kept);
         }
+        Ok(answer)
+    }
+
+    /// Redacts what files were that make up one memory.
+    fn places(&self, cx: &Context, address: String, places: &[Locator]) -> Result<RedactAnswer> {
+        let planned = self.consent.is_planned();
+        let mut answer = RedactAnswer { address, planned, ..RedactAnswer::default() };
+        let (journals, mut is_there) = (Journals::writing(cx)?, false);
+        for at in places {
+            is_there |= self.file(cx, &journals, at, &mut answer)?;
+        }
+        if is_there {
+            let stays = "what it is now stays: forget or change it first to redact that too";
+            answer.left.insert(0, stays.to_owned());
+        }
+        Ok(answer)
+    }
+
+    /// Redacts what a file was; whether it is there.
+    fn file(
+        &self,
+        cx: &Context,
+        journals: &Journals,
+        at: &Locator,
+        answer: &mut RedactAnswer,
+    ) -> Result<bool> {
+        let (journal, inside) = journals.of_place(at);
+        let (versions, is_there) = versions(&journal.memory, &inside)?;
         let wanted = self.change.as_deref().map(|change| journals.of_change(change).1);
         for version in versions {
             if wanted.as_ref().is_some_and(|wanted| *wanted != version.change) {
@@ -156,6 +185,7 @@ impl Redact {
                 }
             };
             match done {
+                Ok(()) if answer.changes.contains(&name) => {}
                 Ok(()) => answer.changes.push(name),
                 Err(error) => {
                     answer.left.push(format!("change {name} keeps what it was: {error}"));
@@ -163,7 +193,7 @@ impl Redact {
                 }
             }
         }
-        Ok(answer)
+        Ok(is_there)
     }
 }
 

@@ -18,7 +18,7 @@ use super::read::names_part;
 use super::recall::is_zero;
 use super::record::{ImportanceName, chosen, settle};
 use super::{Effect, On, Verb, show_facts};
-use crate::address::{entity_named, in_memories, memory_at};
+use crate::address::{by_words, entity_named, in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page, counted};
@@ -150,6 +150,18 @@ impl Verb for Forget {
     type Answer = ForgetAnswer;
 
     fn run(self, cx: &Context) -> Result<ForgetAnswer> {
+        self.forget(cx).map_err(by_words)
+    }
+
+    fn show(answer: &ForgetAnswer, page: &mut Page<'_>) -> io::Result<()> {
+        page.put("forgot ")?;
+        page.ink(Ink::Strong, &answer.address)?;
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)
+    }
+}
+
+impl Forget {
+    fn forget(self, cx: &Context) -> Result<ForgetAnswer> {
         let note = cx.note(Self::NAME, &self.guard);
         let address = self.address;
         if !cx.is_made()? {
@@ -189,12 +201,6 @@ impl Verb for Forget {
             done.map_err(|error| in_memories(cx, error))?.change
         };
         Ok(ForgetAnswer { address, change: change.map(|change| change.to_string()), replayed: false })
-    }
-
-    fn show(answer: &ForgetAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.put("forgot ")?;
-        page.ink(Ink::Strong, &answer.address)?;
-        show_facts(page, None, answer.change.as_deref(), answer.replayed)
     }
 }
 

@@ -134,13 +134,15 @@ impl Frame<'_> {
                 }
                 button #theme.plain type="button" title="Light or dark (t)" aria-label="Light or dark" { "◐" }
                 button #keys.plain type="button" title="Keys (?)" aria-label="Keys" { "?" }
-                nav aria-label="Pages" {
-                    @for (title, path) in TABS {
-                        @let here = (self.tab == *path).then_some("page");
-                        a href=(format!("{base}{path}")) aria-current=[here] { (title) }
+                div.ways {
+                    nav aria-label="Pages" {
+                        @for (title, path) in TABS {
+                            @let here = (self.tab == *path).then_some("page");
+                            a href=(format!("{base}{path}")) aria-current=[here] { (title) }
+                        }
                     }
                     @if spaces.len() > 1 {
-                        span.spaces {
+                        nav.spaces aria-label="Spaces" {
                             @for space in spaces {
                                 @let here = (space == site.space.name).then_some("true");
                                 a href=(format!("/s/{space}/")) aria-current=[here] { (space) }

@@ -73,12 +73,13 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
 impl From<Snippet> for Hit {
     fn from(snippet: Snippet) -> Self {
         let Snippet { hit, text, cut, .. } = snippet;
+        let date = hit.when().unwrap_or_default();
         let at = if Scheme::Record.of(&hit.address).is_some() { hit.address } else { hit.file };
         Hit {
             at,
+            date,
             title: first_words(if hit.title.is_empty() { &hit.text } else { &hit.title }),
             kind: if hit.kind.is_empty() { hit.shape } else { hit.kind },
-            date: hit.date.map(|date| date.to_string()).unwrap_or_default(),
             said: vec![format!(
                 "{}{}",
                 text.split_whitespace().collect::<Vec<_>>().join(" "),

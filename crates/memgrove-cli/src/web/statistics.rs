@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
+use jiff::Zoned;
+use jiff::civil::Date;
 use maud::html;
 use memgrove::backend::{FileKind, Info, Past};
-use memgrove::clock::Timestamp;
 use memgrove::{Locator, Result};
 
 use super::browse::{SHAPES, counts};
@@ -34,7 +35,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             for shape in SHAPES {
                 files.extend(memory.store().list_all(&Locator::new(shape.folder)?)?);
             }
-            Ok((files, memory.clock().now()))
+            Ok((files, memory.clock().now().to_zoned(cx.environment().zone.zone())))
         })
         .await?;
     files.retain(|info| info.kind == FileKind::File && is_memory(&info.locator));
@@ -67,7 +68,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         }
         div.panels {
             section {
-                h2 { "Changes, the last " (DAYS) " days" } (standing("Changes a day", &by_day(&past, now)))
+                h2 { "Changes, the last " (DAYS) " days" } (standing("Changes a day", &by_day(&past, &now)))
             }
             section { h2 { "By shape" } (lying(&shapes)) }
             section {
@@ -94,19 +95,15 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     Ok(frame.around(&call, &body))
 }
 
-fn by_day(past: &[Past], now: Timestamp) -> Vec<(String, usize)> {
-    let day = |seconds: i64| {
-        let time = Timestamp::from_second(seconds).map(|time| time.to_string()).unwrap_or_default();
-        time.get(..10).unwrap_or_default().to_owned()
-    };
-    let mut days: BTreeMap<String, usize> =
-        (0..DAYS).map(|back| (day(now.as_second() - back * 86_400), 0)).collect();
+fn by_day(past: &[Past], now: &Zoned) -> Vec<(String, usize)> {
+    let back = |days: i64| now.date().saturating_sub(jiff::Span::new().days(days));
+    let mut days: BTreeMap<Date, usize> = (0..DAYS).map(|days| (back(days), 0)).collect();
     for change in past {
-        if let Some(count) = days.get_mut(&day(change.time.as_second())) {
+        if let Some(count) = days.get_mut(&now.time_zone().to_datetime(change.time).date()) {
             *count += 1;
         }
     }
-    days.into_iter().collect()
+    days.into_iter().map(|(day, count)| (day.to_string(), count)).collect()
 }
 
 fn by_actor(past: &[Past]) -> Vec<(String, u64, String)> {

@@ -198,6 +198,7 @@ fn what_schemas_leave_out_is_taken_by_its_type() {
         ("recall", "all", json!(true), json!("true")),
         ("recall", "explain", json!(true), json!(1)),
         ("similar", "explain", json!(true), json!("yes")),
+        ("similar", "all", json!(true), json!("yes")),
         ("remember", "key", json!("k1"), json!(1)),
         ("remember", "reason", json!("to see"), json!(true)),
         ("forget", "expect", json!("0123456789"), json!(123)),

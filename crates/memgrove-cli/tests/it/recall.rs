@@ -202,3 +202,68 @@ fn what_no_longer_counts_is_marked_and_told_whole_as_json() {
     let checked = sandbox.run(&["doctor"]).out;
     assert!(checked.contains("files/odd.md: line 1 has bytes that are not UTF-8"), "{checked}");
 }
+
+#[test]
+fn days_are_those_of_the_zone_that_one_asks_in() {
+    let sandbox = Sandbox::new();
+    let ask = |zone: &str, arguments: &[&str]| {
+        let ran = sandbox.memgrove(arguments).env("TZ", zone).output().expect("it runs");
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    };
+    let kiln = "---\ndate: 2024-05-02T02:00:00Z\n---\nThe kiln was fired.\n";
+    sandbox.feed(&["file", "create", "kiln.md"], kiln).ok();
+    let clay = "---\ndate: 2024-05-02\n---\nThe clay for the kiln came.\n";
+    sandbox.feed(&["file", "create", "clay.md"], clay).ok();
+    // In New York it was still the first of May; a day that is written is that day there too.
+    for (query, zone, fired, came) in [
+        ("kiln before:2024-05-02", "EST5EDT,M3.2.0,M11.1.0", true, false),
+        ("kiln since:2024-05-02", "EST5EDT,M3.2.0,M11.1.0", false, true),
+        ("kiln before:2024-05-02", "UTC0", false, false),
+        ("kiln since:2024-05-02", "UTC0", true, true),
+        ("kiln since:2024-05-02 before:2024-05-03", "<+13>-13", true, true),
+        ("kiln since:2024-05-02T01:00:00Z", "EST5EDT,M3.2.0,M11.1.0", true, true),
+    ] {
+        let found = ask(zone, &["recall", query]);
+        assert_eq!((found.contains("fired"), found.contains("came")), (fired, came), "{query}: {found}");
+    }
+    let shown = ask("EST5EDT,M3.2.0,M11.1.0", &["recall", "kiln"]);
+    assert!(shown.contains("kiln.md  2024-05-01") && shown.contains("clay.md  2024-05-02"), "{shown}");
+    // What was just remembered is of today everywhere, whatever day that is there.
+    sandbox.run(&["remember", "Bought glaze"]).ok();
+    let days = ["<+14>-14", "<-12>12"].map(|zone| {
+        let found = ask(zone, &["recall", "glaze today"]);
+        assert!(found.contains("Bought glaze") && !found.contains("nothing is from then"), "{found}");
+        let listed = ask(zone, &["record", "list", "--since", "today"]);
+        assert!(listed.contains("Bought glaze"), "{listed}");
+        let day = found.split_whitespace().nth(1).expect("a date").to_owned();
+        assert!(ask(zone, &["history"]).contains(&format!("{day}T")), "{day}");
+        day
+    });
+    assert!(days[0] > days[1], "{days:?}");
+}
+
+#[test]
+fn what_is_only_faintly_like_a_memory_is_left_out() {
+    let sandbox = Sandbox::new();
+    let remember = |text: &str| {
+        let told = sandbox.run(&["--json", "remember", text]).json();
+        told["address"].as_str().expect("an address").to_owned()
+    };
+    let tea = remember("Ann drinks green tea every morning");
+    for text in [
+        "Ann drinks oolong tea every afternoon",
+        "The office kitchen has a kettle for tea",
+        "Postgres 16 was upgraded in March",
+        "Nobody drinks from the green cup of Miso the cat",
+    ] {
+        remember(text);
+    }
+    let told = sandbox.run(&["similar", &tea]).ok();
+    assert!(told.contains("oolong") && !told.contains("kettle"), "{told}");
+    assert!(told.contains("fit faintly (`all`)"), "{told}");
+    let told = sandbox.run(&["similar", &tea, "--all"]).ok();
+    assert!(told.contains("oolong") && told.contains("kettle") && !told.contains("faintly"), "{told}");
+    // Nobody gave words, so none are asked for.
+    let alone = remember("Zanzibar 4711");
+    assert_eq!(sandbox.run(&["similar", &alone]).ok(), "nothing found; no other memory is like it\n");
+}

@@ -77,6 +77,7 @@ impl Sandbox {
             .env("HOME", self.home())
             .env("PATH", format!("{bin}:/usr/bin:/bin"))
             .env("TMPDIR", self.path())
+            .env("TZ", "UTC0")
             .current_dir(self.project());
         command
     }

@@ -38,6 +38,51 @@ fn content_is_put_whole_and_parts_of_it_fit() {
 }
 
 #[test]
+fn a_node_is_expected_by_the_version_that_was_told_of_it() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for _ in 0..2 {
+        server.post("/api/node_create", &json!({"type": "doc", "content": "one"}), &[]);
+    }
+    let read = "/api/read?address=node:mem_doc_001";
+    let etag = |path: &str| server.get(path, &[]).header("etag").expect("a version").to_owned();
+    let status = |verb: &str, body: Value, etag: &str| {
+        server.post(&format!("/api/{verb}"), &body, &[("If-Match", etag)]).status
+    };
+    let update = || json!({"id": "mem_doc_001", "properties": {"title": "One"}});
+    // Whoever has read the content may change what they have read, until it is another.
+    let first = etag(read);
+    assert_eq!(
+        (status("node_update", update(), "\"0123456789\""), status("node_update", update(), &first)),
+        (412, 200)
+    );
+    let edit = |text: &str| json!({"id": "mem_doc_001", "operation": "write", "content": text});
+    assert_eq!(
+        (status("node_edit", edit("two"), &first), status("node_edit", edit("three"), &first)),
+        (200, 412)
+    );
+    assert_eq!(status("forget", json!({"address": "node:mem_doc_001"}), &first), 412);
+    // What a node is connected with, and what someone typed into its file, is no part of its version.
+    let whole = "/api/node_read?id=mem_doc_001";
+    let seen = etag(whole);
+    let connect = json!({"from": "mem_doc_002", "type": "near", "to": "mem_doc_001"});
+    assert_eq!(server.post("/api/connection_create", &connect, &[]).status, 200);
+    let again = server.get(whole, &[("If-None-Match", &seen)]);
+    assert_eq!((again.status, again.header("etag")), (200, Some(seen.as_str())));
+    assert!(again.json()["connections"].to_string().contains("near"), "{}", again.json());
+    let file = sandbox.store().join("graph/_content/nodes/mem_doc_002.md");
+    let seen = etag("/api/node_read?id=mem_doc_002");
+    std::fs::write(file, "by hand").expect("a file");
+    let again = server.get("/api/node_read?id=mem_doc_002", &[("If-None-Match", &seen)]);
+    assert_eq!(again.json()["content"], "by hand", "{}", again.json());
+    let body = json!({"address": "node:mem_doc_002"});
+    assert_eq!(status("forget", body.clone(), &seen), 412);
+    let gone = json!({"id": "mem_doc_002", "cascade": true});
+    assert_eq!(status("node_delete", gone, &etag("/api/read?address=node:mem_doc_002")), 200);
+    server.end();
+}
+
+#[test]
 fn a_report_of_what_is_wrong_is_an_answer() {
     let sandbox = Sandbox::new();
     sandbox.run(&["node", "create", "doc", "--content", "one"]).ok();

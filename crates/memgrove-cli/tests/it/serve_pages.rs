@@ -50,6 +50,27 @@ fn errors_are_pages_for_browsers_with_ways_on() {
 }
 
 #[test]
+fn a_space_is_opened_by_its_name_and_the_others_are_named_beside_the_pages() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.path().join("work");
+    sandbox.run(&["init", work.to_str().expect("text")]).ok();
+    let server = Server::start(&sandbox, &["--space", &format!("work={}", work.display())]);
+    for path in ["/s/work", "/s/work/", "/s/work?q=tea"] {
+        let page = server.get(path, &[("Accept", "text/html")]);
+        assert_eq!(page.status, 200, "{path}");
+        let page = shown(&page);
+        let (_, spaces) = page.split_once("aria-label=\"Spaces\">").expect("a way to the others");
+        assert!(
+            spaces.starts_with("<a href=\"/s/default/\">default</a><a href=\"/s/work/\" aria-current"),
+            "{path}: {page}"
+        );
+        assert!(page.contains("href=\"/s/work/timeline\""), "{path}");
+    }
+    assert_eq!(server.get("/s/nowhere", &[]).status, 404);
+    server.end();
+}
+
+#[test]
 fn memories_are_named_as_people_name_them() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use jiff::Zoned;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
+use super::border::Border;
 use super::spoken;
 use crate::clock::Timestamp;
 use crate::text::dates::MONTHS;
@@ -12,50 +14,67 @@ use crate::text::dates::MONTHS;
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// When a memory is from, if its date says so: RFC 3339, `2024-05-01`, `8 May, 2023`, `May 8, 2023`.
+/// What says no zone is taken for UTC.
 pub fn written(text: &str) -> Option<Timestamp> {
+    written_in(&TimeZone::UTC, text)
+}
+
+/// The same, where what says no zone is meant in this one.
+fn written_in(zone: &TimeZone, text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Some(moment);
     }
     if let Some(day) = text.split(|c: char| !c.is_ascii_digit() && c != '-').find_map(iso_day) {
         let clock = text.split(['T', ' ']).find_map(|part| part.parse::<jiff::civil::Time>().ok());
-        return moment(day.at(0, 0, 0, 0).date(), clock);
+        return moment(day, clock, zone);
     }
     let named = named(&words(text))?;
     let day = Date::new(named.year?, named.month?, named.day.unwrap_or(1)).ok()?;
-    moment(day, None)
+    moment(day, None, zone)
 }
 
-pub(super) fn moment(day: Date, clock: Option<jiff::civil::Time>) -> Option<Timestamp> {
+fn moment(day: Date, clock: Option<jiff::civil::Time>, zone: &TimeZone) -> Option<Timestamp> {
     let time = day.to_datetime(clock.unwrap_or_default());
-    time.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    zone.to_timestamp(time).ok()
+}
+
+/// When a day begins, in milliseconds.
+pub(super) fn beginning(day: Date, zone: &TimeZone) -> Option<i64> {
+    moment(day, None, zone).map(Timestamp::as_millisecond)
 }
 
 pub(super) fn iso_day(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok()).flatten()
 }
 
-/// The start of a day or moment, as `since:` and `before:` of a question take it.
-pub fn start(text: &str, now: Timestamp) -> Option<Timestamp> {
+/// The start of a day or moment, as `since:` and `before:` of a question take it. Days are those of the
+/// zone in which one asks.
+pub fn start(text: &str, now: &Zoned) -> Option<Timestamp> {
     Timestamp::from_millisecond(start_ms(text, now)?).ok()
 }
 
-/// The same in milliseconds.
-pub(crate) fn start_ms(text: &str, now: Timestamp) -> Option<i64> {
-    if let Some(moment) = written(text) {
+/// The same as a border of dates.
+pub(crate) fn border(text: &str, now: &Zoned) -> Option<Border> {
+    start_ms(text, now).map(|moment| Border::at(moment, now.time_zone()))
+}
+
+fn start_ms(text: &str, now: &Zoned) -> Option<i64> {
+    let zone = now.time_zone();
+    if let Some(moment) = written_in(zone, text) {
         return Some(moment.as_millisecond());
     }
     if let Some(first) = format!("{}-01", text.trim()).parse::<Date>().ok().filter(|_| text.trim().len() == 7)
     {
-        return moment(first, None).map(Timestamp::as_millisecond);
+        return beginning(first, zone);
     }
     let text = text.to_lowercase().replace(['-', '_'], " ");
     if let Some((count, unit)) = ago(&text) {
-        return now.as_millisecond().checked_sub(count.checked_mul(unit)?);
+        return now.timestamp().as_millisecond().checked_sub(count.checked_mul(unit)?);
     }
-    let today = now.to_zoned(TimeZone::UTC).date();
+    let today = now.date();
     if text == "tomorrow" {
-        return moment(today.tomorrow().ok()?, None).map(Timestamp::as_millisecond);
+        return beginning(today.tomorrow().ok()?, zone);
     }
     if let Some((_, span)) = spoken::told(&words(&text), now) {
         return Some(span.start);
@@ -63,10 +82,10 @@ pub(crate) fn start_ms(text: &str, now: Timestamp) -> Option<i64> {
     if let Some(month) = month_named(&text) {
         let begun = month <= today.month();
         let year = if begun { today.year() } else { today.year().checked_sub(1)? };
-        return month_of(year, month).map(|span| span.start);
+        return month_of(year, month, zone).map(|span| span.start);
     }
     let year: i16 = text.parse().ok().filter(|year| (1000..=9999).contains(year))?;
-    moment(date(year, 1, 1), None).map(Timestamp::as_millisecond)
+    beginning(date(year, 1, 1), zone)
 }
 
 /// `7d`, `2w`, `3 months`: how many of what.
@@ -85,15 +104,15 @@ fn ago(text: &str) -> Option<(i64, i64)> {
 }
 
 /// So many days from one on.
-pub(super) fn days(first: Date, count: i64) -> Option<Range<i64>> {
-    let from = moment(first, None)?.as_millisecond();
-    Some(from..from + count * DAY_MS)
+pub(super) fn days(first: Date, count: i64, zone: &TimeZone) -> Option<Range<i64>> {
+    let end = first.checked_add(jiff::Span::new().try_days(count).ok()?).ok()?;
+    Some(beginning(first, zone)?..beginning(end, zone)?)
 }
 
 /// All of a month.
-pub(super) fn month_of(year: i16, month: i8) -> Option<Range<i64>> {
+pub(super) fn month_of(year: i16, month: i8, zone: &TimeZone) -> Option<Range<i64>> {
     let first = Date::new(year, month, 1).ok()?;
-    days(first, first.days_in_month().into())
+    days(first, first.days_in_month().into(), zone)
 }
 
 /// The number of a month that a word names.
@@ -160,8 +179,9 @@ pub(super) fn words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn now() -> Timestamp {
-        "2026-11-16T12:00:00Z".parse().expect("a moment")
+    fn now(zone: &TimeZone) -> Zoned {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        now.to_zoned(zone.clone())
     }
 
     #[test]
@@ -182,7 +202,8 @@ mod tests {
     #[test]
     fn filters_take_days_and_spans() {
         let start = |text: &str| {
-            start_ms(text, now()).map(|ms| Timestamp::from_millisecond(ms).expect("ok").to_string())
+            start_ms(text, &now(&TimeZone::UTC))
+                .map(|ms| Timestamp::from_millisecond(ms).expect("ok").to_string())
         };
         assert_eq!(start("2024-05-01").as_deref(), Some("2024-05-01T00:00:00Z"));
         assert_eq!(start("2024").as_deref(), Some("2024-01-01T00:00:00Z"));
@@ -197,5 +218,12 @@ mod tests {
         for wrong in ["whenever", "999999999999999999d", "2024-13", "99999999999999999999d"] {
             assert_eq!(start(wrong), None, "{wrong}");
         }
+        let east = TimeZone::fixed(jiff::tz::offset(13));
+        let start = |text: &str| super::start(text, &now(&east)).expect("a moment").to_string();
+        assert_eq!(start("yesterday"), "2026-11-15T11:00:00Z");
+        assert_eq!(start("2024-05-01"), "2024-04-30T11:00:00Z");
+        assert_eq!(start("2024-05-01T10:00:00Z"), "2024-05-01T10:00:00Z");
+        assert_eq!(start("2024"), "2023-12-31T11:00:00Z");
+        assert_eq!(start("12h"), "2026-11-16T00:00:00Z");
     }
 }

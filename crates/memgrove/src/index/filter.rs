@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use rusqlite::{OptionalExtension, Row};
 
 use super::analysis::{folded, is_east_asian};
+use super::border::Border;
 use super::database::meant;
 use super::lookup::Set;
 use super::query::{Filter, Phrase, Query};
@@ -96,7 +97,8 @@ impl Search<'_> {
                    FROM docs d JOIN files f ON f.id = d.file JOIN bodies b ON b.id = d.id
                    WHERE coalesce(d.date, f.mtime) >= ?1 AND coalesce(d.date, f.mtime) < ?2 OR d.shape = 'graph'";
         let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
-        let span = [filter.since.unwrap_or(i64::MIN), filter.before.unwrap_or(i64::MAX)];
+        let since = filter.since.map_or(i64::MIN, Border::earliest);
+        let span = [since, filter.before.map_or(i64::MAX, Border::latest)];
         let mut rows = statement.query(span).map_err(meant)?;
         let mut found = Set::none(next);
         // What a node holds has the kind, tags and importance that are told of the node, in another file
@@ -131,8 +133,8 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
 fn lies_there(filter: &Filter, row: &Row<'_>) -> rusqlite::Result<bool> {
     let Filter { shapes, within, since, before, .. } = filter;
     let date: i64 = row.get(7)?;
-    Ok(since.is_none_or(|since| date >= since)
-        && before.is_none_or(|before| date < before)
+    Ok(since.is_none_or(|since| since.is_reached(date))
+        && before.is_none_or(|before| !before.is_reached(date))
         && (shapes.is_empty() || {
             let shape = text(row, 4)?;
             shapes.iter().any(|wanted| wanted.name() == shape)

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use rusqlite::{OptionalExtension, Params};
 
+use super::border::{day_of, is_day};
 use super::database::meant;
 use super::digest::{self, COLUMNS, kept};
 use super::rank::Parts;
@@ -35,6 +37,8 @@ pub struct Hit {
     pub links: Vec<String>,
     /// When it is from.
     pub date: Option<Timestamp>,
+    /// The day of that, where whoever asks is.
+    pub day: Option<Date>,
     /// How much it matters.
     pub importance: Weight,
     /// How often it was read.
@@ -69,6 +73,15 @@ impl Tokens {
 }
 
 impl Hit {
+    /// When it is from, as closely as that is known: a day, or a moment.
+    pub fn when(&self) -> Option<String> {
+        let date = self.date?;
+        match self.day {
+            Some(day) if is_day(date.as_millisecond()) => Some(day.to_string()),
+            _ => Some(date.to_string()),
+        }
+    }
+
     /// What its address and title, and its text, cost.
     pub(super) fn tokens(&self) -> Tokens {
         self.tokens.unwrap_or_else(|| Tokens::of(&self.address, &self.title, &self.text))
@@ -161,7 +174,8 @@ impl View<'_> {
 
     /// A document as it is now, and by what it is called.
     fn shown(&self, row: &Row) -> Result<Hit> {
-        let mut hit = Hit { hidden: row.hidden(self.now), ..row.hit.clone() };
+        let day = row.hit.date.map(|date| day_of(date, self.zone));
+        let mut hit = Hit { day, hidden: row.hidden(self.now), ..row.hit.clone() };
         if hit.shape == Shape::Graph.name() {
             self.entitle(&mut hit)?;
         }
@@ -246,6 +260,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         tags: write::listed(&tags),
         links: write::listed(&links),
         date: Timestamp::from_millisecond(date).ok(),
+        day: None,
         importance: Weight::of_points(row.get(11)?),
         uses: u64::try_from(row.get::<_, i64>(12)?).unwrap_or(0),
         hidden: None,

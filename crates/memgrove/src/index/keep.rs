@@ -122,7 +122,8 @@ impl Index {
         self.fill(&mut database, progress)?;
         let mut known = Arc::default();
         Known::follow(&mut known, &database.connection, write::changes(&database.connection)?, false)?;
-        let fresh = View { database: &database, known: &known, now: self.clock.now() }.dump()?;
+        let now = self.clock.now();
+        let fresh = View { database: &database, known: &known, now, zone: &self.zone }.dump()?;
         let missing = fresh.iter().filter(|(key, value)| held.get(*key) != Some(*value));
         let surplus = held.keys().filter(|key| !fresh.contains_key(*key));
         let missing = missing.map(|(key, _)| format!("{key} is missing or differs"));

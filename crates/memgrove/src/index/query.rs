@@ -14,9 +14,9 @@
 //! The names of signs may be written in capital letters, and quotes as printers set them.
 
 use super::analysis::{Analysis, folded, is_stop_word};
+use super::border::Border;
 use super::dates;
 use super::spoken::{self, Asked};
-use crate::clock::Timestamp;
 use crate::document::{Shape, Weight};
 use crate::error::{Error, Kind, Result};
 
@@ -67,8 +67,8 @@ pub(crate) struct Filter {
     pub(crate) kinds: Vec<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) importances: Vec<Weight>,
-    pub(crate) since: Option<i64>,
-    pub(crate) before: Option<i64>,
+    pub(crate) since: Option<Border>,
+    pub(crate) before: Option<Border>,
     pub(crate) within: Vec<String>,
     pub(crate) hidden: bool,
 }
@@ -80,7 +80,7 @@ impl Filter {
     }
 
     /// Takes a condition.
-    fn take(&mut self, key: &str, value: &str, now: Timestamp) -> Result<()> {
+    fn take(&mut self, key: &str, value: &str, now: &jiff::Zoned) -> Result<()> {
         let wrong = |what: &str, hint: String| {
             Err(Error::new(Kind::Invalid, format!("`{}` is not {what}", value.escape_debug())).hint(hint))
         };
@@ -96,9 +96,9 @@ impl Filter {
                 Some(weight) => self.importances.push(weight),
                 None => return wrong("an importance", "choose from: low, medium, high".to_owned()),
             },
-            "since" | "before" => match (key, dates::start_ms(value, now)) {
-                ("since", Some(ms)) => self.since = self.since.max(Some(ms)),
-                (_, Some(ms)) => self.before = Some(self.before.map_or(ms, |before| before.min(ms))),
+            "since" | "before" => match (key, dates::border(value, now)) {
+                ("since", Some(border)) => self.since = self.since.max(Some(border)),
+                (_, Some(border)) => self.before = self.before.into_iter().chain([border]).min(),
                 (_, None) => {
                     let such = "such as 2024-05-01, 2024-05, May, 7d, yesterday or last-week";
                     return wrong("a date", such.to_owned());
@@ -204,7 +204,7 @@ impl Query {
     ///
     /// # Errors
     /// `Invalid` for a sign with a value that it does not take.
-    pub(crate) fn parse(text: &str, analysis: &Analysis, now: Timestamp) -> Result<Query> {
+    pub(crate) fn parse(text: &str, analysis: &Analysis, now: &jiff::Zoned) -> Result<Query> {
         let mut query = Query::default();
         let (mut plain, mut spoken): (Vec<&str>, Vec<&str>) = Default::default();
         let text = text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
@@ -227,7 +227,7 @@ impl Query {
     }
 
     /// Takes the words that say something, and the time that they speak of.
-    fn take_words(&mut self, plain: &[&str], spoken: &str, analysis: &Analysis, now: Timestamp) {
+    fn take_words(&mut self, plain: &[&str], spoken: &str, analysis: &Analysis, now: &jiff::Zoned) {
         // A number alone is one that someone looks for, though it may be a year.
         let is_number = spoken.bytes().all(|byte| byte.is_ascii_digit());
         let asked = spoken::asked(spoken, now).filter(|_| !is_number);
@@ -266,7 +266,7 @@ impl Query {
     }
 
     /// Takes a piece that is a sign.
-    fn sign(&mut self, piece: &Piece<'_>, analysis: &Analysis, now: Timestamp) -> Result<bool> {
+    fn sign(&mut self, piece: &Piece<'_>, analysis: &Analysis, now: &jiff::Zoned) -> Result<bool> {
         let Piece { negated, key, value, quoted, .. } = *piece;
         if !key.is_empty() {
             if negated && matches!(key, "since" | "before" | "is") {
@@ -318,8 +318,9 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Query> {
-        let now = "2026-11-16T12:00:00Z".parse().expect("a moment");
-        Query::parse(text, &Analysis::of("english").expect("known"), now)
+        let now: jiff::Timestamp = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        let now = now.to_zoned(jiff::tz::TimeZone::UTC);
+        Query::parse(text, &Analysis::of("english").expect("known"), &now)
     }
 
     #[test]

@@ -9,7 +9,6 @@ use super::analysis::{Analysis, is_east_asian};
 use super::hit::{Hit, Tokens};
 use super::search::{Found, Reach, Take};
 use super::wordpiece::tokens;
-use crate::clock::Timestamp;
 use crate::error::Result;
 
 /// What one snippet may cost before it is cut around what matched.
@@ -85,12 +84,20 @@ impl Index {
         self.search_with(query, Reach::All, |search| self.told(budget, |take| search(limit, take)))
     }
 
-    /// As [`Index::recall_all`], for what is like the document of an address.
+    /// As [`Index::recall`], for what is like the document of an address.
     ///
     /// # Errors
     /// As [`Index::similar`].
     pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.similar_with(address, |search| self.told(budget, |take| search(limit, take)))
+        self.similar_with(address, Reach::Near, |search| self.told(budget, |take| search(limit, take)))
+    }
+
+    /// As [`Index::recall_all`], for what is like the document of an address.
+    ///
+    /// # Errors
+    /// As [`Index::similar`].
+    pub fn recall_all_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
+        self.similar_with(address, Reach::All, |search| self.told(budget, |take| search(limit, take)))
     }
 
     /// Tells what a search finds, within a budget.
@@ -191,11 +198,6 @@ fn few(names: &[&str]) -> String {
     }
 }
 
-/// A moment as a day.
-fn day(moment: Timestamp) -> String {
-    moment.to_string().chars().take(10).collect()
-}
-
 /// What is shown of a hit.
 struct Piece {
     /// A part of its text; `None` for the whole.
@@ -208,7 +210,7 @@ impl Piece {
     fn of(hit: &Hit, terms: &HashMap<String, f32>, analysis: &Analysis, spend: usize) -> Option<Self> {
         // The line above it says when, where, what it is called, and whether it still counts.
         let Tokens { head, text: whole } = hit.tokens();
-        let told = hit.date.map_or(0, |date| tokens(&day(date))) + hit.hidden.map_or(0, tokens);
+        let told = hit.day.map_or(0, |day| tokens(&day.to_string())) + hit.hidden.map_or(0, tokens);
         let top = head + told + HEAD_TOKENS;
         let left = spend.checked_sub(top)?;
         if whole <= left.min(SNIPPET_TOKENS_MAX) {

@@ -70,7 +70,7 @@ impl Index {
         mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
     ) -> Result<T> {
         let now = self.clock.now();
-        let query = Query::parse(text, &self.analysis, now)?;
+        let query = Query::parse(text, &self.analysis, &now.to_zoned(self.zone.clone()))?;
         self.with(&mut |_, _| (), |view, synced| {
             let search = self.searching(view, synced, now, reach);
             with(&mut |limit, take| search.run(&query, limit, take))
@@ -93,13 +93,14 @@ impl Index {
     /// # Errors
     /// `NotFound` for an address without a document; else as [`Index::sync`].
     pub fn similar(&self, address: &str, limit: usize) -> Result<Found> {
-        self.similar_with(address, |search| search(limit, &mut |_, _| true))
+        self.similar_with(address, Reach::All, |search| search(limit, &mut |_, _| true))
     }
 
     /// Finds documents as long as they are taken. What the address stands for is none of them.
     pub(super) fn similar_with<T>(
         &self,
         address: &str,
+        reach: Reach,
         mut with: impl FnMut(&mut dyn FnMut(usize, Take<'_>) -> Result<Found>) -> Result<T>,
     ) -> Result<T> {
         let now = self.clock.now();
@@ -116,7 +117,7 @@ impl Index {
             let terms = self.analysis.terms(&said);
             let words = terms.into_iter().map(|term| (term.clone(), vec![term])).collect();
             let query = Query { words, except, ..Query::default() };
-            let search = self.searching(view, synced, now, Reach::All);
+            let search = self.searching(view, synced, now, reach);
             with(&mut |limit, take| search.run(&query, limit, take))
         })
     }

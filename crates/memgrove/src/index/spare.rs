@@ -32,6 +32,7 @@ impl Index {
                 clock: Arc::clone(&self.clock),
                 analysis: Arc::clone(&self.analysis),
                 embedder: self.embedder.clone(),
+                zone: self.zone.clone(),
                 turns: Turns::new(1),
                 held: Mutex::new(Held::default()),
                 stays: self.stays,

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
+use jiff::Zoned;
 use jiff::civil::{Date, date};
-use jiff::tz::TimeZone;
 
-use super::dates::{DAY_MS, days, iso_day, moment, month_of, named, words};
-use crate::clock::Timestamp;
+use super::border::{Border, Span};
+use super::dates::{DAY_MS, beginning, days, iso_day, month_of, named, words};
 use crate::text::dates::WEEKDAYS;
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
@@ -23,9 +23,8 @@ const RECENT_MS: i64 = 30 * DAY_MS;
 /// A time that a question speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// From one moment until before another, in milliseconds, the newest first: one, unless it is
-    /// a month of any year.
-    pub(crate) spans: Vec<Range<i64>>,
+    /// The newest first: one, unless it is a month of any year.
+    pub(crate) spans: Vec<Span>,
     /// Whether what is from then comes first, and is not merely preferred.
     pub(crate) firm: bool,
     /// Whether it has a name, such as `July 2023`, which may stand in a text as well.
@@ -35,36 +34,35 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether a memory of this moment is from then.
-    pub(crate) fn is_then(&self, ms: i64) -> bool {
-        self.spans.iter().any(|span| span.contains(&ms))
+    /// Whether a memory of this date is from then.
+    pub(crate) fn is_then(&self, date: i64) -> bool {
+        self.spans.iter().any(|span| span.has(date))
     }
 
-    /// How much of a memory of this moment is from then: what was told soon afterwards, half.
-    pub(crate) fn share(&self, ms: i64) -> f32 {
-        let told = |span: &Range<i64>| {
-            let after = span.end.saturating_sub(span.start).clamp(TOLD_MS.0, TOLD_MS.1);
-            (span.end..span.end.saturating_add(after)).contains(&ms)
-        };
-        match self.is_then(ms) {
+    /// How much of a memory of this date is from then: what was told soon afterwards, half.
+    pub(crate) fn share(&self, date: i64) -> f32 {
+        match self.is_then(date) {
             true => 1.0,
-            false if !self.firm && self.spans.iter().any(told) => TOLD,
+            false if !self.firm && self.spans.iter().any(|span| span.is_followed_by(date, TOLD_MS)) => TOLD,
             false => 0.0,
         }
     }
 }
 
 /// The time that a question speaks of, and the words that say so. A date says more than a time that
-/// is told from now: in `last Friday, 23 January 2022`, now is then.
-pub(crate) fn asked(query: &str, now: Timestamp) -> Option<(Asked, Vec<String>)> {
+/// is told from now: in `last Friday, 23 January 2022`, now is then. Days are those of the zone in which
+/// one asks.
+pub(crate) fn asked(query: &str, now: &Zoned) -> Option<(Asked, Vec<String>)> {
     let words = words(query);
+    let border = |moment: i64| Border::at(moment, now.time_zone());
+    let span = |span: Range<i64>| Span { from: border(span.start), until: border(span.end) };
     let told_by = |at: Vec<usize>| at.into_iter().filter_map(|at| words.get(at).cloned()).collect();
     let by_name = by_name(query, &words, now);
-    if let Some((at, span)) = told(&words, now)
+    if let Some((at, told)) = told(&words, now)
         && by_name.as_ref().is_none_or(|named| named.precision < Precision::Month)
     {
         let (bound, before) = bound(&words, at.start);
-        let asked = Asked { spans: vec![bound.of(span)], firm: true, named: false, alone: false };
+        let asked = Asked { spans: vec![span(bound.of(told))], firm: true, named: false, alone: false };
         return Some((asked, told_by(before.into_iter().chain(at).collect())));
     }
     let recently = || words.iter().position(|word| matches!(word.as_str(), "recently" | "lately"));
@@ -73,7 +71,7 @@ pub(crate) fn asked(query: &str, now: Timestamp) -> Option<(Asked, Vec<String>)>
             // Before a day is shortly before it.
             let first = at.iter().copied().min().filter(|_| precision != Precision::Day);
             let (bound, before) = first.map_or((Bound::None, None), |first| bound(&words, first));
-            let last = || spans.iter().find(|span| span.start <= now.as_millisecond()).cloned();
+            let last = || spans.iter().find(|span| span.start <= now_ms(now)).cloned();
             let spans = match before {
                 // Since May is since the last one.
                 Some(_) => last().into_iter().map(|span| bound.of(span)).collect(),
@@ -82,11 +80,16 @@ pub(crate) fn asked(query: &str, now: Timestamp) -> Option<(Asked, Vec<String>)>
             (spans, before.into_iter().chain(at).collect())
         }
         None => {
-            let (at, span) = (recently()?, now.as_millisecond() - RECENT_MS..i64::MAX);
-            (vec![span], vec![at])
+            let (at, recent) = (recently()?, now_ms(now) - RECENT_MS..i64::MAX);
+            (vec![recent], vec![at])
         }
     };
+    let spans = spans.into_iter().map(span).collect();
     Some((Asked { spans, firm: false, named: true, alone: false }, told_by(at)))
+}
+
+fn now_ms(now: &Zoned) -> i64 {
+    now.timestamp().as_millisecond()
 }
 
 /// What stands before a time and makes it a border.
@@ -140,30 +143,31 @@ struct ByName {
     precision: Precision,
 }
 
-fn by_name(query: &str, words: &[String], now: Timestamp) -> Option<ByName> {
+fn by_name(query: &str, words: &[String], now: &Zoned) -> Option<ByName> {
+    let zone = now.time_zone();
     let parts = query.split(|c: char| !c.is_ascii_digit() && c != '-');
     if let Some((day, written)) = parts.into_iter().find_map(|part| Some((iso_day(part)?, part))) {
         let parts = super::dates::words(written);
         let at = words.windows(parts.len()).position(|there| there == parts)?;
         let at = (at..at + parts.len()).collect();
-        return Some(ByName { at, spans: vec![days(day, 1)?], precision: Precision::Day });
+        return Some(ByName { at, spans: vec![days(day, 1, zone)?], precision: Precision::Day });
     }
     let named = named(words)?;
     let (spans, precision) = match (named.year, named.month, named.day) {
         (Some(year), Some(month), Some(day)) => {
-            (vec![days(Date::new(year, month, day).ok()?, 1)?], Precision::Day)
+            (vec![days(Date::new(year, month, day).ok()?, 1, zone)?], Precision::Day)
         }
-        (Some(year), Some(month), None) => (vec![month_of(year, month)?], Precision::Month),
+        (Some(year), Some(month), None) => (vec![month_of(year, month, zone)?], Precision::Month),
         (Some(year), None, _) => {
-            let first = |year: i16| Some(moment(date(year, 1, 1), None)?.as_millisecond());
+            let first = |year: i16| beginning(date(year, 1, 1), zone);
             let span = first(year)?..first(year + 1)?;
             (vec![span], Precision::Part)
         }
         (None, Some(month), day) => {
-            let this = now.to_zoned(TimeZone::UTC).year();
+            let this = now.year();
             let of = |year: i16| match day {
-                Some(day) => days(Date::new(year, month, day).ok()?, 1),
-                None => month_of(year, month),
+                Some(day) => days(Date::new(year, month, day).ok()?, 1, zone),
+                None => month_of(year, month, zone),
             };
             ((this - YEARS_BACK..=this).rev().filter_map(of).collect(), Precision::Part)
         }
@@ -173,7 +177,7 @@ fn by_name(query: &str, words: &[String], now: Timestamp) -> Option<ByName> {
 }
 
 /// A time that is told from now, and where the words stand that tell it.
-pub(super) fn told(words: &[String], now: Timestamp) -> Option<(Range<usize>, Range<i64>)> {
+pub(super) fn told(words: &[String], now: &Zoned) -> Option<(Range<usize>, Range<i64>)> {
     (0..words.len()).find_map(|at| {
         let (used, span) = told_from(now, &words[at..])?;
         Some((at..at + used, span))
@@ -181,30 +185,29 @@ pub(super) fn told(words: &[String], now: Timestamp) -> Option<(Range<usize>, Ra
 }
 
 /// The time that words begin with, told from a moment, and how many of them tell it.
-fn told_from(now: Timestamp, words: &[String]) -> Option<(usize, Range<i64>)> {
-    let today = now.to_zoned(TimeZone::UTC).date();
+fn told_from(now: &Zoned, words: &[String]) -> Option<(usize, Range<i64>)> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match [word(0), word(1), word(2)] {
-        ["today" | "tonight", ..] => Some((1, days(today, 1)?)),
-        ["this", "morning" | "afternoon" | "evening", _] => Some((2, days(today, 1)?)),
-        ["yesterday", ..] => Some((1, before(today, "day", 1)?)),
-        ["day", "before", "yesterday"] => Some((3, before(today, "day", 2)?)),
-        ["this", unit @ ("week" | "month" | "year"), _] => Some((2, before(today, unit, 0)?)),
+        ["today" | "tonight", ..] => Some((1, before(now, "day", 0)?)),
+        ["this", "morning" | "afternoon" | "evening", _] => Some((2, before(now, "day", 0)?)),
+        ["yesterday", ..] => Some((1, before(now, "day", 1)?)),
+        ["day", "before", "yesterday"] => Some((3, before(now, "day", 2)?)),
+        ["this", unit @ ("week" | "month" | "year"), _] => Some((2, before(now, unit, 0)?)),
         ["last" | "past", "night", _] => {
-            let Range { start, end } = before(today, "day", 1)?;
+            let Range { start, end } = before(now, "day", 1)?;
             Some((2, start..end + 6 * HOUR_MS))
         }
         ["last" | "past", "weekend", _] => {
-            let week = before(today, "week", 1)?;
-            Some((2, week.end - 2 * DAY_MS..week.end))
+            let monday = back(now.date(), "day", now.weekday().to_monday_zero_offset().into())?;
+            Some((2, days(back(monday, "day", 2)?, 2, now.time_zone())?))
         }
-        ["last" | "past", unit @ ("week" | "month" | "year"), _] => Some((2, before(today, unit, 1)?)),
+        ["last" | "past", unit @ ("week" | "month" | "year"), _] => Some((2, before(now, unit, 1)?)),
         ["last" | "past", "couple", "of"] => Some((4, until_now(now, 2, unit(word(3))?)?)),
         ["last" | "past", next, _] => match WEEKDAYS.iter().position(|day| *day == next) {
             Some(day) => {
                 let ago =
-                    (i64::from(today.weekday().to_monday_zero_offset()) - day as i64 + 6).rem_euclid(7) + 1;
-                Some((2, before(today, "day", ago)?))
+                    (i64::from(now.weekday().to_monday_zero_offset()) - day as i64 + 6).rem_euclid(7) + 1;
+                Some((2, before(now, "day", ago)?))
             }
             None => Some((3, until_now(now, number(next)?, unit(word(2))?)?)),
         },
@@ -214,10 +217,10 @@ fn told_from(now: Timestamp, words: &[String]) -> Option<(usize, Range<i64>)> {
         }
         [count, _, "ago"] => match unit(word(1))? {
             "hour" => {
-                let ago = |count: i64| now.as_millisecond() - count * HOUR_MS;
+                let ago = |count: i64| now_ms(now) - count * HOUR_MS;
                 Some((3, ago(number(count)? + 1)..ago(number(count)? - 1)))
             }
-            unit => Some((3, before(today, unit, number(count)?)?)),
+            unit => Some((3, before(now, unit, number(count)?)?)),
         },
         _ => None,
     }
@@ -259,36 +262,42 @@ fn back(today: Date, unit: &str, count: i64) -> Option<Date> {
 }
 
 /// So many hours, days and so on until the end of today, which is one of the days.
-fn until_now(now: Timestamp, count: i64, unit: &str) -> Option<Range<i64>> {
-    let today = now.to_zoned(TimeZone::UTC).date();
+fn until_now(now: &Zoned, count: i64, unit: &str) -> Option<Range<i64>> {
     let start = match unit {
-        "hour" => now.as_millisecond() - count * HOUR_MS,
-        "day" => before(today, unit, count)?.end,
-        _ => moment(back(today, unit, count)?, None)?.as_millisecond(),
+        "hour" => now_ms(now) - count * HOUR_MS,
+        "day" => before(now, unit, count)?.end,
+        _ => beginning(back(now.date(), unit, count)?, now.time_zone())?,
     };
-    Some(start..days(today, 1)?.end)
+    Some(start..before(now, "day", 0)?.end)
 }
 
-/// The whole day, week from Monday on, month or year so many before the one that a day is in.
-fn before(today: Date, unit: &str, count: i64) -> Option<Range<i64>> {
-    let there = back(today, unit, count)?;
+/// The whole day, week from Monday on, month or year so many before the one that it is now.
+fn before(now: &Zoned, unit: &str, count: i64) -> Option<Range<i64>> {
+    let (there, zone) = (back(now.date(), unit, count)?, now.time_zone());
     match unit {
-        "day" => days(there, 1),
-        "week" => days(back(there, "day", there.weekday().to_monday_zero_offset().into())?, 7),
-        "month" => month_of(there.year(), there.month()),
-        _ => days(there.first_of_year(), there.days_in_year().into()),
+        "day" => days(there, 1, zone),
+        "week" => days(back(there, "day", there.weekday().to_monday_zero_offset().into())?, 7, zone),
+        "month" => month_of(there.year(), there.month(), zone),
+        _ => days(there.first_of_year(), there.days_in_year().into(), zone),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::{TimeZone, offset};
+
     use super::*;
+    use crate::clock::Timestamp;
+
+    fn now() -> Zoned {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().expect("a moment");
+        now.to_zoned(TimeZone::UTC)
+    }
 
     /// How much of a memory of this day is from the time that a question speaks of.
     fn share(query: &str, day: &str) -> f32 {
-        let now = "2026-11-16T12:00:00Z".parse().expect("a moment");
         let moment: Timestamp = format!("{day}T09:00:00Z").parse().expect("a moment");
-        asked(query, now).map_or(-1.0, |(asked, _)| asked.share(moment.as_millisecond()))
+        asked(query, &now()).map_or(-1.0, |(asked, _)| asked.share(moment.as_millisecond()))
     }
 
     #[test]
@@ -344,10 +353,36 @@ mod tests {
 
     #[test]
     fn the_words_that_speak_of_it_are_told() {
-        let now = "2026-11-16T12:00:00Z".parse().expect("a moment");
-        let told = |query: &str| asked(query, now).map(|(_, words)| words).unwrap_or_default();
+        let told = |query: &str| asked(query, &now()).map(|(_, words)| words).unwrap_or_default();
         assert_eq!(told("tea since the last 3 weeks"), ["since", "last", "3", "weeks"]);
         assert_eq!(told("what on 20 Oct 2026"), ["oct", "20", "2026"]);
         assert_eq!(told("what on 2026-10-20?"), ["2026", "10", "20"]);
+    }
+
+    #[test]
+    fn days_are_those_of_whoever_asks() {
+        let share = |hours: i8, query: &str, date: &str| {
+            let now = now().with_time_zone(TimeZone::fixed(offset(hours)));
+            let date: Timestamp = date.parse().expect("a moment");
+            asked(query, &now).map_or(-1.0, |(asked, _)| asked.share(date.as_millisecond()))
+        };
+        // At noon in London it is the 16th in New York, and the 17th in Auckland.
+        for (hours, query, then, not_then) in [
+            (-5, "today", "2026-11-17T04:59:00Z", "2026-11-16T04:59:00Z"),
+            (13, "today", "2026-11-16T11:01:00Z", "2026-11-16T10:59:00Z"),
+            (13, "yesterday", "2026-11-15T11:01:00Z", "2026-11-16T11:01:00Z"),
+            (-5, "yesterday", "2026-11-16T04:59:00Z", "2026-11-15T04:59:00Z"),
+            (-5, "last Friday", "2026-11-14T01:00:00Z", "2026-11-13T01:00:00Z"),
+            (-5, "last week", "2026-11-16T01:00:00Z", "2026-11-09T01:00:00Z"),
+            (-5, "in July 2023", "2023-08-01T03:00:00Z", "2023-07-01T03:00:00Z"),
+            (-5, "last 24 hours", "2026-11-15T12:30:00Z", "2026-11-15T11:30:00Z"),
+            // What is of a day, and of no moment, is of that day everywhere.
+            (-5, "today", "2026-11-16T00:00:00Z", "2026-11-17T00:00:00Z"),
+            (13, "today", "2026-11-17T00:00:00Z", "2026-11-16T00:00:00Z"),
+            (-5, "in July 2023", "2023-07-01T00:00:00Z", "2023-06-30T00:00:00Z"),
+        ] {
+            let shares = (share(hours, query, then), share(hours, query, not_then));
+            assert_eq!(shares, (1.0, 0.0), "{query} at {hours}");
+        }
     }
 }

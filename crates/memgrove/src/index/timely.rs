@@ -10,15 +10,15 @@ use crate::error::Result;
 const ENOUGH: usize = WEIGHED / 2;
 
 /// Those of a span, in no order: by their own date, or else that of their file.
-const OF_SPAN: &str = "SELECT id FROM docs WHERE date >= ?1 AND date < ?2
-    UNION ALL SELECT d.id FROM files f JOIN docs d ON d.file = f.id
+const OF_SPAN: &str = "SELECT id, date FROM docs WHERE date >= ?1 AND date < ?2
+    UNION ALL SELECT d.id, f.mtime FROM files f JOIN docs d ON d.file = f.id
     WHERE f.mtime >= ?1 AND f.mtime < ?2 AND d.date IS NULL";
 /// As above, the newest first, and those of one time as they stand in their files.
 const NEWEST_OF_SPAN: &str = "SELECT d.id, d.date, f.key, d.ord FROM docs d JOIN files f ON f.id = d.file
     WHERE d.date >= ?1 AND d.date < ?2
     UNION ALL SELECT d.id, f.mtime, f.key, d.ord FROM files f JOIN docs d ON d.file = f.id
     WHERE f.mtime >= ?1 AND f.mtime < ?2 AND d.date IS NULL ORDER BY 2 DESC, 3, 4";
-const NEWEST: &str = "SELECT d.id FROM docs d JOIN files f ON f.id = d.file
+const NEWEST: &str = "SELECT d.id, coalesce(d.date, f.mtime) FROM docs d JOIN files f ON f.id = d.file
     ORDER BY coalesce(d.date, f.mtime) DESC, f.key, d.ord";
 
 impl Search<'_> {
@@ -32,7 +32,7 @@ impl Search<'_> {
     ) -> Result<(Vec<usize>, usize)> {
         let mut ids = self.of_that_time(NEWEST_OF_SPAN, scores, asked)?;
         if ids.is_empty() && asked.is_none_or(|asked| !asked.firm) {
-            ids = self.ids(NEWEST, [], scores)?;
+            ids = self.ids(NEWEST, [], scores, |_| true)?;
         }
         let all = ids.len();
         ids.truncate(limit.max(WEIGHED));
@@ -74,15 +74,29 @@ impl Search<'_> {
     fn of_that_time(&self, sql: &str, scores: &Scores, asked: Option<&Asked>) -> Result<Vec<usize>> {
         let mut found = Vec::new();
         for span in asked.iter().flat_map(|asked| &asked.spans) {
-            found.extend(self.ids(sql, [span.start, span.end], scores)?);
+            let bounds = [span.from.earliest(), span.until.latest()];
+            found.extend(self.ids(sql, bounds, scores, |date| span.has(date))?);
         }
         Ok(found)
     }
 
-    fn ids(&self, sql: &str, values: impl rusqlite::Params, scores: &Scores) -> Result<Vec<usize>> {
+    fn ids(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        scores: &Scores,
+        is_of: impl Fn(i64) -> bool,
+    ) -> Result<Vec<usize>> {
         let mut statement = self.view.connection().prepare_cached(sql).map_err(meant)?;
-        let rows = statement.query_map(values, |row| row.get::<_, i64>(0)).map_err(meant)?;
-        let ids = rows.map(|id| id.map(|id| usize::try_from(id).unwrap_or(0)).map_err(meant));
-        ids.filter(|id| id.as_ref().map_or(true, |id| scores.allows(*id))).collect()
+        let mut rows = statement.query(values).map_err(meant)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(meant)? {
+            let (id, date): (i64, i64) = (row.get(0).map_err(meant)?, row.get(1).map_err(meant)?);
+            let id = usize::try_from(id).unwrap_or(0);
+            if scores.allows(id) && is_of(date) {
+                found.push(id);
+            }
+        }
+        Ok(found)
     }
 }

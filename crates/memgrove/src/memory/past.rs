@@ -137,7 +137,8 @@ impl Memory {
             return Ok(());
         }
         let (Moment::Before(change) | Moment::After(change)) = moment;
-        let note = Note { key: Some(key), reason: Some(change.as_str().to_owned()), ..note };
+        let reason = note.reason.clone().unwrap_or_else(|| change.as_str().to_owned());
+        let note = Note { key: Some(key), reason: Some(reason), ..note };
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
     }
 

@@ -30,6 +30,7 @@ mod past;
 mod place;
 mod query;
 mod reading;
+mod redact;
 mod registry;
 mod report;
 mod resting;

@@ -4,9 +4,11 @@
 //! Nothing here fails on any input. The lines of a file, put together again, are the file.
 
 mod back;
+mod holding;
 mod object;
 
 pub use back::{READINGS, beside_readings, taken_back};
+pub use holding::holds_id;
 pub use object::{Member, members, spliced, value};
 
 use std::fmt;

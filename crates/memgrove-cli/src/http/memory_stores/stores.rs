@@ -217,7 +217,9 @@ pub(super) async fn create(call: Call) -> Result<Response> {
             let (folder, mut edits) = folders::claimed(cx, store, &made)?;
             made.folder = folder;
             let (at, bytes) = (place(&made.id)?, made.bytes().into());
-            edits.push(Edit::Write { at, bytes, expect: Expect::Absent });
+            // Edits are placed in their order, and others read meanwhile: a claim that is seen before whose it is
+            // would be taken for one that was given up.
+            edits.insert(0, Edit::Write { at, bytes, expect: Expect::Absent });
             Ok(Plan { edits, outcome: made.clone() })
         })?;
         Ok(done.outcome.told())

@@ -152,11 +152,11 @@ impl Verb for List {
 
     fn run(self, cx: &Context) -> Result<ListAnswer> {
         let records = cx.reading_records()?;
-        let now = records.memory().clock().now();
+        let now = records.memory().clock().now().to_zoned(cx.environment().zone.zone());
         let query = Query {
             kinds: self.kind.into_iter().collect(),
-            since: self.since.as_deref().map(|text| moment(text, now)).transpose()?,
-            until: self.until.as_deref().map(|text| moment(text, now)).transpose()?,
+            since: self.since.as_deref().map(|text| moment(text, &now)).transpose()?,
+            until: self.until.as_deref().map(|text| moment(text, &now)).transpose()?,
             archived: named(&self.archived, "archived", "no, only, any", Archived::No)?,
             sort: named(&self.sort, "sort", &SORTS.join(", "), Sort::Updated)?,
             tags: self.tags,
@@ -203,7 +203,7 @@ impl Verb for List {
 }
 
 /// A moment, as `since:` and `before:` of a question take it.
-fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
+fn moment(text: &str, now: &jiff::Zoned) -> Result<Timestamp> {
     memgrove::index::dates::start(text, now).ok_or_else(|| {
         Error::new(Kind::Invalid, format!("`{}` is not a time", text.escape_default()))
             .hint("write 2026-01-31, 2026-01-31T10:00:00Z, 7d or yesterday")

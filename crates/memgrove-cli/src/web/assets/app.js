@@ -128,16 +128,14 @@ function tellOnce() {
   if (told.length > 0) history.replaceState(null, "", here);
 }
 
-// On a narrow screen the tabs are moved until this page's is seen, and fade where there are more.
-function showTab() {
-  const tabs = one("header nav");
-  if (!tabs) return;
+// On a narrow screen the tabs are moved until this page's is seen, and fade where there are more. So are the spaces.
+function showTab(tabs) {
   const fade = () => {
     const hidden = tabs.scrollWidth - tabs.clientWidth;
     tabs.classList.toggle("more-left", tabs.scrollLeft > 1);
     tabs.classList.toggle("more-right", tabs.scrollLeft < hidden - 1);
   };
-  one("[aria-current=page]", tabs)?.scrollIntoView({ inline: "center", block: "nearest" });
+  one("[aria-current]", tabs)?.scrollIntoView({ inline: "center", block: "nearest" });
   tabs.addEventListener("scroll", fade, { passive: true });
   addEventListener("resize", fade);
   fade();
@@ -151,5 +149,5 @@ tellTimes();
 setInterval(tellTimes, 60000);
 guardEdits();
 tellOnce();
-showTab();
+all("header nav").forEach(showTab);
 listen((main) => { tellDays(main); tellTimes(main); });

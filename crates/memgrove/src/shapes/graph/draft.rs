@@ -268,20 +268,30 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Refuses if what is said of it is not at the version that the caller has seen.
+    /// Refuses if what is said of it is not at the version that the caller has seen. Who has read the content
+    /// alone has seen the version of that.
     fn mind(&mut self, thing: Thing, id: &str, expect: Option<&str>) -> Result<()> {
         let Some(wanted) = expect else { return Ok(()) };
         let at = self.desk.layout.meta(thing, id)?;
         self.touch(&at)?;
-        let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str());
-        let fits = wanted.len() >= super::VERSION_PREFIX_MIN && there.starts_with(wanted);
-        let what = if fits || there == wanted {
-            let storage = self.entry(thing, id)?.storage();
+        let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str()).to_owned();
+        let fits = |there: &str| {
+            there == wanted || (wanted.len() >= super::VERSION_PREFIX_MIN && there.starts_with(wanted))
+        };
+        let storage = self.entry(thing, id)?.storage();
+        let what = if fits(&there) {
             if !is_edited(self.desk.store, self.desk.layout, storage.as_ref())? {
                 return Ok(());
             }
             format!("the content of the {} `{id}` was changed by hand since version {wanted}", thing.noun())
         } else {
+            let held = match &storage {
+                Some(storage) => self.content(storage)?.map(Version::of),
+                None => None,
+            };
+            if held.is_some_and(|held| fits(held.as_str())) {
+                return Ok(());
+            }
             format!("the {} `{id}` is at version {there}, not at version {wanted}", thing.noun())
         };
         Err(Error::new(Kind::Conflict, what)

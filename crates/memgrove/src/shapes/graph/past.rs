@@ -27,7 +27,7 @@ impl Graph {
         self.past_of_thing(Thing::Connection, id)
     }
 
-    fn past_of_thing(&self, thing: Thing, id: &str) -> Result<Locator> {
+    pub(super) fn past_of_thing(&self, thing: Thing, id: &str) -> Result<Locator> {
         let unknown = || thing.unknown(id).hint("`memgrove history` shows what was changed");
         super::id::check(id).map_err(|_| unknown())?;
         let at = self.layout.meta(thing, id)?;

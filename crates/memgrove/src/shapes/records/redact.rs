@@ -1,7 +1,5 @@
 //! Taking a record that was deleted out of the history for good.
 
-use serde_json::Value;
-
 use super::{Records, archive, backup};
 use crate::backend::{Depth, Edit, Expect, FileKind, Note};
 use crate::error::{Error, Kind, Result};
@@ -24,7 +22,7 @@ impl Records {
                 Error::new(Kind::Conflict, message).hint(format!("`memgrove forget record:{id}` first"))
             );
         }
-        let holds = |bytes: &[u8]| holds(bytes, id);
+        let holds = |bytes: &[u8]| jsonl::holds_id(bytes, id);
         let backups = self.root.child(backup::FOLDER)?;
         self.change(note.clone(), |store, _| {
             let mut edits = Vec::new();
@@ -46,24 +44,5 @@ impl Records {
             self.change(note, |_, _| Ok(Plan { edits: Vec::new(), outcome: () }))?;
         }
         Ok(found)
-    }
-}
-
-/// Whether lines of JSON, or what was answered to a key, hold the record.
-fn holds(bytes: &[u8], id: &str) -> bool {
-    memchr::memmem::find(bytes, id.as_bytes()).is_some()
-        && jsonl::lines(bytes).any(|line| {
-            serde_json::from_slice::<Value>(&bytes[line.body]).is_ok_and(|value| is_within(&value, id))
-        })
-}
-
-fn is_within(value: &Value, id: &str) -> bool {
-    match value {
-        Value::Object(members) => {
-            members.get("id").is_some_and(|given| given == id)
-                || members.values().any(|value| is_within(value, id))
-        }
-        Value::Array(values) => values.iter().any(|value| is_within(value, id)),
-        _ => false,
     }
 }

@@ -3,21 +3,28 @@
 use std::sync::Arc;
 
 use memgrove::Index;
-use memgrove::clock::ManualClock;
-use memgrove::index::Place;
+use memgrove::clock::{ManualClock, TimeZone};
+use memgrove::index::{Options, Place, Source};
 
-use super::{first, found, indexed, over, store};
+use super::{first, found, indexed, store};
 
 const NOW: &str = "2026-11-16T12:00:00Z";
 
 /// An index over files with dates, on a Monday.
 fn dated(files: &[(&str, &str, &str)]) -> Index {
+    dated_in(&TimeZone::UTC, files)
+}
+
+/// The same, for whoever asks in a zone.
+fn dated_in(zone: &TimeZone, files: &[(&str, &str, &str)]) -> Index {
     let files: Vec<(String, String)> = files
         .iter()
         .map(|(name, date, text)| (format!("files/{name}.md"), format!("---\ndate: {date}\n---\n{text}\n")))
         .collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
-    over(&store(&files), Place::Ram, Arc::new(ManualClock::new(NOW.parse().unwrap())))
+    let sources = vec![Source { under: String::new(), store: store(&files) }];
+    let options = Options { zone: zone.clone(), ..Options::default() };
+    Index::new(Place::Ram, sources, Arc::new(ManualClock::new(NOW.parse().unwrap())), options).unwrap()
 }
 
 fn names(addresses: Vec<String>) -> Vec<String> {
@@ -83,6 +90,43 @@ fn times_in_words_are_understood() {
     }
     assert_eq!(found(&index, "since yesterday").len(), 1);
     assert!(!index.search("since yesterday", 5).unwrap().wordless);
+}
+
+#[test]
+fn days_are_those_of_the_zone_in_which_one_asks() {
+    let files = [
+        ("supper", "2026-11-16T02:00:00Z", "The owl called at supper."),
+        ("noon", "2026-11-15T12:00:00Z", "The owl called at noon."),
+        ("dawn", "2026-11-15T04:00:00Z", "The owl called at dawn."),
+        ("written", "2026-11-15", "The owl called some time that day."),
+    ];
+    // At noon in UTC it is the 16th in New York, and the 17th in Auckland.
+    let asked = |zone: &str, query: &str| {
+        let index = dated_in(&TimeZone::posix(zone).unwrap(), &files);
+        let mut told = names(found(&index, query));
+        told.sort();
+        told
+    };
+    let (new_york, auckland) = ("EST5EDT,M3.2.0,M11.1.0", "NZST-12NZDT,M9.5.0,M4.1.0/3");
+    for (zone, query, told) in [
+        ("UTC0", "yesterday", &["dawn", "noon", "written"][..]),
+        (new_york, "yesterday", &["noon", "supper", "written"]),
+        (auckland, "yesterday", &["noon", "supper"]),
+        (auckland, "2 days ago", &["dawn", "written"]),
+        (new_york, "on 15 November 2026", &["noon", "supper", "written"]),
+        (new_york, "owl before:yesterday", &["dawn"]),
+        (auckland, "owl since:yesterday", &["noon", "supper"]),
+        (new_york, "owl since:24h", &["noon", "supper"]),
+    ] {
+        assert_eq!(asked(zone, query), told, "{query} in {zone}");
+    }
+    let hits = dated_in(&TimeZone::posix(new_york).unwrap(), &files).search("owl", 9).unwrap().hits;
+    let day = |name: &str| {
+        let hit = hits.iter().find(|hit| hit.address.contains(name)).unwrap();
+        (hit.day.unwrap().to_string(), hit.when().unwrap())
+    };
+    assert_eq!(day("dawn"), ("2026-11-14".to_owned(), "2026-11-15T04:00:00Z".to_owned()));
+    assert_eq!(day("written"), ("2026-11-15".to_owned(), "2026-11-15".to_owned()));
 }
 
 #[test]

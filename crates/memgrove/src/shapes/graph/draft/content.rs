@@ -174,7 +174,7 @@ impl Draft<'_> {
         }
     }
 
-    fn content(&mut self, storage: &Storage) -> Result<Option<&[u8]>> {
+    pub(super) fn content(&mut self, storage: &Storage) -> Result<Option<&[u8]>> {
         let at = self.desk.layout.content(&storage.path)?;
         self.bytes(&at)
     }
