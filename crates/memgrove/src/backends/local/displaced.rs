@@ -35,6 +35,11 @@ impl Displaced {
     fn is_written(&self) -> bool {
         self.file.has_writers() == Some(true)
     }
+
+    /// Whether nobody has written into it since, and it has no name to be rid of.
+    fn is_as_it_was(&self) -> bool {
+        self.name.is_none() && self.file.read_all().is_ok_and(|bytes| Version::of(&bytes) == self.version)
+    }
 }
 
 impl Core {
@@ -56,14 +61,24 @@ impl Core {
             self.journal_outside(journal, at, bytes)?;
         }
         if let Some(name) = name.filter(|_| kept.is_none()) {
-            self.tree.remove_file(name)?;
-        }
-        if displaced.len() >= DISPLACED_MAX {
-            let oldest = displaced.remove(0);
-            self.let_go(journal, &oldest)?;
+            journal.spent.push(name.to_owned());
         }
         displaced.push(Displaced { file, name: kept, at: at.clone(), version, since: self.clock.now() });
         Ok(())
+    }
+
+    /// Removes the temporary names that nobody needs any more, and watches no more files than it should. It
+    /// needs no lock, so others need not wait for it; whoever finds such a name after a crash removes it too.
+    pub(super) fn tidy(&self, inner: &mut Inner) {
+        for name in inner.journal.iter_mut().flat_map(|journal| journal.spent.drain(..)) {
+            // What fails, the next checkpoint tries again.
+            let _ = self.tree.remove_file(&name);
+        }
+        // One that was written to stays, for a checkpoint to see to it; unless an editor has it open still, and
+        // another process can find it.
+        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX);
+        let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
+        inner.displaced.extract_if(..excess, is_done).for_each(drop);
     }
 
     /// Puts content that someone else wrote into the journal, durably.
@@ -74,7 +89,8 @@ impl Core {
         bytes: Vec<u8>,
     ) -> io::Result<()> {
         let new = Version::of(&bytes);
-        let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
+        let len = bytes.len() as u64;
+        let entry = Entry::Write { at: at.clone(), old: None, new, len, before: None, temp: None };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let header = Header {
             seq: journal.mark.next_seq,
@@ -145,6 +161,7 @@ impl Core {
     /// Removes temporary files of this journal that belong to no pending record: their processes died, or
     /// left them to the editors that had them open. What those wrote is kept.
     pub(super) fn sweep_temps(&self, inner: &mut Inner) {
+        self.tidy(inner);
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
         for name in self.tree.names("", usize::MAX).unwrap_or_default() {
@@ -154,6 +171,16 @@ impl Core {
                 // What fails, the next checkpoint tries again.
                 let _ = self.sweep(journal, &name, seq, index);
             }
+        }
+    }
+
+    /// Removes what is left of the temporary files of a record that is placed, as another process may do at
+    /// this moment.
+    pub(super) fn sweep_all_of(&self, journal: &mut Journal, header: &Header) {
+        for index in 0..header.edits.len() {
+            let name = journal.temps.name(header.seq, index);
+            // Most are gone.
+            let _ = self.sweep(journal, &name, header.seq, index);
         }
     }
 
