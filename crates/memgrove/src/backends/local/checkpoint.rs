@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -174,6 +175,7 @@ pub(super) struct Background {
 #[derive(Default)]
 struct Signal {
     changed: bool,
+    crowded: bool,
     closing: bool,
 }
 
@@ -187,11 +189,13 @@ impl Background {
         if !self.wanted {
             return;
         }
+        let crowded = self.core.crowded.swap(false, Ordering::Relaxed);
         let mut signal = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if signal.changed {
+        if signal.changed && !crowded {
             return;
         }
         signal.changed = true;
+        signal.crowded |= crowded;
         drop(signal);
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
@@ -215,15 +219,9 @@ fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
         }
         drop(state);
         let since = core.uncheckpointed();
-        state = signal.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut woken_state, wait) = woken
-            .wait_timeout_while(state, DELAY, |state| !state.closing)
-            .unwrap_or_else(PoisonError::into_inner);
-        if !wait.timed_out() {
+        if !wait_until_due(core, signal, woken) {
             return;
         }
-        woken_state.changed = false;
-        drop(woken_state);
         // Another process may have made one meanwhile: what came after it is not due yet.
         let is_left =
             left_to_others < LEFT_TO_OTHERS_MAX && since.is_some_and(|since| core.is_checkpointed(since));
@@ -237,6 +235,31 @@ fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
             };
         state = signal.lock().unwrap_or_else(PoisonError::into_inner);
         state.changed |= again;
+    }
+}
+
+/// Waits until a checkpoint is due, and sees to what cannot wait so long. `false` if the store is closed
+/// meanwhile.
+fn wait_until_due(core: &Core, signal: &Mutex<Signal>, woken: &Condvar) -> bool {
+    let start_ms = core.clock.now().as_millisecond();
+    let mut left = DELAY;
+    loop {
+        let state = signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut state, wait) = woken
+            .wait_timeout_while(state, left, |state| !state.closing && !state.crowded)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.closing {
+            return false;
+        }
+        if wait.timed_out() {
+            state.changed = false;
+            return true;
+        }
+        state.crowded = false;
+        drop(state);
+        core.thin_displaced();
+        let passed_ms = core.clock.now().as_millisecond().saturating_sub(start_ms);
+        left = DELAY.saturating_sub(Duration::from_millis(u64::try_from(passed_ms).unwrap_or(0)));
     }
 }
 

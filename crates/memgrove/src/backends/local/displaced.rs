@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -19,6 +20,8 @@ use crate::vfs::{Open, VfsFile};
 const GRACE_MS: i64 = 2_000;
 /// How many replaced files are watched at once.
 const DISPLACED_MAX: usize = 128;
+/// How many more there may be until the background has seen to them.
+const CROWD_MAX: usize = 128;
 
 /// A file that a change has replaced or deleted. An editor may still have it open.
 pub(super) struct Displaced {
@@ -60,8 +63,13 @@ impl Core {
         if expected != Some(&version) {
             self.journal_outside(journal, at, bytes)?;
         }
-        if let Some(name) = name.filter(|_| kept.is_none()) {
-            journal.spent.push(name.to_owned());
+        match name.filter(|_| kept.is_none()) {
+            // Without the lock, unless the name will be used again: what is derived has no number.
+            Some(name) if journal.temps.numbers(name).is_some_and(|(seq, _)| seq > 0) => {
+                journal.spent.push(name.to_owned());
+            }
+            Some(name) => self.tree.remove_file(name)?,
+            None => {}
         }
         displaced.push(Displaced { file, name: kept, at: at.clone(), version, since: self.clock.now() });
         Ok(())
@@ -76,9 +84,24 @@ impl Core {
         }
         // One that was written to stays, for a checkpoint to see to it; unless an editor has it open still, and
         // another process can find it.
-        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX);
+        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX + CROWD_MAX);
         let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
         inner.displaced.extract_if(..excess, is_done).for_each(drop);
+        self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
+    }
+
+    /// Watches no more files than it should, in the background: to close the last handle of a file that has no
+    /// name takes as long as to delete it.
+    pub(super) fn thin_displaced(&self) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX);
+        let mut taken: Vec<_> = inner.displaced.extract_if(..excess, |old| old.name.is_none()).collect();
+        drop(inner);
+        taken.retain(|old| !old.is_as_it_was());
+        if !taken.is_empty() {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.displaced.splice(..0, taken);
+        }
     }
 
     /// Puts content that someone else wrote into the journal, durably.

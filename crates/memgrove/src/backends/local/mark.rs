@@ -126,10 +126,21 @@ impl Drop for Turn<'_> {
 fn print(mark: &Mark) -> String {
     let Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted } = mark;
     let numbers = [segment, inode, checkpoint, placed, end, next_seq, aborted];
-    let numbers = numbers.map(|number| format!("{number:016x} ")).concat();
-    let body = format!("{MAGIC} {boot:<36.36} {numbers}");
-    let hash = blake3::hash(body.as_bytes()).to_hex();
-    format!("{body}{}\n", &hash[..LINE_BYTES - 1 - body.len()])
+    let mut line = String::with_capacity(LINE_BYTES);
+    line.push_str(MAGIC);
+    line.push(' ');
+    // By hand: it is printed with every change, twice.
+    line.extend(boot.chars().chain(std::iter::repeat(' ')).take(36));
+    line.push(' ');
+    for number in numbers {
+        let digit = |shift: u32| char::from(b"0123456789abcdef"[(number >> shift & 15) as usize]);
+        line.extend((0..16).rev().map(|place| digit(place * 4)));
+        line.push(' ');
+    }
+    let hash = blake3::hash(line.as_bytes()).to_hex();
+    line.push_str(&hash[..LINE_BYTES - 1 - line.len()]);
+    line.push('\n');
+    line
 }
 
 fn parse(bytes: &[u8]) -> Option<Mark> {

@@ -35,6 +35,7 @@ mod twins;
 mod view;
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -142,6 +143,8 @@ struct Core {
     appends: OnceLock<MarkFile>,
     /// The newest part of the history, as it was last read.
     remembered: Mutex<Remembered>,
+    /// Whether more files are watched than should be.
+    crowded: AtomicBool,
     /// Why nothing may be written any more.
     failed: OnceLock<String>,
 }
@@ -200,6 +203,7 @@ impl Local {
             turn: Mutex::default(),
             appends: OnceLock::new(),
             remembered: Mutex::default(),
+            crowded: AtomicBool::new(false),
             failed: OnceLock::new(),
             tree: options.tree,
         });

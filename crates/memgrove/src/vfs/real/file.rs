@@ -14,7 +14,7 @@ use crate::vfs::{Stat, VfsFile};
 const LOCK_YIELDS_MAX: u32 = 100;
 /// How long the thread sleeps in between, at first and in the end.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
-const PAUSE_MAX: Duration = Duration::from_micros(500);
+const PAUSE_MAX: Duration = Duration::from_millis(1);
 
 pub(super) struct RealFile {
     file: File,
@@ -37,7 +37,7 @@ impl RealFile {
                 Err(TryLockError::WouldBlock) if attempt < yields_max => std::thread::yield_now(),
                 Err(TryLockError::WouldBlock) => {
                     std::thread::sleep(pause);
-                    pause = (pause * 3 / 2).min(PAUSE_MAX);
+                    pause = (pause * 2).min(PAUSE_MAX);
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
             }
