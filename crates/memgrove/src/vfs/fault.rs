@@ -264,6 +264,16 @@ impl VfsFile for FaultFile {
         self.inner.inode()
     }
 
+    fn mode(&self) -> io::Result<u32> {
+        self.disk.pass(Call::Stat)?;
+        self.inner.mode()
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        self.disk.pass(Call::Stat)?;
+        self.inner.links()
+    }
+
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.disk.pass(Call::Read)?;
         self.inner.read_at(offset, len)
@@ -291,9 +301,9 @@ impl VfsFile for FaultFile {
         self.inner.sync_data()
     }
 
-    fn lock(&self, wait: Duration) -> io::Result<()> {
+    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
         self.disk.pass(Call::Lock)?;
-        self.inner.lock(wait)
+        self.inner.lock_unless(wait, needless)
     }
 
     fn unlock(&self) -> io::Result<()> {

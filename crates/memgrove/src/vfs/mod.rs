@@ -79,6 +79,22 @@ pub trait VfsFile: Send + Sync {
         Ok(self.stat()?.inode)
     }
 
+    /// The permission bits that it had when it was opened.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn mode(&self) -> io::Result<u32> {
+        Ok(self.stat()?.mode)
+    }
+
+    /// How many names the file has; none when it was deleted.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn links(&self) -> io::Result<u64> {
+        Ok(self.stat()?.links)
+    }
+
     /// Reads up to `len` bytes from `offset`; fewer only at the end of the file.
     ///
     /// # Errors
@@ -108,7 +124,16 @@ pub trait VfsFile: Send + Sync {
     ///
     /// # Errors
     /// `WouldBlock` when the wait is over.
-    fn lock(&self, wait: Duration) -> io::Result<()>;
+    fn lock(&self, wait: Duration) -> io::Result<()> {
+        self.lock_unless(wait, &|| false).map(drop)
+    }
+
+    /// As [`VfsFile::lock`], but gives up, and gives back `false`, when `needless` says so: whoever
+    /// has the lock may do meanwhile what it was wanted for.
+    ///
+    /// # Errors
+    /// `WouldBlock` when the wait is over.
+    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool>;
 
     /// Releases the lock.
     ///

@@ -196,7 +196,12 @@ impl Vfs for RealFs {
 
     fn names(&self, name: &str, max: usize) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
-        for entry in fs::Dir::read_from(&self.folder(name)?)? {
+        let folder = match self.folder(name)? {
+            Folder::Root(root) => fs::Dir::read_from(root)?,
+            // It is read through this very descriptor, which is nobody else's.
+            Folder::Inner(folder) => fs::Dir::new(folder)?,
+        };
+        for entry in folder {
             if found.len() >= max {
                 break;
             }

@@ -85,7 +85,7 @@ fn errands(cuts_single: u64, cuts_pair: u64, triples: u64, long: u64) -> Vec<Err
 
 #[test]
 fn a_million_power_cuts_lose_nothing() {
-    let stats = campaign(&errands(64, 10, 600, 10), SEED, None);
+    let stats = campaign(&errands(66, 10, 640, 12), SEED, None);
     let stats = stats.unwrap_or_else(|violation| panic!("base seed {SEED}: {violation}"));
     println!("{} power cuts at {} instants, base seed {SEED}: nothing lost", stats.cuts, stats.instants);
     assert!(stats.cuts >= 1_000_000, "only {} power cuts were tried", stats.cuts);

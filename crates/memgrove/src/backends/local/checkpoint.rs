@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::journal::scan_headers;
+use super::mark::{Mark, Place};
 use super::record::{Entry, Header, Record};
 use super::{Bug, Core, Inner};
 use crate::error::{Error, Kind, Result};
@@ -17,6 +19,9 @@ use crate::vfs::Open;
 /// How long after a change a checkpoint follows: how long a power cut may leave a file torn until
 /// the store is opened again.
 const DELAY: Duration = Duration::from_secs(1);
+/// How often in a row a process leaves a checkpoint to another that has just made one. It also has to
+/// see to the files that it watches itself.
+const LEFT_TO_OTHERS_MAX: u32 = 3;
 /// From so many files on, one sync of the whole file system is cheaper than one each.
 const SINGLE_SYNCS_MAX: usize = 16;
 /// How long close waits for an editor that was caught in the middle of a save.
@@ -124,6 +129,23 @@ impl Core {
         Ok(())
     }
 
+    /// Where the journal ends at this moment, if a checkpoint is to be made of it, as far as can be told
+    /// without the store's lock.
+    fn uncheckpointed(&self) -> Option<Place> {
+        self.last_mark().filter(|mark| mark.checkpoint < mark.end).map(|mark| mark.here())
+    }
+
+    /// Whether a checkpoint has been made of everything up to a place.
+    fn is_checkpointed(&self, place: Place) -> bool {
+        let is_behind = |mark: Mark| mark.segment != place.segment || mark.checkpoint >= place.offset;
+        self.last_mark().is_some_and(is_behind)
+    }
+
+    fn last_mark(&self) -> Option<Mark> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.journal.as_ref()?.mark_file.read().ok().flatten()
+    }
+
     /// Whether this process has begun to change the store, or to see to what another left behind.
     pub(super) fn is_in_use(&self) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).journal.is_some()
@@ -153,6 +175,7 @@ pub(super) struct Background {
 #[derive(Default)]
 struct Signal {
     changed: bool,
+    crowded: bool,
     closing: bool,
 }
 
@@ -166,11 +189,13 @@ impl Background {
         if !self.wanted {
             return;
         }
+        let crowded = self.core.crowded.swap(false, Ordering::Relaxed);
         let mut signal = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if signal.changed {
+        if signal.changed && !crowded {
             return;
         }
         signal.changed = true;
+        signal.crowded |= crowded;
         drop(signal);
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
@@ -185,28 +210,56 @@ impl Background {
 }
 
 fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
+    let mut left_to_others = 0;
     let mut state = signal.lock().unwrap_or_else(PoisonError::into_inner);
     while !state.closing {
         if !state.changed {
             state = woken.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         }
-        let (mut woken_state, wait) = woken
-            .wait_timeout_while(state, DELAY, |state| !state.closing)
-            .unwrap_or_else(PoisonError::into_inner);
-        if !wait.timed_out() {
+        drop(state);
+        let since = core.uncheckpointed();
+        if !wait_until_due(core, signal, woken) {
             return;
         }
-        woken_state.changed = false;
-        drop(woken_state);
-        let again = match core.checkpoint() {
-            Ok(()) => core.has_displaced(),
-            // Another process has the lock. Any other failure is remembered in the backend, which then
-            // refuses further changes.
-            Err(error) => error.kind() == Kind::Busy,
-        };
+        // Another process may have made one meanwhile: what came after it is not due yet.
+        let is_left =
+            left_to_others < LEFT_TO_OTHERS_MAX && since.is_some_and(|since| core.is_checkpointed(since));
+        left_to_others = if is_left { left_to_others + 1 } else { 0 };
+        let again = is_left
+            || match core.checkpoint() {
+                Ok(()) => core.has_displaced(),
+                // Another process has the lock. Any other failure is remembered in the backend, which then
+                // refuses further changes.
+                Err(error) => error.kind() == Kind::Busy,
+            };
         state = signal.lock().unwrap_or_else(PoisonError::into_inner);
         state.changed |= again;
+    }
+}
+
+/// Waits until a checkpoint is due, and sees to what cannot wait so long. `false` if the store is closed
+/// meanwhile.
+fn wait_until_due(core: &Core, signal: &Mutex<Signal>, woken: &Condvar) -> bool {
+    let start_ms = core.clock.now().as_millisecond();
+    let mut left = DELAY;
+    loop {
+        let state = signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut state, wait) = woken
+            .wait_timeout_while(state, left, |state| !state.closing && !state.crowded)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.closing {
+            return false;
+        }
+        if wait.timed_out() {
+            state.changed = false;
+            return true;
+        }
+        state.crowded = false;
+        drop(state);
+        core.thin_displaced();
+        let passed_ms = core.clock.now().as_millisecond().saturating_sub(start_ms);
+        left = DELAY.saturating_sub(Duration::from_millis(u64::try_from(passed_ms).unwrap_or(0)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can be made again from other files: it takes its place at once, and leaves no record.
 
-use super::commit::touches_pending;
+use super::commit::last_touched;
 use super::plan::plan;
 use super::record::{Entry, Header, Record, What};
 use super::{Bug, Core, Inner, meant};
@@ -14,7 +14,7 @@ impl Core {
         change.check_derived()?;
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
-        if touches_pending(&locked.inner, &change.edits) {
+        if last_touched(&locked.inner, &change.edits).is_some() {
             self.settle(&mut locked.inner)?;
         }
         let planned = plan(self, locked.inner.journal.as_ref(), &change.edits)?;
@@ -34,12 +34,16 @@ impl Core {
             note: change.note.clone(),
             edits: planned.entries,
         };
-        let record = Record::new(header, planned.bodies);
-        self.prepare(journal, &record)?;
+        let mut record = Record::new(header, planned.bodies);
+        self.prepare(journal, &mut record, &planned.replaced)?;
+        let mut replaced = planned.replaced.into_iter();
         for (index, entry) in record.header.edits.iter().enumerate() {
             let temp = journal.temps.name(record.header.seq, index);
+            let replaced = replaced.next().flatten();
             let placed = match entry {
-                Entry::Write { at, old, .. } => self.swap_in(journal, displaced, &temp, at, old.as_ref()),
+                Entry::Write { at, old, .. } => {
+                    self.swap_in(journal, displaced, &temp, (at, old.as_ref()), replaced)
+                }
                 Entry::Delete { at, old: Some(old), .. } => {
                     self.place_delete(journal, displaced, at, old, &temp)
                 }

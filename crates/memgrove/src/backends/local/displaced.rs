@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -19,6 +20,8 @@ use crate::vfs::{Open, VfsFile};
 const GRACE_MS: i64 = 2_000;
 /// How many replaced files are watched at once.
 const DISPLACED_MAX: usize = 128;
+/// How many more there may be until the background has seen to them.
+const CROWD_MAX: usize = 128;
 
 /// A file that a change has replaced or deleted. An editor may still have it open.
 pub(super) struct Displaced {
@@ -34,6 +37,11 @@ impl Displaced {
     /// Whether an editor has it open, as far as the system tells.
     fn is_written(&self) -> bool {
         self.file.has_writers() == Some(true)
+    }
+
+    /// Whether nobody has written into it since, and it has no name to be rid of.
+    fn is_as_it_was(&self) -> bool {
+        self.name.is_none() && self.file.read_all().is_ok_and(|bytes| Version::of(&bytes) == self.version)
     }
 }
 
@@ -55,15 +63,45 @@ impl Core {
         if expected != Some(&version) {
             self.journal_outside(journal, at, bytes)?;
         }
-        if let Some(name) = name.filter(|_| kept.is_none()) {
-            self.tree.remove_file(name)?;
-        }
-        if displaced.len() >= DISPLACED_MAX {
-            let oldest = displaced.remove(0);
-            self.let_go(journal, &oldest)?;
+        match name.filter(|_| kept.is_none()) {
+            // Without the lock, unless the name will be used again: what is derived has no number.
+            Some(name) if journal.temps.numbers(name).is_some_and(|(seq, _)| seq > 0) => {
+                journal.spent.push(name.to_owned());
+            }
+            Some(name) => self.tree.remove_file(name)?,
+            None => {}
         }
         displaced.push(Displaced { file, name: kept, at: at.clone(), version, since: self.clock.now() });
         Ok(())
+    }
+
+    /// Removes the temporary names that nobody needs any more, and watches no more files than it should. It
+    /// needs no lock, so others need not wait for it; whoever finds such a name after a crash removes it too.
+    pub(super) fn tidy(&self, inner: &mut Inner) {
+        for name in inner.journal.iter_mut().flat_map(|journal| journal.spent.drain(..)) {
+            // What fails, the next checkpoint tries again.
+            let _ = self.tree.remove_file(&name);
+        }
+        // One that was written to stays, for a checkpoint to see to it; unless an editor has it open still, and
+        // another process can find it.
+        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX + CROWD_MAX);
+        let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
+        inner.displaced.extract_if(..excess, is_done).for_each(drop);
+        self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
+    }
+
+    /// Watches no more files than it should, in the background: to close the last handle of a file that has no
+    /// name takes as long as to delete it.
+    pub(super) fn thin_displaced(&self) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX);
+        let mut taken: Vec<_> = inner.displaced.extract_if(..excess, |old| old.name.is_none()).collect();
+        drop(inner);
+        taken.retain(|old| !old.is_as_it_was());
+        if !taken.is_empty() {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.displaced.splice(..0, taken);
+        }
     }
 
     /// Puts content that someone else wrote into the journal, durably.
@@ -74,7 +112,8 @@ impl Core {
         bytes: Vec<u8>,
     ) -> io::Result<()> {
         let new = Version::of(&bytes);
-        let entry = Entry::Write { at: at.clone(), old: None, new, len: bytes.len() as u64, before: None };
+        let len = bytes.len() as u64;
+        let entry = Entry::Write { at: at.clone(), old: None, new, len, before: None, temp: None };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let header = Header {
             seq: journal.mark.next_seq,
@@ -145,6 +184,7 @@ impl Core {
     /// Removes temporary files of this journal that belong to no pending record: their processes died, or
     /// left them to the editors that had them open. What those wrote is kept.
     pub(super) fn sweep_temps(&self, inner: &mut Inner) {
+        self.tidy(inner);
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
         for name in self.tree.names("", usize::MAX).unwrap_or_default() {
@@ -154,6 +194,16 @@ impl Core {
                 // What fails, the next checkpoint tries again.
                 let _ = self.sweep(journal, &name, seq, index);
             }
+        }
+    }
+
+    /// Removes what is left of the temporary files of a record that is placed, as another process may do at
+    /// this moment.
+    pub(super) fn sweep_all_of(&self, journal: &mut Journal, header: &Header) {
+        for index in 0..header.edits.len() {
+            let name = journal.temps.name(header.seq, index);
+            // Most are gone.
+            let _ = self.sweep(journal, &name, header.seq, index);
         }
     }
 

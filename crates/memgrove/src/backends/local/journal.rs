@@ -15,6 +15,7 @@ use super::mark::{Mark, MarkFile};
 use super::record::{Decoded, HEAD_BYTES, Header, Record, What, decode, decode_header, encode, resync};
 use super::temps::Temps;
 use crate::backend::Version;
+use crate::clock::Timestamp;
 use crate::locator::Locator;
 use crate::vfs::{Open, Vfs, VfsFile};
 
@@ -37,8 +38,13 @@ pub(super) struct Journal {
     pub(super) known: HashMap<Locator, Version>,
     /// Records that are not placed yet, and where each ends.
     pub(super) pending: VecDeque<(u64, Arc<Record>)>,
-    /// The temporary files that this process has prepared for its own pending records, by edit.
-    pub(super) prepared: HashMap<u64, Vec<Option<u64>>>,
+    /// The pending records of this process, and the files that they are to replace, by edit, where they
+    /// are open still.
+    pub(super) replaced: HashMap<u64, Vec<Option<Box<dyn VfsFile>>>>,
+    /// Temporary names that are of no use any more, to be removed when the lock is free again.
+    pub(super) spent: Vec<String>,
+    /// When the journal was last looked for by its name, in milliseconds.
+    looked_ms: i64,
     /// Idempotency keys, the change each belongs to, and up to which record they have been read.
     pub(super) keys: HashMap<String, u64>,
     pub(super) keys_upto: u64,
@@ -65,6 +71,9 @@ pub(super) fn segments(state: &dyn Vfs) -> io::Result<Vec<u64>> {
 
 /// Room for the record that takes a change back, which must fit on a full disk.
 const ABORT_BYTES_MAX: u64 = 512;
+
+/// How long the segment is believed to have its name, as long as it has any.
+const LOOK_AGAIN_MS: i64 = 1_000;
 
 /// How much of a segment is read at once where only headers are wanted.
 const WINDOW_BYTES: u64 = 1024 * 1024;
@@ -188,7 +197,9 @@ impl Journal {
             temps,
             known: HashMap::new(),
             pending: VecDeque::new(),
-            prepared: HashMap::new(),
+            replaced: HashMap::new(),
+            spent: Vec::new(),
+            looked_ms: i64::MIN,
             keys: HashMap::new(),
             keys_upto: 0,
             doubtful: false,
@@ -277,9 +288,8 @@ impl Journal {
         self.mark = mark;
         let placed = self.mark.placed;
         self.pending.retain(|(end, _)| *end > placed);
-        if self.pending.is_empty() {
-            self.prepared.clear();
-        }
+        let first = self.pending.front().map_or(u64::MAX, |(_, record)| record.header.seq);
+        self.replaced.retain(|seq, _| *seq >= first);
         let known_upto = self.pending.back().map_or(placed, |(end, _)| *end);
         if known_upto < self.mark.end {
             let found = scan(&*self.file, known_upto..self.mark.end, false)?;
@@ -338,7 +348,16 @@ impl Journal {
     }
 
     /// Whether the segment is still the file of that name: someone may have deleted the journal.
-    pub(super) fn is_current(&self) -> bool {
+    pub(super) fn is_current(&mut self, now: Timestamp) -> bool {
+        if !self.file.links().is_ok_and(|links| links > 0) {
+            return false;
+        }
+        // It may have been moved away too: that is looked for less often.
+        let now_ms = now.as_millisecond();
+        if (self.looked_ms..self.looked_ms.saturating_add(LOOK_AGAIN_MS)).contains(&now_ms) {
+            return true;
+        }
+        self.looked_ms = now_ms;
         let named = self.state.stat(&segment_name(self.mark.segment)).map(|stat| stat.inode).ok();
         named.is_some() && named == self.file.inode().ok()
     }

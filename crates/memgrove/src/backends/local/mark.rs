@@ -11,9 +11,8 @@ use crate::vfs::{Open, Vfs, VfsFile};
 pub(super) const NAME: &str = ".journal/mark";
 const MAGIC: &str = "MGM2";
 const LINE_BYTES: usize = 192;
-/// Words that stand apart from the line, because they are written without the lock, or alone.
+/// A word that stands apart from the line, because it is written alone.
 const APPENDS_OFFSET: u64 = 256;
-const SYNCED_OFFSET: u64 = 264;
 
 /// A position in the journal: a segment, by the number of its first record, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -93,11 +92,14 @@ impl MarkFile {
         self.file.sync_data()
     }
 
-    /// Waits for the turn to sync the journal, which ends with what is given back. Who waited finds
-    /// its record synced by the one before.
-    pub(super) fn sync_turn(&self, wait: Duration) -> io::Result<SyncTurn<'_>> {
-        self.file.lock(wait)?;
-        Ok(SyncTurn(&*self.file))
+    /// Waits for the turn to sync the journal and to place what is in it, which ends with what is given
+    /// back. `None` if whoever has it does meanwhile what it is wanted for.
+    pub(super) fn turn_unless(
+        &self,
+        wait: Duration,
+        needless: &dyn Fn() -> bool,
+    ) -> io::Result<Option<Turn<'_>>> {
+        Ok(self.file.lock_unless(wait, needless)?.then(|| Turn(&*self.file)))
     }
 
     /// How often an append in place has begun or ended: odd while one is under way.
@@ -109,45 +111,36 @@ impl MarkFile {
     pub(super) fn set_appends(&self, count: u64) -> io::Result<()> {
         self.file.write_at(APPENDS_OFFSET, &count.to_le_bytes())
     }
-
-    /// Up to where some process has synced the journal.
-    pub(super) fn synced(&self) -> io::Result<Place> {
-        let bytes = self.file.read_at(SYNCED_OFFSET, 24)?;
-        let word = |at: usize| {
-            bytes.get(at..at + 8).map_or(0, |word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
-        };
-        let place = Place { segment: word(0), offset: word(8) };
-        // Read beside a writer, the words may not belong together: then nothing is known.
-        Ok(if word(16) == check(place) { place } else { Place::default() })
-    }
-
-    pub(super) fn set_synced(&self, place: Place) -> io::Result<()> {
-        let words = [place.segment, place.offset, check(place)];
-        self.file.write_at(SYNCED_OFFSET, words.map(u64::to_le_bytes).as_flattened())
-    }
 }
 
-/// The turn to sync the journal, among all processes.
-pub(super) struct SyncTurn<'a>(&'a dyn VfsFile);
+/// The turn to sync the journal and to place what is in it, among all processes.
+pub(super) struct Turn<'a>(&'a dyn VfsFile);
 
-impl Drop for SyncTurn<'_> {
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // If it cannot be given back, closing the handle does.
         let _ = self.0.unlock();
     }
 }
 
-fn check(place: Place) -> u64 {
-    !place.segment.rotate_left(32) ^ place.offset
-}
-
 fn print(mark: &Mark) -> String {
     let Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted } = mark;
     let numbers = [segment, inode, checkpoint, placed, end, next_seq, aborted];
-    let numbers = numbers.map(|number| format!("{number:016x} ")).concat();
-    let body = format!("{MAGIC} {boot:<36.36} {numbers}");
-    let hash = blake3::hash(body.as_bytes()).to_hex();
-    format!("{body}{}\n", &hash[..LINE_BYTES - 1 - body.len()])
+    let mut line = String::with_capacity(LINE_BYTES);
+    line.push_str(MAGIC);
+    line.push(' ');
+    // By hand: it is printed with every change, twice.
+    line.extend(boot.chars().chain(std::iter::repeat(' ')).take(36));
+    line.push(' ');
+    for number in numbers {
+        let digit = |shift: u32| char::from(b"0123456789abcdef"[(number >> shift & 15) as usize]);
+        line.extend((0..16).rev().map(|place| digit(place * 4)));
+        line.push(' ');
+    }
+    let hash = blake3::hash(line.as_bytes()).to_hex();
+    line.push_str(&hash[..LINE_BYTES - 1 - line.len()]);
+    line.push('\n');
+    line
 }
 
 fn parse(bytes: &[u8]) -> Option<Mark> {

@@ -4,9 +4,9 @@
 //!
 //! 1. Under the store's lock: every expectation is checked, the new content is written to
 //!    temporary files, and one record with all edits is appended to the journal.
-//! 2. Without the lock: the journal is synced. This is the only wait for the disk, and several
-//!    processes share it.
-//! 3. Under the lock again: the temporary files take their places by rename, whoever's turn it is.
+//! 2. Without the lock: the journal is synced, by whoever has the turn. This is the only wait for the
+//!    disk, and several processes share it.
+//! 3. Under the lock again: the temporary files take their places by rename, for all who wait.
 //!
 //! So no file changes before its record is durable, a change of many files is atomic, and the
 //! journal is the history. Placed files are synced later, by a checkpoint; until then a power cut
@@ -30,10 +30,12 @@ mod redact;
 mod search;
 mod temps;
 mod tree;
+mod turn;
 mod twins;
 mod view;
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -135,12 +137,14 @@ struct Core {
     inner: Mutex<Inner>,
     /// The machine's present run; empty if the system does not tell.
     boot: String,
-    /// One sync at a time: a thread that waits finds its record synced by the one before.
-    sync_turn: Mutex<()>,
+    /// One sync at a time: a thread that waits finds its change placed by the one before.
+    turn: Mutex<()>,
     /// The count of appends in place, for readers, who take no lock.
     appends: OnceLock<MarkFile>,
     /// The newest part of the history, as it was last read.
     remembered: Mutex<Remembered>,
+    /// Whether more files are watched than should be.
+    crowded: AtomicBool,
     /// Why nothing may be written any more.
     failed: OnceLock<String>,
 }
@@ -157,6 +161,7 @@ struct Inner {
 
 /// The store's lock, held: against other threads and against other processes.
 struct Locked<'a> {
+    core: &'a Core,
     inner: MutexGuard<'a, Inner>,
     /// The handle that holds the lock, if it is not the usual one.
     other: Option<Box<dyn VfsFile>>,
@@ -170,6 +175,7 @@ impl Drop for Locked<'_> {
                 self.inner.lock = None;
             }
         }
+        self.core.tidy(&mut self.inner);
     }
 }
 
@@ -194,9 +200,10 @@ impl Local {
             },
             inner: Mutex::default(),
             boot: options.tree.boot_id().unwrap_or_default(),
-            sync_turn: Mutex::default(),
+            turn: Mutex::default(),
             appends: OnceLock::new(),
             remembered: Mutex::default(),
+            crowded: AtomicBool::new(false),
             failed: OnceLock::new(),
             tree: options.tree,
         });
@@ -332,7 +339,7 @@ impl Core {
             // Someone may have deleted the lock file: then others lock its successor, not ours.
             let ours = file.inode().ok();
             if ours.is_some() && ours == self.state.stat(LOCK).map(|stat| stat.inode).ok() {
-                return Ok(Locked { inner, other: None });
+                return Ok(Locked { core: self, inner, other: None });
             }
             inner.lock = None;
         }

@@ -47,7 +47,7 @@ impl Core {
                 self.fence(journal)?;
             }
             let mut count = record.header.edits.len();
-            if fenced && !journal.prepared.contains_key(&record.header.seq) {
+            if fenced && !journal.replaced.contains_key(&record.header.seq) {
                 // A process that died may have placed some of it.
                 self.redo(journal, &[Arc::clone(&record)]).map_err(|error| self.unplaced(&error))?;
                 count = 0;
@@ -61,7 +61,7 @@ impl Core {
                 }
             }
             journal.pending.retain(|(at, _)| *at != record_end);
-            journal.prepared.remove(&record.header.seq);
+            journal.replaced.remove(&record.header.seq);
             journal.mark.placed = record_end;
             if fenced {
                 self.fence(journal)?;
@@ -80,7 +80,10 @@ impl Core {
         let mut fence = || {
             let found = scan_headers(&*journal.file, journal.mark.checkpoint..journal.mark.placed)?;
             let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
-            self.sync_dirty(&Dirty::of(placed.map(|(_, header)| &**header)))?;
+            let placed: Vec<&Header> = placed.map(|(_, header)| &**header).collect();
+            // Nor may a name be left that was of use only until then.
+            placed.iter().for_each(|header| self.sweep_all_of(journal, header));
+            self.sync_dirty(&Dirty::of(placed.into_iter()))?;
             journal.mark.checkpoint = journal.mark.placed;
             journal.mark_file.write(&journal.mark)?;
             journal.mark_file.sync()
@@ -98,11 +101,7 @@ impl Core {
         index: usize,
     ) -> io::Result<()> {
         match &record.header.edits[index] {
-            Entry::Write { at, old, new, .. } => {
-                let prepared =
-                    journal.prepared.get(&record.header.seq).and_then(|inodes| *inodes.get(index)?);
-                self.place_write(journal, displaced, record, index, (at, old.as_ref(), new), prepared)
-            }
+            Entry::Write { .. } => self.place_write(journal, displaced, record, index),
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
                 let temp = journal.temps.name(record.header.seq, index);
@@ -175,15 +174,23 @@ impl Core {
     /// Replaces a file's content without looking at what it was.
     pub(super) fn replace(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
         self.write_temp(temp, bytes)?;
-        self.keep_mode(at, temp)?;
+        self.keep_mode(at, None, temp)?;
         self.make_parents(at)?;
         self.tree.rename(temp, &self.spelled(at), Rename::Replace)
     }
 
-    /// Gives a temporary file the permission bits of the file whose place it is to take.
-    pub(super) fn keep_mode(&self, at: &Locator, temp: &str) -> io::Result<()> {
-        match self.tree.stat(&self.spelled(at)).map(|stat| (stat.kind, stat.mode & 0o777)) {
-            Ok((FileKind::File, mode)) if mode != OWN_MODE => self.tree.set_mode(temp, mode),
+    /// Gives a temporary file the permission bits of the file whose place it is to take, which may be
+    /// open already.
+    pub(super) fn keep_mode(&self, at: &Locator, file: Option<&dyn VfsFile>, temp: &str) -> io::Result<()> {
+        let (kind, mode) = match file {
+            Some(file) => (FileKind::File, file.mode()?),
+            None => match self.tree.stat(&self.spelled(at)) {
+                Ok(stat) => (stat.kind, stat.mode),
+                Err(_) => return Ok(()),
+            },
+        };
+        match mode & 0o777 {
+            mode if kind == FileKind::File && mode != OWN_MODE => self.tree.set_mode(temp, mode),
             _ => Ok(()),
         }
     }
@@ -202,9 +209,11 @@ impl Core {
         displaced: &mut Vec<Displaced>,
         record: &Record,
         index: usize,
-        (at, old, new): (&Locator, Option<&Version>, &Version),
-        prepared: Option<u64>,
     ) -> io::Result<()> {
+        let Entry::Write { at, old, new, temp: prepared, .. } = &record.header.edits[index] else {
+            return Ok(());
+        };
+        let old = old.as_ref();
         let temp = journal.temps.name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
             let _ = self.tree.remove_file(&temp);
@@ -213,22 +222,22 @@ impl Core {
             file.set_len(0)?;
             return file.write_at(0, record.after(index));
         }
-        // The usual case: the file that this process has just prepared. Any other may be what a
-        // process left that died in the middle of this.
-        let prepared = prepared.is_some() && self.tree.stat(&temp).map(|stat| stat.inode).ok() == prepared;
+        // The usual case: the file that was prepared for this edit. Any other may be what a process
+        // left that died in the middle of this.
+        let prepared = prepared.is_some() && self.tree.stat(&temp).map(|stat| stat.inode).ok() == *prepared;
         if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
             return Ok(());
         }
-        // What another process prepared is as good, if it is whole.
-        let whole = |file: Box<dyn VfsFile>| Ok(Version::of(&file.read_all()?) == *new);
-        if !prepared && !self.tree.open(&temp, Open::Read).and_then(whole).unwrap_or(false) {
+        if !prepared {
             self.write_temp(&temp, record.after(index))?;
-            self.keep_mode(at, &temp)?;
+            self.keep_mode(at, None, &temp)?;
         }
         if record.header.edits.len() > 1 || !prepared {
             self.make_parents(at)?;
         }
-        self.swap_in(journal, displaced, &temp, at, old)
+        let mut own = journal.replaced.get_mut(&record.header.seq);
+        let replaced = own.as_mut().and_then(|own| own.get_mut(index)?.take());
+        self.swap_in(journal, displaced, &temp, (at, old), replaced)
     }
 
     /// Finishes a write that another process may have begun to place. `false` if it has not.
@@ -264,8 +273,8 @@ impl Core {
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
         temp: &str,
-        at: &Locator,
-        old: Option<&Version>,
+        (at, old): (&Locator, Option<&Version>),
+        replaced: Option<Box<dyn VfsFile>>,
     ) -> io::Result<()> {
         let target = self.spelled(at);
         if self.seeded.has(Bug::PlainRename) {
@@ -280,7 +289,7 @@ impl Core {
         }
         let file = match self.tree.rename(temp, &target, Rename::Exchange) {
             Ok(()) => {
-                let file = self.tree.open(temp, Open::Read);
+                let file = self.displaced_to(temp, replaced);
                 if file.is_err() {
                     // A link or a folder has taken the place: put it back and leave it alone.
                     self.tree.rename(temp, &target, Rename::Exchange)?;
@@ -299,6 +308,14 @@ impl Core {
             Err(error) => return Err(error),
         };
         self.keep_displaced(journal, displaced, file, (at, old), Some(temp))
+    }
+
+    /// The file that has been displaced to a temporary name: mostly the one that was there before.
+    fn displaced_to(&self, temp: &str, replaced: Option<Box<dyn VfsFile>>) -> io::Result<Box<dyn VfsFile>> {
+        match replaced {
+            Some(file) if self.tree.stat(temp)?.inode == file.inode()? => Ok(file),
+            _ => self.tree.open(temp, Open::Read),
+        }
     }
 
     pub(super) fn place_delete(

@@ -14,12 +14,18 @@ use crate::backend::{
 };
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::vfs::VfsFile;
+
+/// How many of the files that a change replaces stay open until then.
+const REPLACED_OPEN_MAX: usize = 16;
 
 /// A change that may happen.
 #[derive(Default)]
 pub(super) struct Planned {
     pub(super) entries: Vec<Entry>,
     pub(super) bodies: Vec<Bodies>,
+    /// The file that an edit replaces, still open, for the first few of them.
+    pub(super) replaced: Vec<Option<Box<dyn VfsFile>>>,
 }
 
 /// Plans all edits, in order.
@@ -39,13 +45,14 @@ pub(super) fn plan(core: &Core, journal: Option<&Journal>, edits: &[Edit]) -> Re
         };
         planned.entries.push(entry);
         planned.bodies.push(bodies);
+        planned.replaced.push(view.replaced.take().filter(|_| planned.entries.len() <= REPLACED_OPEN_MAX));
     }
     Ok(planned)
 }
 
 impl<'a> View<'a> {
     fn write(&mut self, at: &Locator, bytes: &Bytes, expect: &Expect) -> Result<(Entry, Bodies)> {
-        let old = match self.there(at)? {
+        let old = match self.opened(at)? {
             There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
                 expect.check(at, None)?;
@@ -72,7 +79,14 @@ impl<'a> View<'a> {
         );
         let old = old.map(|old| old.version.clone());
         let before_len = before.as_ref().map(|before| before.len() as u64);
-        let entry = Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before: before_len };
+        let entry = Entry::Write {
+            at: at.clone(),
+            old,
+            new,
+            len: bytes.len() as u64,
+            before: before_len,
+            temp: None,
+        };
         Ok((entry, [bytes.clone(), before.unwrap_or_default()]))
     }
 

@@ -198,7 +198,8 @@ fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bo
                 Entry::Write { new, len, .. } => (*new, *len) = (gone(), 0),
                 Entry::Append { at, created, .. } => {
                     let old = (!*created).then(gone);
-                    *entry = Entry::Write { at: at.clone(), old, new: gone(), len: 0, before: None };
+                    let at = at.clone();
+                    *entry = Entry::Write { at, old, new: gone(), len: 0, before: None, temp: None };
                 }
                 Entry::Delete { .. } | Entry::Rename { .. } => {}
             }

@@ -12,6 +12,7 @@ use super::{Core, absent_or, meant, not_regular};
 use crate::backend::{FileKind, Version, is_file, not_empty};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
+use crate::vfs::{Open, VfsFile};
 
 /// How many names of a folder are compared for twins, so that making a file costs the same in a
 /// folder of any size; in a larger one the likely spellings are looked for too.
@@ -49,11 +50,14 @@ pub(super) struct View<'a> {
     pub(super) moves: Vec<(Locator, Locator)>,
     /// The names in the folders where something new is made.
     pub(super) twins: HashMap<Locator, Names>,
+    /// The file that the edit being planned replaces, opened to read.
+    pub(super) replaced: Option<Box<dyn VfsFile>>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(core: &'a Core, journal: Option<&'a Journal>) -> Self {
-        View { core, journal, changed: HashMap::new(), moves: Vec::new(), twins: HashMap::new() }
+        let (changed, moves, twins) = (HashMap::new(), Vec::new(), HashMap::new());
+        View { core, journal, changed, moves, twins, replaced: None }
     }
 
     pub(super) fn set(&mut self, at: &Locator, there: There) {
@@ -121,6 +125,26 @@ impl<'a> View<'a> {
         }
     }
 
+    /// As [`View::there`], for a file that is about to be replaced: it is opened without a look at it first.
+    pub(super) fn opened(&mut self, at: &Locator) -> Result<There> {
+        let above = at.ancestors().filter_map(|folder| self.changed.get(&folder));
+        let is_as_on_disk = self.moves.is_empty()
+            && !self.changed.contains_key(at)
+            && above.into_iter().all(|there| matches!(there, There::Folder(_)));
+        if !is_as_on_disk {
+            return self.there(at);
+        }
+        match self.core.tree.open(&self.core.spelled(at), Open::Read) {
+            Ok(file) => {
+                self.replaced = Some(file);
+                // How much it holds shows when it is read.
+                Ok(There::File { size: 0, inode: None, content: None, added: Vec::new() })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
+            Err(_) => self.there(at),
+        }
+    }
+
     /// Whether the nearest folder that the edits put something into is one that they make, where
     /// the disk still has a file.
     fn lies_in_new_folder(&self, at: &Locator) -> bool {
@@ -139,9 +163,11 @@ impl<'a> View<'a> {
         if let Some(There::File { content: Some(content), .. }) = self.changed.get(at) {
             return Ok(Arc::clone(content));
         }
-        let name = self.on_disk(at).unwrap_or_else(|| at.clone());
-        let mut bytes =
-            self.core.read_file(&name).map_err(|error| error.while_doing("reading what is there"))?;
+        let read = match &self.replaced {
+            Some(file) => file.read_all().map_err(|error| meant(error, at)),
+            None => self.core.read_file(&self.on_disk(at).unwrap_or_else(|| at.clone())),
+        };
+        let mut bytes = read.map_err(|error| error.while_doing("reading what is there"))?;
         if let Some(There::File { added, .. }) = self.changed.get(at) {
             bytes.extend_from_slice(added);
         }

@@ -1,6 +1,6 @@
 //! An open file of the machine's own disk.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -11,8 +11,10 @@ use super::stat_of;
 use crate::vfs::{Stat, VfsFile};
 
 /// How often a busy lock is asked for again at once before the thread sleeps in between.
-const LOCK_YIELDS_MAX: u32 = 200;
-const LOCK_PAUSE: Duration = Duration::from_micros(100);
+const LOCK_YIELDS_MAX: u32 = 100;
+/// How long the thread sleeps in between, at first and in the end.
+const PAUSE_MIN: Duration = Duration::from_micros(100);
+const PAUSE_MAX: Duration = Duration::from_millis(1);
 
 pub(super) struct RealFile {
     file: File,
@@ -21,6 +23,28 @@ pub(super) struct RealFile {
 }
 
 impl RealFile {
+    /// Asks for the lock again and again, with pauses that grow.
+    fn poll(&self, wait: Duration, yields_max: u32, needless: &dyn Fn() -> bool) -> io::Result<bool> {
+        let start = Instant::now();
+        let mut pause = PAUSE_MIN;
+        for attempt in 0u32.. {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::WouldBlock) if needless() => return Ok(false),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Err(TryLockError::WouldBlock) if attempt < yields_max => std::thread::yield_now(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        unreachable!("the loop has no end of its own")
+    }
+
     /// An open file, and what it was when it was opened.
     pub(super) fn new(file: File, opened: Stat) -> Self {
         RealFile { file, opened }
@@ -34,6 +58,20 @@ impl VfsFile for RealFile {
 
     fn inode(&self) -> io::Result<u64> {
         Ok(self.opened.inode)
+    }
+
+    fn mode(&self) -> io::Result<u32> {
+        Ok(self.opened.mode)
+    }
+
+    /// Asks for nothing else: a system that was asked for times makes the next write keep them anew.
+    #[cfg(target_os = "linux")]
+    fn links(&self) -> io::Result<u64> {
+        use rustix::fs::{AtFlags, StatxFlags};
+        match fs::statx(&self.file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
+            Ok(stat) => Ok(stat.stx_nlink.into()),
+            Err(_) => Ok(self.stat()?.links),
+        }
     }
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
@@ -84,24 +122,14 @@ impl VfsFile for RealFile {
         self.file.sync_data()
     }
 
+    /// It is held for microseconds: most waits end before a sleep would.
     fn lock(&self, wait: Duration) -> io::Result<()> {
-        let start = Instant::now();
-        for attempt in 0u32.. {
-            match self.file.try_lock() {
-                Ok(()) => return Ok(()),
-                Err(std::fs::TryLockError::WouldBlock) if start.elapsed() < wait => {
-                    // It is held for microseconds: most waits end before a sleep would.
-                    if attempt < LOCK_YIELDS_MAX {
-                        std::thread::yield_now();
-                    } else {
-                        std::thread::sleep(LOCK_PAUSE);
-                    }
-                }
-                Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(std::fs::TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        unreachable!("the loop has no end of its own")
+        self.poll(wait, LOCK_YIELDS_MAX, &|| false).map(drop)
+    }
+
+    /// Whoever has it does something longer, and needs the processor for it: no wait is without sleep.
+    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
+        self.poll(wait, 0, needless)
     }
 
     fn unlock(&self) -> io::Result<()> {

@@ -8,6 +8,9 @@ use super::disk::{Inode, Node};
 use super::{Machine, State};
 use crate::vfs::{Stat, VfsFile};
 
+/// How long a handle waits for a lock before it asks whether it still needs it.
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+
 /// An open simulated file.
 pub(super) struct SimFile {
     pub(super) machine: Arc<Machine>,
@@ -75,16 +78,28 @@ impl VfsFile for SimFile {
         synced
     }
 
-    fn lock(&self, wait: Duration) -> io::Result<()> {
+    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
         let is_taken =
             |state: &mut State| state.locks.get(&self.inode).is_some_and(|handle| *handle != self.handle);
-        let waited = self.machine.unlocked.wait_timeout_while(self.state(), wait, is_taken);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if is_taken(&mut state) {
-            return Err(ErrorKind::WouldBlock.into());
+        let mut left = wait;
+        loop {
+            // In short waits: the question may be about this very disk, which is not to be held then.
+            let pause = left.min(LOCK_PAUSE);
+            let waited = self.machine.unlocked.wait_timeout_while(self.state(), pause, is_taken);
+            let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !is_taken(&mut state) {
+                state.locks.insert(self.inode, self.handle);
+                return Ok(true);
+            }
+            drop(state);
+            if needless() {
+                return Ok(false);
+            }
+            left -= pause;
+            if left.is_zero() {
+                return Err(ErrorKind::WouldBlock.into());
+            }
         }
-        state.locks.insert(self.inode, self.handle);
-        Ok(())
     }
 
     fn unlock(&self) -> io::Result<()> {

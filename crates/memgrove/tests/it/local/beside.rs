@@ -123,6 +123,39 @@ fn a_lock_that_others_hold_stops_no_store() {
     }
 }
 
+/// Whoever has the turn to sync and to place may have been stopped there: others wait a moment, and go on.
+#[test]
+fn a_turn_that_does_not_end_stops_no_store() {
+    let disk = Arc::new(SimFs::new());
+    let local = Local::open(on(&disk)).unwrap();
+    did(&local, [write("a.md", "one")]).unwrap();
+    let stopped = disk.open(".journal/mark", Open::Write).unwrap();
+    stopped.lock(Duration::ZERO).unwrap();
+    did(&local, [write("a.md", "two")]).unwrap();
+    assert_eq!(local.read(&at("a.md")).unwrap().bytes, b"two");
+}
+
+/// What is derived has no number of its own, so that its temporary names come back: each is free again when
+/// the lock is, and nobody takes away another's.
+#[test]
+fn two_that_derive_do_not_take_each_others_temporary_files() {
+    let disk = Arc::new(SimFs::new());
+    std::thread::scope(|scope| {
+        for who in 0..2 {
+            let local = Local::open(on(&disk)).unwrap();
+            scope.spawn(move || {
+                for i in 0..300 {
+                    let note = Note { derived: true, ..Note::default() };
+                    let edits = vec![write("list.md", &format!("{who} {i}"))];
+                    local.apply(&Change { edits, note }).unwrap();
+                }
+            });
+        }
+    });
+    let left = disk.names("", usize::MAX).unwrap();
+    assert!(left.iter().all(|name| !name.starts_with(".mtmp-")), "{left:?}");
+}
+
 #[test]
 fn a_checkpoint_that_met_a_lock_is_made_later() {
     let faulty = Arc::new(FaultFs::new(Arc::new(SimFs::new())));

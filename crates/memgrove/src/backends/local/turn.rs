@@ -1,0 +1,173 @@
+//! How a change that is in the journal becomes durable and takes its place.
+//!
+//! One does it for all who wait: it has the turn, syncs the journal, and places everything that is
+//! durable then, all in one hold of the lock. The others wait for their turn, or until they see that
+//! their change has been placed, and need neither a sync nor the lock.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::mark::{Mark, MarkFile, Place};
+use super::{Bug, Core, Inner, Locked, UNSURE};
+use crate::backend::Change;
+use crate::error::{Error, Kind, Result};
+use crate::vfs::{Open, VfsFile};
+
+/// How long a process waits for another that has the turn, which may have been stopped there.
+const TURN_WAIT: Duration = Duration::from_secs(1);
+/// How often the lock is waited for by a change that is durable and not in its place.
+const PLACE_ATTEMPTS: u32 = 4;
+
+/// The end of a record in the journal, and what is needed to sync up to there without the lock.
+pub(super) struct Last {
+    pub(super) file: Arc<dyn VfsFile>,
+    mark_file: Arc<MarkFile>,
+    pub(super) place: Place,
+}
+
+impl Last {
+    /// The end of the journal as it is now.
+    pub(super) fn of(inner: &Inner) -> Option<Self> {
+        Last::at(inner, inner.journal.as_ref()?.mark.end)
+    }
+
+    /// The end of one of the records in the last segment.
+    pub(super) fn at(inner: &Inner, offset: u64) -> Option<Self> {
+        let journal = inner.journal.as_ref()?;
+        let (file, mark_file) = (Arc::clone(&journal.file), Arc::clone(&journal.mark_file));
+        Some(Last { file, mark_file, place: Place { segment: journal.mark.segment, offset } })
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        self.mark_file.read().ok().flatten()
+    }
+
+    /// Whether all of it is placed, and nothing failed.
+    fn is_placed(&self, mark: Option<&Mark>) -> bool {
+        mark.is_some_and(|mark| mark.aborted == 0 && mark.has_placed(self.place))
+    }
+}
+
+impl Core {
+    /// Makes the journal durable up to a place, and places what it says; or waits until another thread or
+    /// process has done it. Without the lock. `seq` is the change that is to be answered, if there is one.
+    pub(super) fn finish(&self, change: &Change, last: &Last, seq: Option<u64>) -> Result<()> {
+        let own_turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = match last.mark_file.turn_unless(TURN_WAIT, &|| last.is_placed(last.mark().as_ref())) {
+            Ok(None) => return Ok(()),
+            Ok(turn) => turn,
+            // Only to share: whoever does not get it syncs and places for itself.
+            Err(_) => None,
+        };
+        let mark = last.mark();
+        if last.is_placed(mark.as_ref()) {
+            return Ok(());
+        }
+        // Before the sync: what is appended meanwhile may not be durable after it.
+        let here = mark.map(|mark| mark.here()).filter(|here| here.segment == last.place.segment);
+        let upto = here.map_or(last.place, |here| here.max(last.place));
+        self.sync_journal(&*last.file)?;
+        let mut locked = match seq {
+            Some(_) => self.lock_to_place(change)?,
+            None => self.lock_for(change)?,
+        };
+        self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
+        let placed = self.place_own(&mut locked.inner, last.place, upto.offset, seq);
+        // Who waited sees it, and who was not in time can begin the next sync.
+        drop(turn);
+        drop(own_turn);
+        placed
+    }
+
+    /// Places what was just synced, unless another process has done it meanwhile.
+    fn place_own(&self, inner: &mut Inner, place: Place, upto: u64, seq: Option<u64>) -> Result<()> {
+        let journal = inner.journal.as_ref().expect("the journal is open under the lock");
+        let mut refused = Vec::new();
+        if !journal.mark.has_placed(place) {
+            refused = self.place_pending(inner, upto)?;
+        }
+        let Some(seq) = seq else { return Ok(()) };
+        if let Some((_, error)) = refused.into_iter().find(|(refused, _)| *refused == seq) {
+            return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
+        }
+        let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
+        if aborts && self.header(seq).map_err(|error| self.unplaced(&error))?.is_none() {
+            return Err(Error::from_io(
+                io::Error::other("its files could not be put in place"),
+                "the change",
+            ));
+        }
+        Ok(())
+    }
+
+    /// As [`Core::ready`], a moment later in the same change: the files are the same, or their mark
+    /// says that they are not.
+    fn ready_again(&self, inner: &mut Inner) -> Result<()> {
+        if let Some(journal) = &mut inner.journal
+            && journal.catch_up().map_err(|error| Error::from_io(error, "the journal"))?
+        {
+            return Ok(());
+        }
+        self.ready(inner)
+    }
+
+    /// Syncs the journal and places all that is pending, with the lock in hand. Not by turns: who has the
+    /// turn waits for the lock.
+    pub(super) fn settle(&self, inner: &mut Inner) -> Result<()> {
+        if inner.journal.as_ref().is_none_or(|journal| journal.pending.is_empty()) {
+            return Ok(());
+        }
+        let Some(last) = Last::of(inner) else { return Ok(()) };
+        self.sync_journal(&*last.file)?;
+        self.place_pending(inner, last.place.offset)?;
+        Ok(())
+    }
+
+    pub(super) fn lock_for(&self, change: &Change) -> Result<Locked<'_>> {
+        if !self.seeded.has(Bug::LockOnTarget) {
+            return self.lock();
+        }
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let target = change.edits.first().and_then(|edit| self.tree.open(edit.at().key(), Open::Write).ok());
+        if let Some(target) = &target {
+            let _ = target.lock(super::LOCK_WAIT);
+        }
+        Ok(Locked { core: self, inner, other: target })
+    }
+
+    /// The lock, for a change that is durable already: whoever is told to try again would do it twice.
+    fn lock_to_place(&self, change: &Change) -> Result<Locked<'_>> {
+        for _ in 1..PLACE_ATTEMPTS {
+            match self.lock_for(change) {
+                Err(error) if error.kind() == Kind::Busy => {}
+                locked => return locked.map_err(|error| self.unplaced(&error)),
+            }
+        }
+        self.lock_for(change).map_err(|error| match error.kind() {
+            Kind::Busy => {
+                Error::new(Kind::Io, format!("the change is kept, but not to be seen yet: {error}")).hint(
+                    "do not repeat it: it takes its place with the next change, or when the store is opened",
+                )
+            }
+            _ => self.unplaced(&error),
+        })
+    }
+
+    /// Makes durable what is in the journal.
+    pub(super) fn sync_journal(&self, file: &dyn VfsFile) -> Result<()> {
+        if self.seeded.has(Bug::AckBeforeSync) {
+            return Ok(());
+        }
+        // Another thread may have met an error, which the system tells but once.
+        if let Some(why) = self.failed.get() {
+            return Err(Error::new(Kind::Io, why.clone()).hint(UNSURE));
+        }
+        let mut result = file.sync_data();
+        if result.is_err() && self.seeded.has(Bug::RetrySync) {
+            result = file.sync_data();
+        }
+        // Never tried again: the system may have dropped the pages, and would report success.
+        result.map_err(|error| self.fail(error, "the journal"))
+    }
+}
