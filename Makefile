@@ -62,7 +62,6 @@ bench: install
 	$(CARGO) bench --workspace --benches
 	$(CARGO) build --release -p memgrove-cli
 	$(PYTHON) tests/clients/kg_bench.py $(RELEASE) $(CLIENTS)
-	$(PYTHON) tests/clients/serve_load.py $(RELEASE)
 	$(PYTHON) tests/clients/recall_bench.py $(RELEASE)
 
 # Hours of what `make test` does in minutes.

@@ -11,17 +11,8 @@ import urllib.request
 class Served:
     """Where a server is, and how to be let in."""
 
-    def __init__(self, base, token, home, process):
-        self.base, self.token, self.home, self.process = base, token, home, process
-
-    def worked(self):
-        """The milliseconds that processors have worked for the server, as far as the system tells."""
-        try:
-            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-                user, system = file.read().rsplit(")", 1)[1].split()[11:13]
-        except OSError:
-            return 0.0
-        return (int(user) + int(system)) * 1000 / os.sysconf("SC_CLK_TCK")
+    def __init__(self, base, token, home):
+        self.base, self.token, self.home = base, token, home
 
     def get(self, path):
         request = urllib.request.Request(self.base + path, headers={"Authorization": f"Bearer {self.token}"})
@@ -46,7 +37,7 @@ def serving(memgrove, *arguments):
             link = process.stdout.readline().strip()
             with open(os.path.join(home, ".local/state/memgrove/serve-token")) as file:
                 token = file.read().strip()
-            yield Served(link.split("/open")[0], token, home, process)
+            yield Served(link.split("/open")[0], token, home)
         finally:
             process.terminate()
             code = process.wait(timeout=30)

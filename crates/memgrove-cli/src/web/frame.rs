@@ -35,21 +35,25 @@ const KEYS: &[(&str, &str)] = &[
 
 /// Where a page stands.
 pub(crate) struct Site {
-    served: Arc<Served>,
     /// The space that it is about.
     pub(crate) space: Arc<Space>,
     base: String,
+    /// The spaces that whoever asks may open, where there are several.
+    spaces: Vec<String>,
 }
 
 impl Site {
     /// Where the page that answers a call stands.
     pub(crate) fn of(call: &Call) -> Self {
-        Site { served: Arc::clone(&call.served), space: Arc::clone(&call.space), base: base(call) }
+        let is_bound = call.asker.as_ref().is_none_or(|asker| asker.space.is_some());
+        let spaces = call.served.spaces().filter(|_| !is_bound).map(str::to_owned).collect();
+        Site { space: Arc::clone(&call.space), base: base(call), spaces }
     }
 
-    /// Where a page of no space stands: at the root.
+    /// Where a page of no space stands: at the root, for whoever asks.
     pub(crate) fn of_root(served: &Arc<Served>) -> Option<Self> {
-        Some(Site { served: Arc::clone(served), space: served.space(None)?, base: String::new() })
+        let (space, base) = (served.space(None)?, String::new());
+        Some(Site { space, base, spaces: Vec::new() })
     }
 }
 
@@ -122,7 +126,6 @@ impl Frame<'_> {
     fn header(&self, site: &Site) -> Markup {
         let base = &site.base;
         let root = format!("{base}/");
-        let spaces: Vec<&str> = site.served.spaces().collect();
         html! {
             header.top {
                 a.brand href=(root) aria-label="memgrove" { (leaf()) span { "memgrove" } }
@@ -141,10 +144,10 @@ impl Frame<'_> {
                             a href=(format!("{base}{path}")) aria-current=[here] { (title) }
                         }
                     }
-                    @if spaces.len() > 1 {
+                    @if site.spaces.len() > 1 {
                         nav.spaces aria-label="Spaces" {
-                            @for space in spaces {
-                                @let here = (space == site.space.name).then_some("true");
+                            @for space in &site.spaces {
+                                @let here = (*space == site.space.name).then_some("true");
                                 a href=(format!("/s/{space}/")) aria-current=[here] { (space) }
                             }
                         }

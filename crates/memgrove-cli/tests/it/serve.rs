@@ -358,6 +358,14 @@ fn spaces_and_tokens_have_their_own_rights() {
     assert_eq!(create(&reader, "/api/file_create").status, 403);
     assert_eq!(create(&worker, "/api/file_create").json()["code"], "OTHER_SPACE");
     assert_eq!(create(&worker, "/s/work/api/file_create").status, 200);
+    for (token, is_told) in [(&worker, false), (&reader, true)] {
+        let page = server.send("GET", "/s/work/", &[("Authorization", &format!("Bearer {token}"))], b"");
+        assert_eq!(
+            crate::serve_pages::shown(&page).contains("/s/default/"),
+            is_told,
+            "only those who may open it hear of it"
+        );
+    }
     assert_eq!(create(&server.token, "/s/nowhere/api/file_create").status, 404);
     assert!(work.join("files/a.md").exists() && !sandbox.store().join("files/a.md").exists());
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "file_create",
