@@ -103,8 +103,8 @@ pub enum Place {
     Ram,
 }
 
-/// How many look at an index at once, on machines with few and with many processors.
-const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
+/// How many look at an index at once, on machines with many processors.
+const AT_ONCE_MAX: usize = 8;
 
 /// How often the files are looked at for one search, while others keep writing into the index.
 const LOOKS_MAX: usize = 8;
@@ -163,8 +163,8 @@ impl Index {
             .hint(format!("choose from: {}", names.join(", ")))
         })?;
         let model = options.embedder.as_ref().map_or("words", |embedder| embedder.name());
-        let at_once = thread::available_parallelism().map_or(1, usize::from);
-        let at_once = at_once.clamp(*AT_ONCE.start(), *AT_ONCE.end());
+        // One more than there are processors: one of them may be waiting for the files to be compared.
+        let at_once = (thread::available_parallelism().map_or(1, usize::from) + 1).min(AT_ONCE_MAX);
         let home = match place {
             Place::Folder(opener, location) => {
                 Some(Home::new(opener, &location, &format!("{}-{model}", analysis.language())))
@@ -229,6 +229,8 @@ impl Index {
 
     /// As [`Index::with`], with the one that is kept.
     fn tried<T>(&self, progress: Progress<'_>, work: Work<'_, T>) -> Result<T> {
+        // Whoever lists everything keeps nobody from looking meanwhile.
+        self.list_again()?;
         let mut turn = self.turns.turn();
         let mut healed = 0;
         loop {
@@ -260,7 +262,6 @@ impl Index {
     /// Whatever was written before this was called is in it. Those who come while others compare
     /// wait for them, and then find little to do.
     fn fresh(&self, database: &mut Option<Database>, progress: Progress<'_>) -> Result<(Arc<Known>, Synced)> {
-        self.list_again()?;
         let held = &mut *self.held();
         let database = self.current(database, held)?;
         let mut synced = Synced::default();
