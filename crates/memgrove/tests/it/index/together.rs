@@ -1,15 +1,17 @@
 //! Many threads of one process search at once, while files change.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use memgrove::backend::{Change, Edit, Expect, Note};
+use memgrove::clock::SystemClock;
 use memgrove::index::{Noticed, Place, Watch};
 use memgrove::{Index, Locator};
 
-use super::{at, check_true, found, kept, on_disk, over};
+use super::{at, check_true, found, kept, on_disk, over, store};
 
 /// A watcher that tells, once, of every file that somebody has written.
 #[derive(Default)]
@@ -107,4 +109,43 @@ fn an_index_in_memory_is_searched_by_one_at_a_time() {
         };
         store.apply(&Change { edits: vec![edit], note: Note::default() }).unwrap();
     });
+}
+
+#[test]
+fn what_is_remembered_is_never_older_than_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&[]);
+    let stays = kept(&store, folder.path()).staying(Vec::new());
+    let words = ["garden", "river", "deploy", "coffee"];
+    // The same each time: a generator that needs no seed from outside.
+    let mut state = 7u64;
+    let mut dice = |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % sides
+    };
+    for step in 0..200 {
+        let place = at(&format!("files/{}.md", dice(12)));
+        match dice(5) {
+            0 => {
+                let edits = vec![Edit::Delete { at: place, expect: Expect::Any }];
+                drop(store.apply(&Change { edits, note: Note::default() }));
+            }
+            1 => drop(store.write(&place, "---\narchived: true\n---\nThe garden by the river.\n")),
+            kind => {
+                let tag = if kind == 2 { "---\ntags: [hot]\n---\n" } else { "" };
+                let [one, other] = [dice(4), dice(4)].map(|word| words[word as usize]);
+                drop(store.write(&place, &format!("{tag}# Step {step}\nThe {one} and the {other}.\n")));
+            }
+        }
+        let asked = ["garden", "river coffee", "tag:hot", "what of the deploy?", "is:hidden garden"];
+        let fresh = over(&store, Place::Ram, Arc::new(SystemClock));
+        for query in asked {
+            let [told, true_now] = [&stays, &fresh].map(|index| {
+                let told = index.recall_all(query, 2_000, 50).unwrap().snippets.into_iter();
+                let told = told.map(|told| (told.hit.address, told.text, told.hit.tags, told.hit.hidden));
+                told.collect::<BTreeSet<_>>()
+            });
+            assert_eq!(told, true_now, "step {step}, {query}");
+        }
+    }
 }
