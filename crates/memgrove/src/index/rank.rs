@@ -273,7 +273,7 @@ pub(crate) fn best(scores: impl Iterator<Item = (usize, f32)>, count: usize) -> 
 }
 
 /// How many scores are passed over at once if none of them is good enough.
-const STRIDE: usize = 64;
+const STRIDE: usize = 16;
 
 /// As [`best`], of the scores of all documents by their numbers: those that are more than nothing, and
 /// may be found.
@@ -281,14 +281,13 @@ pub(crate) fn best_of(scores: &[f32], count: usize, allows: impl Fn(usize) -> bo
     let mut best = Best::new(count);
     for (stride, scores) in scores.chunks(STRIDE).enumerate() {
         // Written so that compilers compare many at once.
-        let mut good = false;
-        scores.iter().for_each(|score| good |= (*score > 0.0) & (*score >= best.least));
-        if !good {
+        let least = best.least.max(f32::MIN_POSITIVE);
+        if scores.iter().fold(0, |good, score| good | u32::from(*score >= least)) == 0 {
             continue;
         }
-        for (id, score) in (stride * STRIDE..).zip(scores) {
-            if *score > 0.0 && *score >= best.least && allows(id) {
-                best.add(id, *score);
+        for (at, score) in scores.iter().enumerate() {
+            if *score >= least && allows(stride * STRIDE + at) {
+                best.add(stride * STRIDE + at, *score);
             }
         }
     }

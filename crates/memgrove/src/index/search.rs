@@ -331,8 +331,8 @@ impl Search<'_> {
     /// What is known of these documents.
     pub(super) fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
         let named = entities::Named::by(&query.plain);
-        // Many are of the same kind.
-        let mut kinds: HashMap<&str, u32> = HashMap::new();
+        // Most are of the same kind as the one before.
+        let mut last: Option<(&str, u32)> = None;
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(fact) = self.view.fact(*id)? else { continue };
@@ -352,8 +352,10 @@ impl Search<'_> {
                 named: match named.is_empty() {
                     true => 0,
                     false => {
-                        let of_kind = kinds.entry(&fact.kind).or_insert_with(|| named.of_kind(&fact.kind));
-                        named.of_name(&fact.title) + *of_kind
+                        let known = last.filter(|(kind, _)| *kind == &*fact.kind);
+                        let (_, of_kind) =
+                            *last.insert(known.unwrap_or_else(|| (&fact.kind, named.of_kind(&fact.kind))));
+                        named.of_name(&fact.title) + of_kind
                     }
                 },
                 ..Candidate::default()
