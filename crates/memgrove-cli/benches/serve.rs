@@ -8,7 +8,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -248,7 +248,7 @@ fn stdio(home: &Path, number: usize) -> usize {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
     ];
     for line in 0..STDIO_WRITES {
-        let path = PathBuf::from("s").join(format!("{number}-{line}.md"));
+        let path = format!("s/{number}-{line}.md");
         let arguments = json!({"path": path, "text": "written beside\n"});
         let call = json!({"name": "file_create", "arguments": arguments});
         messages.push(json!({"jsonrpc": "2.0", "id": line + 1, "method": "tools/call", "params": call}));

@@ -102,6 +102,8 @@ impl Index {
         // Nobody begins to look now, and those who have begun will be done soon.
         let held = &mut *self.held();
         let database = self.current(&mut turn.database, held)?;
+        // Nor does what was read lately stay in the memory of this process, though no search would show it.
+        held.known = Arc::default();
         database.connection.execute_batch("VACUUM").map_err(meant)?;
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
         let busy: i64 = database.connection.query_row(sql, [], |row| row.get(0)).map_err(meant)?;
