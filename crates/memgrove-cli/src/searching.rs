@@ -14,7 +14,7 @@ use crate::mounts::RECORDS;
 use crate::settings::Settings;
 
 /// The index over a store and what it mounts.
-pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
+pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Arc<Index>> {
     let clock = Arc::clone(memory.clock());
     let mut sources = vec![Source { under: String::new(), store: memory.store().clone() }];
     let records = cx.reading_records()?;
@@ -40,7 +40,7 @@ pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Index> {
     let index = Index::new(place, sources, clock, options(cx)?)?;
     Ok(match cx.input {
         // A command asks once; a server stays.
-        Input::Terminal => index,
+        Input::Terminal => Arc::new(index),
         Input::None => index.staying(watches),
     })
 }

@@ -31,6 +31,7 @@ mod look;
 mod looked;
 mod lookup;
 mod odd;
+mod patrol;
 mod postings;
 mod prefix;
 mod query;
@@ -47,7 +48,7 @@ mod watch;
 mod wordpiece;
 mod write;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use rusqlite::Connection;
@@ -106,6 +107,12 @@ pub enum Place {
 /// How many look at an index at once, on machines with many processors.
 const AT_ONCE_MAX: usize = 8;
 
+/// How many look at an index at once: one more than there are processors, because one of them may be
+/// waiting for the files to be compared. The others wait for their turn.
+pub fn at_once() -> usize {
+    (thread::available_parallelism().map_or(1, usize::from) + 1).min(AT_ONCE_MAX)
+}
+
 /// How often the files are looked at for one search, while others keep writing into the index.
 const LOOKS_MAX: usize = 8;
 
@@ -123,6 +130,8 @@ pub struct Index {
     /// Whether the process stays and asks again and again; then these watch the sources.
     stays: bool,
     watches: Vec<Arc<dyn Watch>>,
+    /// Itself, for a thread that checks what they tell.
+    myself: Weak<Index>,
     /// What is used while this one cannot be kept.
     spare: Spare,
 }
@@ -163,8 +172,6 @@ impl Index {
             .hint(format!("choose from: {}", names.join(", ")))
         })?;
         let model = options.embedder.as_ref().map_or("words", |embedder| embedder.name());
-        // One more than there are processors: one of them may be waiting for the files to be compared.
-        let at_once = (thread::available_parallelism().map_or(1, usize::from) + 1).min(AT_ONCE_MAX);
         let home = match place {
             Place::Folder(opener, location) => {
                 Some(Home::new(opener, &location, &format!("{}-{model}", analysis.language())))
@@ -173,7 +180,7 @@ impl Index {
         };
         Ok(Index {
             // What lies in memory has one connection.
-            turns: Turns::new(if home.is_some() { at_once } else { 1 }),
+            turns: Turns::new(if home.is_some() { at_once() } else { 1 }),
             home,
             sources,
             clock,
@@ -183,6 +190,7 @@ impl Index {
             held: Mutex::default(),
             stays: false,
             watches: Vec::new(),
+            myself: Weak::new(),
             spare: Spare::default(),
         })
     }
@@ -229,8 +237,7 @@ impl Index {
 
     /// As [`Index::with`], with the one that is kept.
     fn tried<T>(&self, progress: Progress<'_>, work: Work<'_, T>) -> Result<T> {
-        // Whoever lists everything keeps nobody from looking meanwhile.
-        self.list_again()?;
+        self.list_again();
         let mut turn = self.turns.turn();
         let mut healed = 0;
         loop {

@@ -137,7 +137,7 @@ impl Context {
 
     /// The index of the store.
     pub(crate) fn index(&self) -> Result<Arc<Index>> {
-        self.once(&self.shared.index, || Ok(Arc::new(searching::index(self, self.reading()?)?)))
+        self.once(&self.shared.index, || searching::index(self, self.reading()?))
     }
 
     /// Brings up to date what is written behind. What was answered stands, whatever comes of it.

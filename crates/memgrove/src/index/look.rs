@@ -1,10 +1,11 @@
 //! A look at the files: what is there, and what of it is not what was seen.
 //!
-//! Everything is listed, unless watchers tell what has changed. What they tell is checked by a
-//! listing now and then, which one of those who search makes while the others go on.
+//! Everything is listed, unless watchers tell what has changed (see `watch`, and `patrol` for how they are
+//! checked).
 
 use std::collections::{HashMap, HashSet};
 
+use super::patrol::Rests;
 use super::sync::{Files, Seen, Source, is_settled, is_unreadable};
 use super::watch::{Look, SINGLE_FILES_MAX};
 use super::{Index, extract};
@@ -34,11 +35,11 @@ pub(super) struct Work<'a> {
 
 /// Everything that is there.
 #[derive(Default)]
-struct Listing {
-    /// The files that have documents: the number of their storage, their key, what is seen of them.
-    files: Vec<(usize, String, Info)>,
-    unreadable: Vec<String>,
-    look: Look,
+pub(super) struct Listing<'a> {
+    /// The files that have documents.
+    pub(super) files: Vec<Listed<'a>>,
+    pub(super) unreadable: Vec<String>,
+    pub(super) look: Look,
 }
 
 impl Index {
@@ -62,24 +63,30 @@ impl Index {
             match source.store.info(&at) {
                 // The version was read after the stamp, so it does not vouch for it.
                 Ok(info) if info.kind == FileKind::File => {
-                    work.consider(source, key, Info { version: None, ..info }, files);
+                    work.consider(&source.store, key, Info { version: None, ..info }, files);
                 }
                 Err(error) if error.kind() != Kind::NotFound => return self.listing_work(files),
                 _ => work.gone.extend(files.seen.contains_key(&key).then_some(key)),
             }
         }
-        Ok(work.sift(&files.seen, now))
+        let mut work = work.sift(&files.seen, now);
+        // They cost a turn to write, which is taken anyway.
+        if work.writes() {
+            let first = files.settled.len().saturating_sub(SINGLE_FILES_MAX);
+            work.sound.extend(files.settled.drain(first..));
+        }
+        Ok(work)
     }
 
     /// What there is to do, by a listing of everything.
     pub(super) fn listing_work(&self, files: &mut Files) -> Result<Work<'_>> {
-        let listing = self.listed()?;
+        let listing = self.listed(None)?;
         files.doubts.clear();
         let mut work = Work { unreadable: listing.unreadable, look: listing.look, ..Work::default() };
         let mut there = HashSet::with_capacity(listing.files.len());
-        for (source, key, info) in listing.files {
+        for Listed { store, key, info } in listing.files {
             there.insert(key.clone());
-            work.consider(&self.sources[source], key, info, files);
+            work.consider(store, key, info, files);
         }
         let lost = |key: &&String| {
             !there.contains(*key) && !work.unreadable.iter().any(|folder| within(key, folder))
@@ -89,58 +96,26 @@ impl Index {
         Ok(work.sift(&files.seen, self.clock.now().as_millisecond()))
     }
 
-    /// Lists everything if it is time to check what watchers tell, and notes what is in doubt. The
-    /// index is not held meanwhile: others go on, and may learn of files that this listing shows
-    /// otherwise, so that each doubt is looked at again.
-    pub(super) fn list_again(&self) -> Result<()> {
-        let Some(due) = self.held().files.look.taken_if_due(self.clock.now().as_millisecond()) else {
-            return Ok(());
-        };
-        let listing = self.listed()?;
-        let there: HashSet<&str> = listing.files.iter().map(|(_, key, _)| key.as_str()).collect();
-        let files = &mut self.held().files;
-        // Whoever had to list everything meanwhile knows better.
-        if files.look != due {
-            return Ok(());
-        }
-        let shown = listing.files.iter().filter(|(_, key, info)| files.doubts(key, info));
-        let mut doubts: Vec<(usize, Locator)> =
-            shown.map(|(source, _, info)| (*source, info.locator.clone())).collect();
-        let lost = files.seen.keys().filter(|key| !there.contains(key.as_str()));
-        doubts.extend(lost.filter_map(|key| self.placed(key)));
-        files.doubts = doubts;
-        files.look = if listing.unreadable.is_empty() { listing.look } else { Look::default() };
-        Ok(())
-    }
-
     /// Everything that is there, and whether watchers would have noticed if it changed meanwhile.
-    fn listed(&self) -> Result<Listing> {
+    pub(super) fn listed(&self, mut rests: Option<&mut Rests<'_>>) -> Result<Listing<'_>> {
         let began = self.clock.now().as_millisecond();
         let (mut listing, mut folders) = (Listing::default(), Vec::new());
-        for (number, source) in self.sources.iter().enumerate() {
+        for source in &self.sources {
             let mut inside = vec![Locator::root()];
-            for info in listing_of(source, &mut listing.unreadable)? {
+            for info in listing_of(source, &mut listing.unreadable, rests.as_deref_mut())? {
                 let key = joined(&source.under, &info.locator);
                 if info.is_dir() {
                     inside.push(info.locator);
                 } else if info.kind == FileKind::File && self.indexes(source, &key) {
-                    listing.files.push((number, key, info));
+                    listing.files.push(Listed { store: &source.store, key, info });
                 }
             }
             folders.push(inside);
         }
         let covered = listing.unreadable.is_empty() && self.attend(&folders);
-        listing.look = Look::listed(began, self.clock.now().as_millisecond(), covered);
+        let rested = rests.map_or(0, |rests| rests.rested.as_millis() as i64);
+        listing.look = Look::listed(began, self.clock.now().as_millisecond() - rested, covered);
         Ok(listing)
-    }
-
-    /// The storage of a key, and where it lies in it.
-    fn placed(&self, key: &str) -> Option<(usize, Locator)> {
-        let inside = |source: &Source| match source.under.is_empty() {
-            true => Locator::new(key).ok().filter(|_| self.indexes(source, key)),
-            false => Locator::new(key.strip_prefix(&source.under)?.strip_prefix('/')?).ok(),
-        };
-        self.sources.iter().enumerate().find_map(|(number, source)| Some((number, inside(source)?)))
     }
 
     /// Whether a file of a storage has documents, and no other storage stands in its place.
@@ -152,9 +127,9 @@ impl Index {
 
 impl<'a> Work<'a> {
     /// Takes a file that is there, if it is not what was seen.
-    pub(super) fn consider(&mut self, source: &'a Source, key: String, info: Info, files: &Files) {
-        if files.doubts(&key, &info) {
-            self.stale.push(Listed { store: &source.store, key, info });
+    fn consider(&mut self, store: &'a Store, key: String, info: Info, files: &Files) {
+        if files.seen.get(&key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled) {
+            self.stale.push(Listed { store, key, info });
         }
     }
 
@@ -185,10 +160,16 @@ impl<'a> Work<'a> {
 
 /// Everything in a storage. Where a folder cannot be read, the others still are: what was known of
 /// it is kept, because nobody has said that it is gone.
-fn listing_of(source: &Source, unreadable: &mut Vec<String>) -> Result<Vec<Info>> {
-    match source.store.list_all(&Locator::root()) {
-        Err(error) if is_unreadable(&error) => {}
-        listed => return listed,
+fn listing_of(
+    source: &Source,
+    unreadable: &mut Vec<String>,
+    mut rests: Option<&mut Rests<'_>>,
+) -> Result<Vec<Info>> {
+    if rests.is_none() {
+        match source.store.list_all(&Locator::root()) {
+            Err(error) if is_unreadable(&error) => {}
+            listed => return listed,
+        }
     }
     let (mut found, mut folders) = (Vec::new(), vec![Locator::root()]);
     while let Some(folder) = folders.pop() {
@@ -201,6 +182,9 @@ fn listing_of(source: &Source, unreadable: &mut Vec<String>) -> Result<Vec<Info>
                 unreadable.push(joined(&source.under, &folder));
             }
             Err(error) => return Err(error),
+        }
+        if let Some(rests) = &mut rests {
+            rests.rest();
         }
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! What is done where an index cannot be kept: the same one in memory. Whoever asks what was
 //! remembered gets an answer, even on a machine whose cache may not be written to, or is full.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::turns::Turns;
 use super::{Held, Index};
@@ -37,6 +37,7 @@ impl Index {
                 held: Mutex::new(Held::default()),
                 stays: self.stays,
                 watches: Vec::new(),
+                myself: Weak::new(),
                 spare: Spare::default(),
             })
         }))

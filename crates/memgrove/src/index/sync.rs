@@ -81,6 +81,8 @@ pub(crate) struct Files {
     pub(super) look: Look,
     /// Files that a listing showed otherwise than they were seen; each is still to be looked at.
     pub(super) doubts: Vec<(usize, Locator)>,
+    /// Files that were found to be settled, with their stamps; the index is still to be told.
+    pub(super) settled: Vec<(String, u64)>,
 }
 
 impl Files {
@@ -98,11 +100,6 @@ impl Files {
     /// Whether they are what the index was made of after so many changes.
     pub(super) fn are_of(&self, change: i64) -> bool {
         change == self.change
-    }
-
-    /// Whether a file that a listing shows is not what was seen.
-    pub(super) fn doubts(&self, key: &str, info: &Info) -> bool {
-        self.seen.get(key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled)
     }
 }
 

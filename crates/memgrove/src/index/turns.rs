@@ -13,6 +13,7 @@ use super::database::Database;
 pub(super) struct Turns(Mutex<Queue>);
 
 struct Queue {
+    most: usize,
     free: usize,
     idle: Vec<Database>,
     waiting: VecDeque<SyncSender<Option<Database>>>,
@@ -28,7 +29,7 @@ pub(super) struct Turn<'a> {
 impl Turns {
     /// At most so many at once.
     pub(super) fn new(most: usize) -> Self {
-        Turns(Mutex::new(Queue { free: most, idle: Vec::new(), waiting: VecDeque::new() }))
+        Turns(Mutex::new(Queue { most, free: most, idle: Vec::new(), waiting: VecDeque::new() }))
     }
 
     /// Waits for a turn.
@@ -43,6 +44,12 @@ impl Turns {
         drop(queue);
         let database = turn.recv().expect("whoever has a turn hands it on");
         Turn { turns: self, database }
+    }
+
+    /// Whether someone looks now.
+    pub(super) fn are_taken(&self) -> bool {
+        let queue = self.queue();
+        queue.free < queue.most
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

@@ -3,12 +3,14 @@
 //! A watcher is only a hint. It is believed for a short time, and only when it watched every folder
 //! before the last listing began; then the files are listed again.
 
+use std::sync::Arc;
+
 use super::Index;
 use super::look::joined;
 use crate::locator::Locator;
 
 /// For how long the files are not listed while watchers say that nothing has changed, and for as
-/// long again by those who do not list them themselves. Listing may take a fiftieth of the time, so
+/// long again while they are listed (see `patrol`). Listing may take a fiftieth of the time, so
 /// that many files do not make every search slow.
 const BELIEVED_MS: i64 = 2_000;
 const LISTING_SHARE: i64 = 50;
@@ -82,10 +84,8 @@ impl Index {
     /// For a process that stays: what every search needs is read at once, and these watch the
     /// storages, in their order. The files are listed only when a watcher, or time, calls for it.
     #[must_use]
-    pub fn staying(mut self, watches: Vec<std::sync::Arc<dyn Watch>>) -> Self {
-        self.stays = true;
-        self.watches = watches;
-        self
+    pub fn staying(self, watches: Vec<Arc<dyn Watch>>) -> Arc<Self> {
+        Arc::new_cyclic(|myself| Index { stays: true, watches, myself: myself.clone(), ..self })
     }
 
     /// The files to look at, each with its storage; `None` if all must be listed. What is noticed

@@ -1,0 +1,118 @@
+//! What watchers tell is checked by a listing now and then: in a thread of its own, which leaves the
+//! machine to those who search. Nobody waits for it.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use super::Index;
+use super::look::Listed;
+use super::sync::{Seen, is_settled};
+use super::watch::Look;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::locator::Locator;
+
+/// Whoever lists everything while others look rests after each step, so many times as long as that took.
+const RESTS: u32 = 9;
+const REST_MAX: Duration = Duration::from_millis(100);
+/// How many files are read in one step.
+const STEP_FILES: usize = 32;
+
+impl Index {
+    /// Has everything listed if it is time to check what watchers tell. If that fails, whoever looks
+    /// when they are no longer believed lists everything.
+    pub(super) fn list_again(&self) {
+        let due = self.held().files.look.taken_if_due(self.clock.now().as_millisecond());
+        if let Some((due, index)) = due.zip(self.myself.upgrade()) {
+            let patrol = thread::Builder::new().name("patrol".into());
+            drop(patrol.spawn(move || index.patrol(due)));
+        }
+    }
+
+    /// Lists everything, and notes what is in doubt. The index is not held meanwhile: others go on, and may
+    /// learn of files that this listing shows otherwise, so that each doubt is looked at again.
+    fn patrol(&self, due: Look) -> Result<()> {
+        let mut rests = Rests::of(self);
+        let listing = self.listed(Some(&mut rests))?;
+        let there: HashSet<&str> = listing.files.iter().map(|file| file.key.as_str()).collect();
+        let (mut doubts, mut unsure) = (Vec::new(), Vec::new());
+        let mut held = self.held();
+        let files = &mut held.files;
+        // Whoever had to list everything meanwhile knows better.
+        if files.look != due {
+            return Ok(());
+        }
+        for file in &listing.files {
+            match files.seen.get(&file.key).filter(|seen| seen.stamp == file.info.stamp) {
+                Some(seen) if seen.settled => {}
+                Some(seen) => unsure.push((file, seen.clone())),
+                None => doubts.extend(self.placed(&file.key)),
+            }
+        }
+        let lost = files.seen.keys().filter(|key| !there.contains(key.as_str()));
+        doubts.extend(lost.filter_map(|key| self.placed(key)));
+        files.doubts = doubts;
+        files.look = if listing.unreadable.is_empty() { listing.look } else { Look::default() };
+        drop(held);
+        for step in unsure.chunks(STEP_FILES) {
+            rests.rest();
+            self.settle(step);
+        }
+        Ok(())
+    }
+
+    /// Reads files that were modified too shortly before they were read to be sure of what they hold.
+    fn settle(&self, unsure: &[(&Listed<'_>, Seen)]) {
+        let now = self.clock.now().as_millisecond();
+        let same = |(file, seen): &(&Listed<'_>, Seen)| {
+            let content = file.store.read_bytes(&file.info.locator);
+            content.is_ok_and(|content| content.version.as_str() == seen.version)
+        };
+        let are_same: Vec<bool> = unsure.iter().map(same).collect();
+        let files = &mut self.held().files;
+        for ((file, before), same) in unsure.iter().zip(are_same) {
+            match files.seen.get_mut(&file.key).filter(|seen| *seen == before) {
+                Some(seen) if same && is_settled(&file.info, now) => {
+                    seen.settled = true;
+                    files.settled.push((file.key.clone(), seen.stamp));
+                }
+                Some(_) if !same => files.doubts.extend(self.placed(&file.key)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The storage of a key, and where it lies in it.
+    fn placed(&self, key: &str) -> Option<(usize, Locator)> {
+        let inside = |source: &super::Source| match source.under.is_empty() {
+            true => Locator::new(key).ok().filter(|_| self.indexes(source, key)),
+            false => Locator::new(key.strip_prefix(&source.under)?.strip_prefix('/')?).ok(),
+        };
+        self.sources.iter().enumerate().find_map(|(number, source)| Some((number, inside(source)?)))
+    }
+}
+
+/// The rests of one who lists everything beside others.
+pub(super) struct Rests<'a> {
+    index: &'a Index,
+    since: Timestamp,
+    pub(super) rested: Duration,
+}
+
+impl<'a> Rests<'a> {
+    fn of(index: &'a Index) -> Self {
+        Rests { index, since: index.clock.now(), rested: Duration::ZERO }
+    }
+
+    /// Leaves the machine to those who look, if there are any.
+    pub(super) fn rest(&mut self) {
+        if self.index.turns.are_taken() {
+            let took = self.index.clock.now().duration_since(self.since).unsigned_abs();
+            let rest = took.saturating_mul(RESTS).min(REST_MAX);
+            thread::sleep(rest);
+            self.rested += rest;
+        }
+        self.since = self.index.clock.now();
+    }
+}
