@@ -5,6 +5,7 @@
 //! nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -74,8 +75,8 @@ impl Watched {
     }
 
     /// Takes every event that is queued: the files that it names, or `None` for more than files.
-    fn take(&mut self) -> Result<Option<Vec<Locator>>, Errno> {
-        let (mut files, mut more): (HashSet<Locator>, bool) = (HashSet::new(), false);
+    fn take(&mut self, root: &Path) -> Result<Option<Vec<Locator>>, Errno> {
+        let (mut files, mut made, mut more) = (HashSet::new(), Vec::new(), false);
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut events = inotify::Reader::new(&self.queue, &mut buffer);
         loop {
@@ -85,19 +86,31 @@ impl Watched {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            let folder = self.numbers.get(&event.wd());
+            let (number, events) = (event.wd(), event.events());
+            let folder = self.numbers.get(&number);
             let name = event.file_name().and_then(|name| name.to_str().ok());
             let named = folder.zip(name).and_then(|(folder, name)| folder.child(name).ok());
-            match named.filter(|_| !event.events().contains(ReadFlags::ISDIR)) {
-                Some(file) => drop(files.insert(file)),
-                None => more = true,
+            match named {
+                Some(file) if !events.contains(ReadFlags::ISDIR) => drop(files.insert(file)),
+                Some(folder) if events.contains(ReadFlags::CREATE) => made.push(folder),
+                // It was empty: what was in it has events of its own.
+                Some(_) if events.contains(ReadFlags::DELETE) => {}
+                None if events.contains(ReadFlags::DELETE_SELF) => {}
+                None if events.contains(ReadFlags::IGNORED) && folder.is_none() => {}
+                _ => more = true,
             }
             // The folder that we call the root is another one now, or none.
             let left = ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT;
-            if folder.is_some_and(Locator::is_root) && event.events().intersects(left) {
+            if folder.is_some_and(Locator::is_root) && events.intersects(left) {
                 self.blind = true;
             }
+            if events.contains(ReadFlags::DELETE_SELF)
+                && let Some(gone) = self.numbers.remove(&number)
+            {
+                self.folders.remove(&gone);
+            }
         }
+        more |= !made.into_iter().all(|folder| self.enter(root, &folder, &mut files));
         if more {
             // Folders have come, gone or moved: which name is which folder is to be learnt again.
             self.folders.clear();
@@ -106,10 +119,34 @@ impl Watched {
     }
 }
 
+impl Watched {
+    /// Watches a new folder and all beneath it. What came before it was watched is found now, and what comes
+    /// later has events. `false` if it cannot be read.
+    fn enter(&mut self, root: &Path, folder: &Locator, files: &mut HashSet<Locator>) -> bool {
+        self.watch(root, folder);
+        let entries = match std::fs::read_dir(root.join(folder.key())) {
+            Ok(entries) => entries,
+            Err(error) => return error.kind() == io::ErrorKind::NotFound,
+        };
+        for entry in entries {
+            let Ok(entry) = entry else { return false };
+            let name = entry.file_name();
+            let Some(at) = name.to_str().and_then(|name| folder.child(name).ok()) else { continue };
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder {
+                files.insert(at);
+            } else if !self.enter(root, &at, files) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
 impl Watch for Folders {
     fn noticed(&self) -> Noticed {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        match watched.take() {
+        match watched.take(&self.root) {
             _ if watched.blind => Noticed::Anything,
             Ok(Some(files)) if files.is_empty() => Noticed::Nothing,
             Ok(Some(files)) => Noticed::Files(files),
@@ -155,6 +192,34 @@ mod tests {
         let Noticed::Files(mut moved) = watch.noticed() else { panic!("files were moved") };
         moved.sort();
         assert_eq!(moved, [at("a/x.md"), at("x.md")]);
+    }
+
+    #[test]
+    fn folders_that_come_and_go_are_entered_and_left() {
+        let root = tempfile::tempdir().expect("a folder");
+        let watch = Folders::new(root.path()).expect("this system has events");
+        watch.attend(&[Locator::root()]);
+        std::fs::create_dir_all(root.path().join("a/b")).expect("folders");
+        std::fs::write(root.path().join("a/b/early.md"), "one").expect("written");
+        let noticed = || match watch.noticed() {
+            Noticed::Files(mut files) => {
+                files.sort();
+                files
+            }
+            Noticed::Nothing => Vec::new(),
+            Noticed::Anything => panic!("only folders were made"),
+        };
+        assert_eq!(noticed(), [at("a/b/early.md")], "made before it was watched");
+        std::fs::write(root.path().join("a/b/late.md"), "one").expect("written");
+        assert_eq!(noticed(), [at("a/b/late.md")]);
+        assert!(watch.attend(&[Locator::root(), at("a"), at("a/b")]), "they are watched");
+        std::fs::remove_dir_all(root.path().join("a")).expect("removed");
+        assert_eq!(noticed(), [at("a/b/early.md"), at("a/b/late.md")]);
+        std::fs::create_dir_all(root.path().join("a")).expect("a folder");
+        std::fs::write(root.path().join("a/again.md"), "one").expect("written");
+        assert_eq!(noticed(), [at("a/again.md")]);
+        std::fs::write(root.path().join("a/later.md"), "one").expect("written");
+        assert_eq!(noticed(), [at("a/later.md")]);
     }
 
     #[test]
