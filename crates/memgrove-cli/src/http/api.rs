@@ -8,10 +8,11 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use memgrove::{Error, Kind, Result};
 use serde_json::{Map, Value};
+use tokio::runtime::Handle as Threads;
 
 use super::access::Scope;
 use super::route::{Call, Need, Route};
-use crate::context::Input;
+use crate::context::{Context, Input};
 use crate::status;
 use crate::verbs::{Effect, Entry, On, TABLE, not_taken};
 
@@ -145,14 +146,13 @@ fn typed(schema: &Value, name: &str, mut values: Vec<String>) -> Result<Value> {
     }
 }
 
-/// What tells more than its version covers: connections, and a content that someone may have edited by hand.
-const BESIDE: [&str; 2] = ["node_read", "connection_read"];
-
 async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Response> {
     let known = call.header(header::IF_NONE_MATCH.as_str());
-    let is_whole = entry.effect == Effect::Read && !BESIDE.contains(&entry.name);
+    let is_whole = entry.effect == Effect::Read && !entry.tells_more;
     let known = known.filter(|_| is_whole).map(str::to_owned);
-    let reply = call.work(move |cx| (entry.run_json)(arguments, &cx.clone().taking(Input::None))).await?;
+    let threads = if entry.searches { call.space.searchers.threads() } else { Threads::current() };
+    let work = move |cx: &Context| (entry.run_json)(arguments, &cx.clone().taking(Input::None));
+    let reply = call.work_by(&threads, work).await?;
     let mut body = Vec::with_capacity(BODY_BYTES);
     reply.write_json(&mut body).map_err(|error| Error::from_io(error, "the answer"))?;
     if body.len() > call.served.limits.reply_bytes_max {

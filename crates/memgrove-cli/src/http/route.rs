@@ -16,6 +16,7 @@ use memgrove::backend::{Actor, Origin, Version};
 use memgrove::{Error, Kind, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::runtime::Handle as Threads;
 
 use super::access::{Asker, By, Scope, text};
 use super::problem;
@@ -312,8 +313,20 @@ impl Call {
         &self,
         work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.work_by(&Threads::current(), work).await
+    }
+
+    /// As [`Call::work`], on one of these threads.
+    ///
+    /// # Errors
+    /// As [`Call::work`].
+    pub(crate) async fn work_by<T: Send + 'static>(
+        &self,
+        threads: &Threads,
+        work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let cx = self.cx();
-        let done = tokio::task::spawn_blocking(move || work(&cx)).await;
+        let done = threads.spawn_blocking(move || work(&cx)).await;
         done.map_err(|_| Error::new(Kind::Io, "the work was broken off").hint("try again"))?
     }
 

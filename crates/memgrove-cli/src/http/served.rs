@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::runtime::{Handle as Threads, Runtime};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -47,10 +48,37 @@ pub(crate) struct Space {
     pub(crate) cx: Context,
     /// What happens to it.
     pub(crate) changes: Changes,
+    /// Who searches in it.
+    pub(crate) searchers: Searchers,
     /// Its MCP servers.
     pub(crate) mcp: McpServers,
     /// What its history tells of memories.
     pub(crate) catalog: Mutex<Catalog>,
+}
+
+/// The few threads that search: as many as an index lets in at once. Whoever waits for them needs none, and
+/// while there is something to look for they do not sleep.
+pub(crate) struct Searchers(Option<Runtime>);
+
+impl Searchers {
+    fn new() -> Self {
+        let mut threads = tokio::runtime::Builder::new_current_thread();
+        Searchers(threads.max_blocking_threads(memgrove::index::at_once()).build().ok())
+    }
+
+    /// Whose threads these are; those of the caller where there are none.
+    pub(crate) fn threads(&self) -> Threads {
+        self.0.as_ref().map_or_else(Threads::current, |threads| threads.handle().clone())
+    }
+}
+
+impl Drop for Searchers {
+    fn drop(&mut self) {
+        // A search that is under way is waited for by nobody any more.
+        if let Some(threads) = self.0.take() {
+            threads.shutdown_background();
+        }
+    }
 }
 
 /// What a request may cost.
@@ -88,7 +116,8 @@ impl Served {
         let space = |(name, cx): (String, Context)| {
             let changes = Changes::of(cx.clone());
             let mcp = McpServers::new(&cx, &changes, &limits, &ending);
-            (name.clone(), Arc::new(Space { name, cx, changes, mcp, catalog: Mutex::default() }))
+            let (searchers, catalog) = (Searchers::new(), Mutex::default());
+            (name.clone(), Arc::new(Space { name, cx, changes, searchers, mcp, catalog }))
         };
         let spaces = spaces.into_iter().map(space).collect();
         Served { spaces, access, hosts, metrics, limits, large_bodies, session, ending }

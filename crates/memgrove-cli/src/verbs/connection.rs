@@ -108,6 +108,7 @@ impl Verb for ConnectionRead {
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;
+    const TELLS_MORE: bool = true;
     type Answer = ReadAnswer;
 
     fn run(self, cx: &Context) -> Result<ReadAnswer> {

@@ -161,6 +161,10 @@ pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::De
     const TEXT_ONLY: bool = false;
     /// Whether it reports what is wrong: whatever it finds, it has done what it was asked for.
     const REPORTS: bool = false;
+    /// Whether all that it does is a search: only few of those run at once.
+    const SEARCHES: bool = false;
+    /// Whether it tells more than the version in its answer covers.
+    const TELLS_MORE: bool = false;
     /// What it answers.
     type Answer: Serialize + JsonSchema;
 
@@ -233,6 +237,10 @@ pub(crate) struct Entry {
     pub(crate) text_only: bool,
     /// As [`Verb::REPORTS`].
     pub(crate) reports: bool,
+    /// As [`Verb::SEARCHES`].
+    pub(crate) searches: bool,
+    /// As [`Verb::TELLS_MORE`].
+    pub(crate) tells_more: bool,
     /// Adds the verb's arguments and help to a command.
     pub(crate) augment: fn(clap::Command) -> clap::Command,
     /// The schema of what it takes.
@@ -300,6 +308,8 @@ where
         on: V::ON,
         text_only: V::TEXT_ONLY,
         reports: V::REPORTS,
+        searches: V::SEARCHES,
+        tells_more: V::TELLS_MORE,
         augment: |command| <V as clap::Args>::augment_args(command),
         input: || schema::<V>(SchemaSettings::draft2020_12().for_deserialize()),
         output: || schema::<V::Answer>(SchemaSettings::draft2020_12().for_serialize()),

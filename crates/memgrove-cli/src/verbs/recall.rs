@@ -257,6 +257,7 @@ impl Verb for Recall {
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Core];
     const TEXT_ONLY: bool = true;
+    const SEARCHES: bool = true;
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
@@ -313,6 +314,7 @@ impl Verb for Similar {
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;
+    const SEARCHES: bool = true;
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
@@ -360,6 +362,7 @@ impl Verb for BriefVerb {
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Core];
     const TEXT_ONLY: bool = true;
+    const SEARCHES: bool = true;
     type Answer = BriefAnswer;
 
     fn run(self, cx: &Context) -> Result<BriefAnswer> {

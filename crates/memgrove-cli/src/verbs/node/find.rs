@@ -62,6 +62,7 @@ impl Verb for NodeRead {
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Graph];
     const TEXT_ONLY: bool = true;
+    const TELLS_MORE: bool = true;
     type Answer = ReadAnswer;
 
     fn run(self, cx: &Context) -> Result<ReadAnswer> {
