@@ -1,5 +1,7 @@
 //! Ten copies of one fact are one hit.
 
+use std::cmp::Reverse;
+
 use super::hit::Hit;
 use super::rank::Candidate;
 use super::search::{Found, Search, Take};
@@ -43,15 +45,15 @@ impl Search<'_> {
     fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
         let equal = |a: &Candidate, b: &Candidate| a.score.total_cmp(&b.score).is_eq();
         for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
-            let mut named = Vec::with_capacity(equals.len());
-            for candidate in equals.iter() {
+            // They are heavy to move, and many are equal where many say nearly the same.
+            let mut order = Vec::with_capacity(equals.len());
+            for (at, candidate) in equals.iter().enumerate() {
                 let key = self.view.fact(candidate.id)?.map(|fact| &*fact.key);
-                named.push((key, candidate.clone()));
+                order.push((Reverse(candidate.date), key, candidate.ord, at));
             }
-            named.sort_by(|(a, left), (b, right)| {
-                right.date.cmp(&left.date).then_with(|| a.cmp(b)).then(left.ord.cmp(&right.ord))
-            });
-            equals.iter_mut().zip(named).for_each(|(to, (_, candidate))| *to = candidate);
+            order.sort_unstable();
+            let ordered: Vec<Candidate> = order.into_iter().map(|(.., at)| equals[at].clone()).collect();
+            equals.clone_from_slice(&ordered);
         }
         Ok(())
     }

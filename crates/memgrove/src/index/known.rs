@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::hit::Row;
 use super::lookup::{Posted, Statistics};
 use super::recent::Recent;
+use super::wordpiece::Quickly;
 use super::{postings, write};
 use crate::error::Result;
 
@@ -39,7 +40,7 @@ const POSTED_BYTES: usize = 4 << 20;
 /// What was read lately: documents by their number and the change that made them what they are, and
 /// where terms stand.
 pub(super) struct Lately {
-    pub(super) rows: Recent<(usize, i64), Arc<Row>>,
+    pub(super) rows: Recent<(usize, i64), Arc<Row>, Quickly>,
     pub(super) posted: Recent<String, Arc<Posted>>,
 }
 

@@ -4,6 +4,7 @@
 //! added about half and half. Then comes what stands around: neighbours, the group, links. What is
 //! known beside the text (whom it is about, when it is from, how much it matters) adds a little.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use super::lookup::Set;
@@ -205,10 +206,28 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         parts.usage = USED * (candidate.uses.clamp(0, 1_000) as f32 + 1.0).log2();
         candidate.score = parts.total();
     }
-    candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
+    candidates.sort_by_cached_key(|candidate| Reverse(Ordered(candidate.score)));
     // What has none of the words stands behind all that have all of them.
     let last = candidates.iter().rposition(|hit| hit.has_all).map_or(0, |last| last + 1);
     candidates[..last].sort_by_key(|hit| hit.words == 0.0);
+}
+
+/// A score that can be sorted by.
+#[derive(PartialEq)]
+struct Ordered(f32);
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
 }
 
 /// Whether a document is from the time that comes first.

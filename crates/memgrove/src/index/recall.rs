@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use jiff::civil::Date;
+
 use super::Index;
 use super::analysis::{Analysis, is_east_asian};
 use super::hit::{Hit, Tokens};
@@ -102,7 +104,8 @@ impl Index {
 
     /// Tells what a search finds, within a budget.
     fn told(&self, budget: usize, search: impl FnOnce(Take<'_>) -> Result<Found>) -> Result<Recalled> {
-        let mut teller = Teller { analysis: &self.analysis, left: budget, notices: None, pieces: Vec::new() };
+        let mut teller =
+            Teller { analysis: &self.analysis, left: budget, notices: None, pieces: Vec::new(), day: None };
         let found = search(&mut |hit, found| teller.takes(hit, found))?;
         Ok(teller.told(budget, found))
     }
@@ -116,12 +119,19 @@ struct Teller<'a> {
     notices: Option<Vec<String>>,
     /// What is shown of each hit that was taken.
     pieces: Vec<Piece>,
+    /// The day of the last one, which is often that of the next, and what it costs.
+    day: Option<(Date, usize)>,
 }
 
 impl Teller<'_> {
     fn takes(&mut self, hit: &Hit, found: &Found) -> bool {
         self.note(found);
-        let Some(piece) = Piece::of(hit, &found.terms, self.analysis, self.left) else { return false };
+        self.day = hit.day.map(|day| match self.day {
+            Some(known) if known.0 == day => known,
+            _ => (day, tokens(&day.to_string())),
+        });
+        let day = self.day.map_or(0, |(_, cost)| cost);
+        let Some(piece) = Piece::of(hit, day, &found.terms, self.analysis, self.left) else { return false };
         self.left -= piece.tokens;
         self.pieces.push(piece);
         true
@@ -206,12 +216,17 @@ struct Piece {
 }
 
 impl Piece {
-    /// As much of a hit as one may spend; `None` if that says nothing.
-    fn of(hit: &Hit, terms: &HashMap<String, f32>, analysis: &Analysis, spend: usize) -> Option<Self> {
+    /// As much of a hit as one may spend, whose day costs so much; `None` if that says nothing.
+    fn of(
+        hit: &Hit,
+        day: usize,
+        terms: &HashMap<String, f32>,
+        analysis: &Analysis,
+        spend: usize,
+    ) -> Option<Self> {
         // The line above it says when, where, what it is called, and whether it still counts.
         let Tokens { head, text: whole } = hit.tokens();
-        let told = hit.day.map_or(0, |day| tokens(&day.to_string())) + hit.hidden.map_or(0, tokens);
-        let top = head + told + HEAD_TOKENS;
+        let top = head + day + hit.hidden.map_or(0, tokens) + HEAD_TOKENS;
         let left = spend.checked_sub(top)?;
         if whole <= left.min(SNIPPET_TOKENS_MAX) {
             return Some(Piece { part: None, tokens: top + whole });
@@ -237,7 +252,8 @@ pub(super) fn snippet(
     analysis: &Analysis,
     spend: usize,
 ) -> Option<Snippet> {
-    Piece::of(&hit, terms, analysis, spend).map(|piece| piece.from(hit))
+    let day = hit.day.map_or(0, |day| tokens(&day.to_string()));
+    Piece::of(&hit, day, terms, analysis, spend).map(|piece| piece.from(hit))
 }
 
 /// The part of a text whose terms tell most, at whole words as far as there are any. What is said of

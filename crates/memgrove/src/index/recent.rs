@@ -5,26 +5,26 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 /// Things by their keys, as long as there is room for them.
-pub(super) struct Recent<K, V> {
-    halves: Mutex<Halves<K, V>>,
+pub(super) struct Recent<K, V, S = RandomState> {
+    halves: Mutex<Halves<K, V, S>>,
     /// How much one half holds.
     most: usize,
 }
 
-struct Halves<K, V> {
-    young: HashMap<K, (V, usize)>,
-    old: HashMap<K, (V, usize)>,
+struct Halves<K, V, S> {
+    young: HashMap<K, (V, usize), S>,
+    old: HashMap<K, (V, usize), S>,
     weight: usize,
 }
 
-impl<K: Eq + Hash, V: Clone> Recent<K, V> {
+impl<K: Eq + Hash, V: Clone, S: BuildHasher + Default> Recent<K, V, S> {
     /// Room for things of so much weight together.
     pub(super) fn new(most: usize) -> Self {
-        let halves = Halves { young: HashMap::new(), old: HashMap::new(), weight: 0 };
+        let halves = Halves { young: HashMap::default(), old: HashMap::default(), weight: 0 };
         Recent { halves: Mutex::new(halves), most: most / 2 }
     }
 
@@ -48,7 +48,7 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V> Halves<K, V> {
+impl<K: Eq + Hash, V, S: BuildHasher + Default> Halves<K, V, S> {
     fn put(&mut self, key: K, value: V, weight: usize, most: usize) {
         if self.weight + weight > most {
             self.old = std::mem::take(&mut self.young);

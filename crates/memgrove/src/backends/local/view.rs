@@ -16,7 +16,7 @@ use crate::vfs::{Open, VfsFile};
 
 /// How many names of a folder are compared for twins, so that making a file costs the same in a
 /// folder of any size; in a larger one the likely spellings are looked for too.
-const TWIN_NAMES_MAX: usize = 1024;
+const TWIN_NAMES_MAX: usize = 256;
 
 /// What is at a place.
 #[derive(Clone)]
