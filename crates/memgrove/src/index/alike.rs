@@ -15,15 +15,16 @@ impl Search<'_> {
     /// The best hits, several that say the same as one.
     pub(super) fn distinct(
         &self,
-        mut candidates: Vec<Candidate>,
+        candidates: &[Candidate],
         limit: usize,
         found: &Found,
         take: Take<'_>,
     ) -> Result<Vec<Hit>> {
-        self.order_equals(&mut candidates)?;
         let mut refused = 0;
         let mut hits: Vec<(Hit, i64)> = Vec::new();
-        for candidate in candidates {
+        let are_equal = |a: &Candidate, b: &Candidate| a.score.total_cmp(&b.score).is_eq();
+        // Most that are found are not shown, and need no order.
+        for candidate in candidates.chunk_by(are_equal).flat_map(|equals| self.ordered(equals)) {
             let Some(fact) = self.view.fact(candidate.id)? else { continue };
             let twin = hits.iter().position(|(_, says)| *says == fact.says);
             if twin.is_none() && (hits.len() == limit || refused > REFUSED_MAX) {
@@ -40,22 +41,17 @@ impl Search<'_> {
         Ok(hits.into_iter().map(|(hit, _)| hit).collect())
     }
 
-    /// Puts those that are equally good in an order of their own, the newest first, then as they
-    /// stand in their files: which numbers documents have must not decide.
-    fn order_equals(&self, candidates: &mut [Candidate]) -> Result<()> {
-        let equal = |a: &Candidate, b: &Candidate| a.score.total_cmp(&b.score).is_eq();
-        for equals in candidates.chunk_by_mut(equal).filter(|equals| equals.len() > 1) {
-            // They are heavy to move, and many are equal where many say nearly the same.
-            let mut order = Vec::with_capacity(equals.len());
-            for (at, candidate) in equals.iter().enumerate() {
-                let key = self.view.fact(candidate.id)?.map(|fact| &*fact.key);
-                order.push((Reverse(candidate.date), key, candidate.ord, at));
-            }
-            order.sort_unstable();
-            let ordered: Vec<Candidate> = order.into_iter().map(|(.., at)| equals[at].clone()).collect();
-            equals.clone_from_slice(&ordered);
+    /// Those that are equally good in an order of their own, the newest first, then as they stand in their
+    /// files: which numbers documents have must not decide.
+    fn ordered<'c>(&self, equals: &'c [Candidate]) -> Vec<&'c Candidate> {
+        let mut ordered: Vec<&Candidate> = equals.iter().collect();
+        if let [_, _, ..] = equals {
+            // Of one that is gone there is nothing to be shown, wherever it stands.
+            let key =
+                |candidate: &Candidate| self.view.fact(candidate.id).ok().flatten().map(|fact| &*fact.key);
+            ordered.sort_by_cached_key(|candidate| (Reverse(candidate.date), key(candidate), candidate.ord));
         }
-        Ok(())
+        ordered
     }
 }
 

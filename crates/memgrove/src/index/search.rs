@@ -226,7 +226,7 @@ impl Search<'_> {
             found.faint = rank::leave_faint(&mut candidates, asked, &named);
         }
         found.total = counted.map_or(candidates.len(), |counted| counted.saturating_sub(lists));
-        found.hits = self.distinct(candidates, limit, &found, take)?;
+        found.hits = self.distinct(&candidates, limit, &found, take)?;
         let shown: usize = found.hits.iter().map(|hit| 1 + hit.alike.len()).sum();
         found.more = found.total.saturating_sub(shown);
         Ok(found)

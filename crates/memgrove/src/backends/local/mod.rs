@@ -137,8 +137,8 @@ struct Core {
     inner: Mutex<Inner>,
     /// The machine's present run; empty if the system does not tell.
     boot: String,
-    /// One sync at a time: a thread that waits finds its change placed by the one before.
-    turn: Mutex<()>,
+    /// One sync at a time.
+    turn: turn::OwnTurn,
     /// The count of appends in place, for readers, who take no lock.
     appends: OnceLock<MarkFile>,
     /// The newest part of the history, as it was last read.
@@ -200,7 +200,7 @@ impl Local {
             },
             inner: Mutex::default(),
             boot: options.tree.boot_id().unwrap_or_default(),
-            turn: Mutex::default(),
+            turn: turn::OwnTurn::default(),
             appends: OnceLock::new(),
             remembered: Mutex::default(),
             crowded: AtomicBool::new(false),

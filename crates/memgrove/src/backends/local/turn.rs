@@ -5,7 +5,7 @@
 //! their change has been placed, and need neither a sync nor the lock.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::mark::{Mark, MarkFile, Place};
@@ -49,11 +49,46 @@ impl Last {
     }
 }
 
+/// Which thread of this process has, or waits for, the turn among all processes.
+#[derive(Default)]
+pub(super) struct OwnTurn {
+    taken: Mutex<bool>,
+    given_back: Condvar,
+}
+
+/// The turn of this process, until it is dropped.
+struct OwnTurnTaken<'a>(&'a OwnTurn);
+
+impl OwnTurn {
+    /// Waits for the turn. `None` if whoever has it does meanwhile what it is wanted for: all who see that
+    /// go on at once, and not one after the other.
+    fn take_unless(&self, needless: &dyn Fn() -> bool) -> Option<OwnTurnTaken<'_>> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken {
+            taken = self.given_back.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            if needless() {
+                return None;
+            }
+        }
+        *taken = true;
+        Some(OwnTurnTaken(self))
+    }
+}
+
+impl Drop for OwnTurnTaken<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.given_back.notify_all();
+    }
+}
+
 impl Core {
     /// Makes the journal durable up to a place, and places what it says; or waits until another thread or
     /// process has done it. Without the lock. `seq` is the change that is to be answered, if there is one.
     pub(super) fn finish(&self, change: &Change, last: &Last, seq: Option<u64>) -> Result<()> {
-        let own_turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(own_turn) = self.turn.take_unless(&|| last.is_placed(last.mark().as_ref())) else {
+            return Ok(());
+        };
         let turn = match last.mark_file.turn_unless(TURN_WAIT, &|| last.is_placed(last.mark().as_ref())) {
             Ok(None) => return Ok(()),
             Ok(turn) => turn,
