@@ -117,9 +117,7 @@ impl Watched {
         }
         Ok((!more).then(|| files.into_iter().collect()))
     }
-}
 
-impl Watched {
     /// Watches a new folder and all beneath it. What came before it was watched is found now, and what comes
     /// later has events. `false` if it cannot be read.
     fn enter(&mut self, root: &Path, folder: &Locator, files: &mut HashSet<Locator>) -> bool {

@@ -144,8 +144,7 @@ const UNTOLD: [(&str, &str); 6] = [
 
 /// One verb: what it takes, what it does, and how its answer reads.
 pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::Debug + Sized {
-    /// The name on the wire; on the command line its words are separate: `file_view` is
-    /// `memgrove file view`.
+    /// The name on the wire; on the command line its words are separate: `memgrove file view`.
     const NAME: &'static str;
     /// The name of the MCP tool, where it is another.
     const TOOL: &'static str = Self::NAME;

@@ -318,8 +318,7 @@ impl Verb for Similar {
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
-        let spend = for_memories(self.budget);
-        let index = cx.index()?;
+        let (index, spend) = (cx.index()?, for_memories(self.budget));
         let recalled = match self.all {
             true => index.recall_all_similar(&self.address, spend, self.limit)?,
             false => index.recall_similar(&self.address, spend, self.limit)?,
@@ -383,11 +382,8 @@ impl Verb for BriefVerb {
         }
         let shapes: Vec<String> =
             answer.shapes.iter().map(|(name, count)| format!("{count} in {name}")).collect();
-        page.line(&format!(
-            "{} memories: {}",
-            answer.shapes.iter().map(|(_, count)| count).sum::<usize>(),
-            shapes.join(", ")
-        ))?;
+        let all: usize = answer.shapes.iter().map(|(_, count)| count).sum();
+        page.line(&format!("{all} memories: {}", shapes.join(", ")))?;
         if !answer.tags.is_empty() {
             let tags: Vec<String> =
                 answer.tags.iter().map(|(tag, count)| format!("{tag} ({count})")).collect();
