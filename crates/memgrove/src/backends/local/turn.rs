@@ -86,10 +86,9 @@ impl Core {
     /// Makes the journal durable up to a place, and places what it says; or waits until another thread or
     /// process has done it. Without the lock. `seq` is the change that is to be answered, if there is one.
     pub(super) fn finish(&self, change: &Change, last: &Last, seq: Option<u64>) -> Result<()> {
-        let Some(own_turn) = self.turn.take_unless(&|| last.is_placed(last.mark().as_ref())) else {
-            return Ok(());
-        };
-        let turn = match last.mark_file.turn_unless(TURN_WAIT, &|| last.is_placed(last.mark().as_ref())) {
+        let is_placed = || last.is_placed(last.mark().as_ref());
+        let Some(own_turn) = self.turn.take_unless(&is_placed) else { return Ok(()) };
+        let turn = match last.mark_file.turn_unless(TURN_WAIT, &is_placed) {
             Ok(None) => return Ok(()),
             Ok(turn) => turn,
             // Only to share: whoever does not get it syncs and places for itself.
