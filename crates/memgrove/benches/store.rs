@@ -14,23 +14,31 @@ use std::time::{Duration, Instant};
 use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
-use memgrove::vfs::RealFs;
+use memgrove::vfs::{FaultFs, RealFs, Vfs};
 use memgrove::{Locator, Store};
 use rustix::fs::{CWD, RenameFlags};
 
+/// What a sync takes longer here than the disk of this machine needs: nothing, or as much as on many disks that
+/// do not answer before the bytes are safe.
+const DELAYS: [(Duration, &str); 2] =
+    [(Duration::ZERO, ""), (Duration::from_millis(2), ", where a sync takes 2 ms more")];
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, mode, root, name] = arguments.as_slice() {
+    if let [_, mode, root, name, delay] = arguments.as_slice() {
+        let delay = Duration::from_micros(delay.parse().unwrap());
         match mode.as_str() {
-            "--writer" => return writer(Path::new(root), name),
-            "--raw-writer" => return raw_writer(Path::new(root), name),
+            "--writer" => return writer(Path::new(root), name, delay),
+            "--raw-writer" => return raw_writer(Path::new(root), name, delay),
             _ => {}
         }
     }
     println!("| figure | measured | bound |");
     println!("|---|--:|--:|");
-    single();
-    processes();
+    for (delay, place) in DELAYS {
+        single(delay, place);
+        processes(delay, place);
+    }
     batch();
 }
 
@@ -41,8 +49,12 @@ fn temp() -> tempfile::TempDir {
     tempfile::tempdir_in(target).unwrap()
 }
 
-fn store(root: &Path) -> Store {
-    let tree = Arc::new(RealFs::open_root(root).unwrap());
+fn store(root: &Path, delay: Duration) -> Store {
+    let disk: Arc<dyn Vfs> = Arc::new(RealFs::open_root(root).unwrap());
+    let tree = match delay {
+        Duration::ZERO => disk,
+        delay => Arc::new(FaultFs::new(disk).with_sync_delay(delay)),
+    };
     Store::new(Local::open(LocalOptions::new(tree, Arc::new(SystemClock))).unwrap())
 }
 
@@ -59,59 +71,76 @@ fn row(figure: &str, measured: String, bound: &str) {
 struct RawLog {
     file: std::fs::File,
     offset: u64,
+    delay: Duration,
 }
 
 impl RawLog {
-    fn new(root: &Path, name: &str) -> Self {
-        RawLog { file: std::fs::File::create_new(root.join(name)).unwrap(), offset: 0 }
+    fn new(root: &Path, name: &str, delay: Duration) -> Self {
+        RawLog { file: std::fs::File::create_new(root.join(name)).unwrap(), offset: 0, delay }
     }
 
     fn append(&mut self, text: &str) {
         self.file.write_all_at(text.as_bytes(), self.offset).unwrap();
         self.file.sync_data().unwrap();
+        if !self.delay.is_zero() {
+            std::thread::sleep(self.delay);
+        }
         self.offset += text.len() as u64;
     }
 }
 
-/// One durable write of 1 KiB against an append and `fdatasync` of the same bytes, in turns. Beside
-/// them the bare system calls that any write needs that leaves a plain file and never a torn one.
-fn single() {
-    const ROUNDS: usize = 1_200;
-    const KINDS: usize = 4;
-    let (ours, raw) = (temp(), temp());
-    let store = store(ours.path());
-    let (mut log, mut bare_log) = (RawLog::new(raw.path(), "log"), RawLog::new(raw.path(), "bare"));
-    let mut times = [const { Vec::new() }; KINDS];
-    for round in 0..ROUNDS {
-        let text = format!("{round:01024}");
-        // In turning orders: what comes after a sync finds a busier disk.
-        let order =
-            (0..KINDS).map(|step| (round + step * if round % 2 == 0 { 1 } else { KINDS - 1 }) % KINDS);
-        for which in order {
-            let start = Instant::now();
-            match which {
-                0 => log.append(&text),
-                1 => drop(store.write(&Locator::new(format!("notes/{}.md", round % 100)).unwrap(), &text)),
-                2 => {
-                    drop(
-                        store.write(&Locator::new(format!("new/{}/{round}.md", round / 100)).unwrap(), &text),
-                    );
+/// One durable write of 1 KiB against an append and `fdatasync` of the same bytes, in turns. Beside it the bare
+/// system calls that any such write needs that leaves a plain file and never a torn one.
+fn single(delay: Duration, place: &str) {
+    // Deleted in the end: some file systems make files more slowly while others are being forgotten.
+    let roots = [const { () }; 5].map(|()| temp());
+    let [raw, replacing, creating, bare_replacing, bare_creating] = roots.each_ref().map(|root| root.path());
+    let mut log = RawLog::new(raw, "log", delay);
+    let mut beside_raw = |figure: &str, bound: &str, write: &mut dyn FnMut(usize, &str)| {
+        let mut times = [const { Vec::new() }; 2];
+        for round in 0..if delay.is_zero() { 2_000 } else { 200 } {
+            let text = format!("{round:01024}");
+            for which in [round % 2, (round + 1) % 2] {
+                let start = Instant::now();
+                if which == 0 {
+                    log.append(&text)
+                } else {
+                    write(round, &text)
                 }
-                _ => bare_replace(raw.path(), round % 100, &text, &mut bare_log),
+                times[which].push(start.elapsed());
             }
-            times[which].push(start.elapsed());
         }
-    }
-    let [raw, write, create, bare] = times.map(median);
-    let ratio =
-        |time: Duration| format!("{:.2} ({time:.0?} / {raw:.0?})", time.as_secs_f64() / raw.as_secs_f64());
-    row("replace a 1 KiB file durably / raw append + fdatasync", ratio(write), "1.5");
-    row("create a 1 KiB file durably / raw append + fdatasync", ratio(create), "1.5");
-    row("the bare system calls of a replacement / raw append + fdatasync", ratio(bare), "-");
+        let [raw, time] = times.map(median);
+        let ratio = time.as_secs_f64() / raw.as_secs_f64();
+        row(
+            &format!("{figure} / raw append + fdatasync{place}"),
+            format!("{ratio:.2} ({time:.0?} / {raw:.0?})"),
+            bound,
+        );
+    };
+    let written = |store: &Store, at: String, text: &str| {
+        store.write(&Locator::new(at).unwrap(), text).unwrap();
+    };
+    let store_of_few = store(replacing, delay);
+    beside_raw("replace a 1 KiB file durably", "1.5", &mut |round, text| {
+        written(&store_of_few, format!("notes/{}.md", round % 100), text);
+    });
+    let mut bare = RawLog::new(bare_replacing, "log", delay);
+    beside_raw("the bare system calls of a replacement", "-", &mut |round, text| {
+        bare_write(bare_replacing, &format!("{}.md", round % 100), text, &mut bare);
+    });
+    let store_of_many = store(creating, delay);
+    beside_raw("create a 1 KiB file durably", "1.5", &mut |round, text| {
+        written(&store_of_many, format!("new/{}/{round}.md", round / 100), text);
+    });
+    let mut bare = RawLog::new(bare_creating, "log", delay);
+    beside_raw("the bare system calls of a new file", "-", &mut |round, text| {
+        bare_write(bare_creating, &format!("{round}.md"), text, &mut bare);
+    });
 }
 
-fn bare_replace(root: &Path, file: usize, text: &str, log: &mut RawLog) {
-    let (temp, place) = (root.join("temp"), root.join(file.to_string()));
+fn bare_write(root: &Path, name: &str, text: &str, log: &mut RawLog) {
+    let (temp, place) = (root.join("temp"), root.join(name));
     std::fs::write(&temp, text).unwrap();
     log.append(text);
     match rustix::fs::renameat_with(CWD, &temp, CWD, &place, RenameFlags::EXCHANGE) {
@@ -120,16 +149,16 @@ fn bare_replace(root: &Path, file: usize, text: &str, log: &mut RawLog) {
     }
 }
 
-fn writer(root: &Path, name: &str) {
-    let store = store(root);
+fn writer(root: &Path, name: &str, delay: Duration) {
+    let store = store(root, delay);
     until_stopped(|count| {
         let at = Locator::new(format!("notes/{name}-{}.md", count % 50)).unwrap();
         store.write(&at, &format!("{count:01024}")).unwrap();
     });
 }
 
-fn raw_writer(root: &Path, name: &str) {
-    let mut log = RawLog::new(root, name);
+fn raw_writer(root: &Path, name: &str, delay: Duration) {
+    let mut log = RawLog::new(root, name, delay);
     until_stopped(|count| log.append(&format!("{count:01024}")));
 }
 
@@ -147,13 +176,18 @@ fn until_stopped(mut write: impl FnMut(u64)) {
 
 /// The writes a second of one process against those of eight, one after the other; and the same
 /// for processes that append to a log each, which have nothing to agree on.
-fn processes() {
+fn processes(delay: Duration, place: &str) {
     let throughput = |mode: &str, count: usize| {
         let root = temp();
-        drop(store(root.path()).write(&Locator::new("first").unwrap(), ""));
+        store(root.path(), delay).write(&Locator::new("first").unwrap(), "").unwrap();
         let spawn = |index: usize| {
             Command::new(std::env::current_exe().unwrap())
-                .args([mode.as_ref(), root.path().as_os_str(), format!("w{index}").as_ref()])
+                .args([
+                    mode,
+                    root.path().to_str().unwrap(),
+                    &format!("w{index}"),
+                    &delay.as_micros().to_string(),
+                ])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -189,7 +223,8 @@ fn processes() {
             one += throughput(mode, 1);
             eight += throughput(mode, 8);
         }
-        row(figure, format!("{:.2} ({:.0}/s / {:.0}/s)", eight / one, eight / 3.0, one / 3.0), bound);
+        let figure = format!("{figure}{place}");
+        row(&figure, format!("{:.2} ({:.0}/s / {:.0}/s)", eight / one, eight / 3.0, one / 3.0), bound);
     }
 }
 
@@ -209,7 +244,7 @@ fn batch() {
         rustix::fs::sync();
         plain.push(start.elapsed());
         let root = temp();
-        let store = store(root.path());
+        let store = store(root.path(), Duration::ZERO);
         let edits = (0..FILES).map(|index| Edit::Write {
             at: Locator::new(format!("many/{index}.md")).unwrap(),
             bytes: text.clone().into(),

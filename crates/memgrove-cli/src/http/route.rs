@@ -373,14 +373,23 @@ impl Call {
 
     /// A body piece by piece, so that one that does not come is not waited for as long as an answer.
     async fn read(&self, body: Body, limit: usize) -> Result<Bytes> {
+        let limits = &self.served.limits;
         let (mut pieces, mut read) = (body.into_data_stream(), Vec::new());
-        while let Some(piece) = tokio::time::timeout(self.served.limits.body_wait, pieces.next())
+        while let Some(piece) = tokio::time::timeout(limits.body_wait, pieces.next())
             .await
             .map_err(|_| super::content::stalled())?
         {
             let piece =
                 piece.map_err(|_| Error::new(Kind::Invalid, "the body broke off").hint("send it again"))?;
             if read.len() + piece.len() > limit {
+                drop(read);
+                // Most clients listen only when they have sent everything: else they would meet a closed connection.
+                let mut rest = limits.content_bytes_max;
+                while let Ok(Some(Ok(piece))) = tokio::time::timeout(limits.body_wait, pieces.next()).await
+                    && piece.len() <= rest
+                {
+                    rest -= piece.len();
+                }
                 return Err(super::content::too_large(limit));
             }
             read.extend_from_slice(&piece);

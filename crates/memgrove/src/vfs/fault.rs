@@ -116,6 +116,7 @@ pub struct FaultPlan {
 pub struct FaultFs {
     inner: Arc<dyn Vfs>,
     plan: Arc<Mutex<Progress>>,
+    sync_delay: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +130,13 @@ struct Progress {
 impl FaultFs {
     /// A disk that does not fail yet.
     pub fn new(inner: Arc<dyn Vfs>) -> Self {
-        FaultFs { inner, plan: Arc::default() }
+        FaultFs { inner, plan: Arc::default(), sync_delay: Duration::ZERO }
+    }
+
+    /// The same disk, if every sync took that much longer.
+    #[must_use]
+    pub fn with_sync_delay(self, sync_delay: Duration) -> Self {
+        FaultFs { sync_delay, ..self }
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -182,6 +189,9 @@ impl FaultFs {
     }
 
     fn pass(&self, call: Call) -> io::Result<()> {
+        if call == Call::Sync && !self.sync_delay.is_zero() {
+            std::thread::sleep(self.sync_delay);
+        }
         self.due(call).map_or(Ok(()), |fault| Err(fault.error()))
     }
 }
@@ -310,8 +320,16 @@ impl VfsFile for FaultFile {
         self.inner.unlock()
     }
 
+    fn ring(&self) {
+        self.inner.ring();
+    }
+
     fn has_writers(&self) -> Option<bool> {
         self.inner.has_writers()
+    }
+
+    fn start_sync(&self, offset: u64, len: u64) {
+        self.inner.start_sync(offset, len);
     }
 }
 

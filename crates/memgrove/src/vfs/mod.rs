@@ -119,6 +119,10 @@ pub trait VfsFile: Send + Sync {
     /// As the system says. After an error the content is in an unknown state: never retry.
     fn sync_data(&self) -> io::Result<()>;
 
+    /// Begins to write a part of the content to the disk, without waiting for it: a sync that follows is
+    /// done sooner. It promises nothing.
+    fn start_sync(&self, offset: u64, len: u64);
+
     /// Takes the advisory lock on this file for this handle alone, waiting at most `wait`.
     /// It is released by [`VfsFile::unlock`], or when the handle is dropped or its process ends.
     ///
@@ -140,6 +144,9 @@ pub trait VfsFile: Send + Sync {
     /// # Errors
     /// As the system says.
     fn unlock(&self) -> io::Result<()>;
+
+    /// Lets all who wait in [`VfsFile::lock_unless`] ask again at once.
+    fn ring(&self);
 
     /// Whether someone has the file open to write; `None` where the system does not tell. To be asked
     /// of a handle that was opened to read, of a file that nobody opens by name any more.

@@ -1,6 +1,8 @@
 //! The machine's own disk. Every name is resolved beneath the root by descriptor, so neither a
 //! symbolic link nor a race can lead outside.
 
+#[cfg(target_os = "linux")]
+mod bell;
 mod file;
 
 use std::fs::File;

@@ -7,11 +7,10 @@ use super::journal::{Journal, segments};
 use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::turn::Last;
-use super::{Bug, Core, Inner, Locked, meant};
+use super::{Bug, Core, Inner, Locked};
 use crate::backend::{Applied, Change, Edit, Version};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
-use crate::vfs::VfsFile;
 
 /// How often a change waits for others to place what it rests on, before it does so itself.
 const WAITS_MAX: u32 = 4;
@@ -71,7 +70,8 @@ impl Core {
         unreachable!("the attempts have a bound")
     }
 
-    /// Writes the temporary files and the record: after this the change is in the journal.
+    /// Writes the record, and the temporary files while it is on its way to the disk: after this the change is in
+    /// the journal.
     fn log(&self, inner: &mut Inner, change: &Change, planned: Planned) -> Result<Arc<Record>> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
         let header = Header {
@@ -81,18 +81,26 @@ impl Core {
             note: change.note.clone(),
             edits: planned.entries,
         };
-        let mut record = Record::new(header, planned.bodies);
-        let folders = self.prepare(journal, &mut record, &planned.replaced)?;
-        let record = Arc::new(record);
-        if let Err(error) = journal.append(&record, self.reserve_bytes) {
-            self.remove_temps(journal, &record);
-            self.remove_folders(&folders);
-            return Err(match journal.doubtful {
-                true => self.fail(error, "the journal"),
-                false => Error::from_io(error, "the journal"),
-            });
-        }
-        journal.replaced.insert(record.header.seq, planned.replaced);
+        let record = Arc::new(Record::new(header, planned.bodies));
+        let in_journal = |error| Error::from_io(error, "the journal");
+        let logged = journal.begin(&record, self.reserve_bytes).map_err(in_journal).and_then(|begun| {
+            match self.prepare(journal, &record, planned.replaced) {
+                Err(error) => {
+                    journal.forget(begun);
+                    Err(error)
+                }
+                Ok(prepared) => journal
+                    .tell(begun)
+                    .inspect_err(|_| self.abandon(journal, &record, &prepared))
+                    .map_err(in_journal)
+                    .map(|()| prepared),
+            }
+        });
+        let prepared = logged.map_err(|error| match journal.doubtful {
+            true => self.fail_with(error, "the journal"),
+            false => error,
+        })?;
+        journal.own.insert(record.header.seq, prepared);
         for entry in &record.header.edits {
             match entry {
                 Entry::Write { at, new, .. } => drop(journal.known.insert(at.clone(), new.clone())),
@@ -100,42 +108,6 @@ impl Core {
             }
         }
         Ok(record)
-    }
-
-    /// Writes the new content of every file beside its place, and gives back the folders made for
-    /// it. A full disk shows here, before anything has happened.
-    pub(super) fn prepare(
-        &self,
-        journal: &Journal,
-        record: &mut Record,
-        replaced: &[Option<Box<dyn VfsFile>>],
-    ) -> Result<Vec<String>> {
-        let mut folders = Vec::new();
-        // A folder that is missing now may come to be by an earlier edit: then it is made later.
-        let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
-        let plain = !record.header.edits.iter().any(moves);
-        for index in 0..record.header.edits.len() {
-            let Entry::Write { at, old, .. } = &record.header.edits[index] else { continue };
-            let name = journal.temps.name(record.header.seq, index);
-            // Where a file was just read, there is a folder.
-            let made = if plain && old.is_none() { self.make_parents(at) } else { Ok(Vec::new()) };
-            let made = made.map(|made| folders.extend(made));
-            let mut written = made.and_then(|()| self.write_temp(&name, record.after(index)));
-            if old.is_some() {
-                let file = replaced.get(index).and_then(Option::as_deref);
-                written = written.and_then(|inode| self.keep_mode(at, file, &name).map(|()| inode));
-            }
-            if let Err(error) = written {
-                let error = meant(error, at);
-                self.remove_temps(journal, record);
-                self.remove_folders(&folders);
-                return Err(error);
-            }
-            if let Entry::Write { temp, .. } = &mut record.header.edits[index] {
-                *temp = written.ok();
-            }
-        }
-        Ok(folders)
     }
 
     /// Opens or starts the journal, or learns what others have appended to it.

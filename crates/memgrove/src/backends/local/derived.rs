@@ -34,12 +34,11 @@ impl Core {
             note: change.note.clone(),
             edits: planned.entries,
         };
-        let mut record = Record::new(header, planned.bodies);
-        self.prepare(journal, &mut record, &planned.replaced)?;
-        let mut replaced = planned.replaced.into_iter();
+        let record = Record::new(header, planned.bodies);
+        let mut prepared = self.prepare(journal, &record, planned.replaced)?;
         for (index, entry) in record.header.edits.iter().enumerate() {
             let temp = journal.temps.name(record.header.seq, index);
-            let replaced = replaced.next().flatten();
+            let (_, replaced) = prepared.take(index);
             let placed = match entry {
                 Entry::Write { at, old, .. } => {
                     self.swap_in(journal, displaced, &temp, (at, old.as_ref()), replaced)

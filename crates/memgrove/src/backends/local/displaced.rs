@@ -113,7 +113,7 @@ impl Core {
     ) -> io::Result<()> {
         let new = Version::of(&bytes);
         let len = bytes.len() as u64;
-        let entry = Entry::Write { at: at.clone(), old: None, new, len, before: None, temp: None };
+        let entry = Entry::Write { at: at.clone(), old: None, new, len, before: None };
         let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
         let header = Header {
             seq: journal.mark.next_seq,

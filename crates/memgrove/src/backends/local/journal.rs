@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::mark::{Mark, MarkFile};
+use super::prepare::Prepared;
 use super::record::{Decoded, HEAD_BYTES, Header, Record, What, decode, decode_header, encode, resync};
 use super::temps::Temps;
 use crate::backend::Version;
@@ -38,9 +39,8 @@ pub(super) struct Journal {
     pub(super) known: HashMap<Locator, Version>,
     /// Records that are not placed yet, and where each ends.
     pub(super) pending: VecDeque<(u64, Arc<Record>)>,
-    /// The pending records of this process, and the files that they are to replace, by edit, where they
-    /// are open still.
-    pub(super) replaced: HashMap<u64, Vec<Option<Box<dyn VfsFile>>>>,
+    /// The pending records of this process, and what was prepared for them.
+    pub(super) own: HashMap<u64, Prepared>,
     /// Temporary names that are of no use any more, to be removed when the lock is free again.
     pub(super) spent: Vec<String>,
     /// When the journal was last looked for by its name, in milliseconds.
@@ -50,6 +50,13 @@ pub(super) struct Journal {
     pub(super) keys_upto: u64,
     /// Whether a record that was not to be may be there all the same.
     pub(super) doubtful: bool,
+}
+
+/// A record that is in the journal, and of which nobody has been told.
+#[must_use]
+pub(super) struct Begun {
+    record: Arc<Record>,
+    before: Mark,
 }
 
 pub(super) fn segment_name(first_seq: u64) -> String {
@@ -197,7 +204,7 @@ impl Journal {
             temps,
             known: HashMap::new(),
             pending: VecDeque::new(),
-            replaced: HashMap::new(),
+            own: HashMap::new(),
             spent: Vec::new(),
             looked_ms: i64::MIN,
             keys: HashMap::new(),
@@ -289,7 +296,7 @@ impl Journal {
         let placed = self.mark.placed;
         self.pending.retain(|(end, _)| *end > placed);
         let first = self.pending.front().map_or(u64::MAX, |(_, record)| record.header.seq);
-        self.replaced.retain(|seq, _| *seq >= first);
+        self.own.retain(|seq, _| *seq >= first);
         let known_upto = self.pending.back().map_or(placed, |(end, _)| *end);
         if known_upto < self.mark.end {
             let found = scan(&*self.file, known_upto..self.mark.end, false)?;
@@ -299,30 +306,53 @@ impl Journal {
         Ok(true)
     }
 
-    /// Appends a record, and sees to it that there is room for more, `ahead` if the disk has it. Not
-    /// synced.
+    /// Appends a record, and sees to it that there is room for more, `ahead` if the disk has it. Not synced.
     pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<()> {
+        let begun = self.begin(record, ahead)?;
+        self.tell(begun)
+    }
+
+    /// As [`Journal::append`], but nobody is told of it yet. It is mostly on its way to the disk then.
+    pub(super) fn begin(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<Begun> {
         let frame = encode(record);
         let start = self.mark.end;
         let end = start + frame.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        let before = self.mark.clone();
+        let begun = Begun { record: Arc::clone(record), before: self.mark.clone() };
         self.mark.end = end;
         self.mark.next_seq = record.header.seq + 1;
         if let What::Abort(seq) = record.header.what {
             self.mark.aborted = seq;
         }
-        self.write_frame(&frame, start, ahead).and_then(|()| self.mark_file.write(&self.mark)).inspect_err(
-            |_| {
-                // It may be there whole, and must not come to life after a power cut.
-                self.doubtful = self.file.set_len(start).and_then(|()| self.file.sync_data()).is_err();
-                self.reserved = start;
-                self.mark = before;
-            },
-        )?;
-        if record.header.what == What::Change {
-            self.pending.push_back((end, Arc::clone(record)));
+        if let Err(error) = self.write_frame(&frame, start, ahead) {
+            self.forget(begun);
+            return Err(error);
+        }
+        // Where others wait, whoever has the turn syncs it with theirs.
+        if self.pending.is_empty() {
+            self.file.start_sync(start, end - start);
+        }
+        Ok(begun)
+    }
+
+    /// Tells all processes of a record.
+    pub(super) fn tell(&mut self, begun: Begun) -> io::Result<()> {
+        if let Err(error) = self.mark_file.write(&self.mark) {
+            self.forget(begun);
+            return Err(error);
+        }
+        if begun.record.header.what == What::Change {
+            self.pending.push_back((self.mark.end, begun.record));
         }
         Ok(())
+    }
+
+    /// Takes a record back of which nobody was told: it may be there whole, and must not come to life after a
+    /// power cut.
+    pub(super) fn forget(&mut self, begun: Begun) {
+        let start = begun.before.end;
+        self.doubtful = self.file.set_len(start).and_then(|()| self.file.sync_data()).is_err();
+        self.reserved = start;
+        self.mark = begun.before;
     }
 
     fn write_frame(&mut self, frame: &[Bytes], start: u64, ahead: u64) -> io::Result<()> {

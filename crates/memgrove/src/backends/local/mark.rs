@@ -120,6 +120,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // If it cannot be given back, closing the handle does.
         let _ = self.0.unlock();
+        self.0.ring();
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! One write, from the call to the answer:
 //!
-//! 1. Under the store's lock: every expectation is checked, the new content is written to
-//!    temporary files, and one record with all edits is appended to the journal.
+//! 1. Under the store's lock: every expectation is checked, one record with all edits is appended to the
+//!    journal, and while it is on its way to the disk the new content is written to temporary files.
 //! 2. Without the lock: the journal is synced, by whoever has the turn. This is the only wait for the
 //!    disk, and several processes share it.
 //! 3. Under the lock again: the temporary files take their places by rename, for all who wait.
@@ -23,6 +23,7 @@ mod journal;
 mod mark;
 mod place;
 mod plan;
+mod prepare;
 mod prune;
 mod record;
 mod recover;
@@ -324,7 +325,12 @@ impl Core {
         loop {
             if inner.lock.is_none() {
                 let file = self.state.open(LOCK, Open::WriteOrCreate);
-                inner.lock = Some(file.map_err(|error| Error::from_io(error, LOCK))?);
+                let file = file.map_err(|error| Error::from_io(error, LOCK))?;
+                // Who waits for it listens to its first word, so there must be one.
+                if file.stat().is_ok_and(|stat| stat.size == 0) {
+                    let _ = file.write_at(0, b"lock");
+                }
+                inner.lock = Some(file);
             }
             let file = inner.lock.as_ref().expect("it was just opened");
             file.lock(LOCK_WAIT).map_err(|error| match error.kind() {
@@ -357,6 +363,12 @@ impl Core {
     fn fail(&self, error: io::Error, what: &str) -> Error {
         let _ = self.failed.set(format!("{what} could not be synced ({error})"));
         Error::from_io(error, what).hint(UNSURE)
+    }
+
+    /// As [`Core::fail`], for what went wrong before.
+    fn fail_with(&self, error: Error, what: &str) -> Error {
+        let _ = self.failed.set(format!("{what} could not be synced ({error})"));
+        error.hint(UNSURE)
     }
 
     /// What becomes of an error that comes when a change is in the journal for good.

@@ -9,32 +9,12 @@ use super::displaced::Displaced;
 use super::journal::{Journal, scan_headers};
 use super::record::{Entry, Header, Record, What, change_id};
 use super::{Bug, Core, Inner};
-use crate::backend::{FileKind, Moment, Note, Version};
+use crate::backend::{Moment, Note, Version};
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, VfsFile};
 
-/// The permission bits of a new file.
-const OWN_MODE: u32 = 0o600;
-
 impl Core {
-    /// Writes the new content of an edit to its temporary file, and gives back which file it is.
-    pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
-        let file = match self.tree.open(name, Open::CreateNew) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Left by a process that died before it had a record of that number.
-                self.tree.remove_file(name)?;
-                self.tree.open(name, Open::CreateNew)?
-            }
-            other => other?,
-        };
-        let written =
-            file.write_at(0, bytes).and_then(|()| if self.sync_files { file.sync_data() } else { Ok(()) });
-        written.and_then(|()| file.inode()).inspect_err(|_| {
-            let _ = self.tree.remove_file(name);
-        })
-    }
-
     /// Places every record up to `end`, oldest first. To be called with the lock in hand and the
     /// journal synced up to there. A record that cannot be placed is taken back whole; its error is
     /// given back with its number.
@@ -47,7 +27,7 @@ impl Core {
                 self.fence(journal)?;
             }
             let mut count = record.header.edits.len();
-            if fenced && !journal.replaced.contains_key(&record.header.seq) {
+            if fenced && !journal.own.contains_key(&record.header.seq) {
                 // A process that died may have placed some of it.
                 self.redo(journal, &[Arc::clone(&record)]).map_err(|error| self.unplaced(&error))?;
                 count = 0;
@@ -61,7 +41,7 @@ impl Core {
                 }
             }
             journal.pending.retain(|(at, _)| *at != record_end);
-            journal.replaced.remove(&record.header.seq);
+            journal.own.remove(&record.header.seq);
             journal.mark.placed = record_end;
             if fenced {
                 self.fence(journal)?;
@@ -179,22 +159,6 @@ impl Core {
         self.tree.rename(temp, &self.spelled(at), Rename::Replace)
     }
 
-    /// Gives a temporary file the permission bits of the file whose place it is to take, which may be
-    /// open already.
-    pub(super) fn keep_mode(&self, at: &Locator, file: Option<&dyn VfsFile>, temp: &str) -> io::Result<()> {
-        let (kind, mode) = match file {
-            Some(file) => (FileKind::File, file.mode()?),
-            None => match self.tree.stat(&self.spelled(at)) {
-                Ok(stat) => (stat.kind, stat.mode),
-                Err(_) => return Ok(()),
-            },
-        };
-        match mode & 0o777 {
-            mode if kind == FileKind::File && mode != OWN_MODE => self.tree.set_mode(temp, mode),
-            _ => Ok(()),
-        }
-    }
-
     /// Removes what is left of a record's temporary files.
     pub(super) fn remove_temps(&self, journal: &Journal, record: &Record) {
         for index in 0..record.header.edits.len() {
@@ -210,9 +174,7 @@ impl Core {
         record: &Record,
         index: usize,
     ) -> io::Result<()> {
-        let Entry::Write { at, old, new, temp: prepared, .. } = &record.header.edits[index] else {
-            return Ok(());
-        };
+        let Entry::Write { at, old, new, .. } = &record.header.edits[index] else { return Ok(()) };
         let old = old.as_ref();
         let temp = journal.temps.name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
@@ -224,7 +186,12 @@ impl Core {
         }
         // The usual case: the file that was prepared for this edit. Any other may be what a process
         // left that died in the middle of this.
-        let prepared = prepared.is_some() && self.tree.stat(&temp).map(|stat| stat.inode).ok() == *prepared;
+        let own = journal.own.get_mut(&record.header.seq);
+        let (made, replaced) = own.map(|own| own.take(index)).unwrap_or_default();
+        let prepared = match made {
+            Some(_) => self.tree.stat(&temp).map(|stat| stat.inode).ok() == made,
+            None => self.is_whole(&temp, new),
+        };
         if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
             return Ok(());
         }
@@ -235,8 +202,6 @@ impl Core {
         if record.header.edits.len() > 1 || !prepared {
             self.make_parents(at)?;
         }
-        let mut own = journal.replaced.get_mut(&record.header.seq);
-        let replaced = own.as_mut().and_then(|own| own.get_mut(index)?.take());
         self.swap_in(journal, displaced, &temp, (at, old), replaced)
     }
 

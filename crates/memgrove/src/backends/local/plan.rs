@@ -79,14 +79,7 @@ impl<'a> View<'a> {
         );
         let old = old.map(|old| old.version.clone());
         let before_len = before.as_ref().map(|before| before.len() as u64);
-        let entry = Entry::Write {
-            at: at.clone(),
-            old,
-            new,
-            len: bytes.len() as u64,
-            before: before_len,
-            temp: None,
-        };
+        let entry = Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before: before_len };
         Ok((entry, [bytes.clone(), before.unwrap_or_default()]))
     }
 

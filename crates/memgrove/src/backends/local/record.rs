@@ -86,10 +86,6 @@ pub(super) enum Entry {
         /// The old bytes follow the new ones, because no record of this segment holds them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<u64>,
-        /// The temporary file that holds the new bytes, whole, as long as the machine runs: whoever
-        /// places it knows it by this.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        temp: Option<u64>,
     },
     Append {
         at: Locator,
@@ -360,8 +356,8 @@ mod tests {
             (locator(), bytes(), proptest::option::of(bytes())).prop_map(|(at, new, old)| {
                 let (version, len) = (Version::of(&new), new.len() as u64);
                 let before = old.as_ref().map(|old| old.len() as u64);
-                let (temp, old_version) = (before.map(|len| len + 7), old.as_deref().map(Version::of));
-                let entry = Entry::Write { at, old: old_version, new: version, len, before, temp };
+                let old_version = old.as_deref().map(Version::of);
+                let entry = Entry::Write { at, old: old_version, new: version, len, before };
                 (entry, [new.into(), old.unwrap_or_default().into()])
             }),
             (locator(), bytes(), any::<u32>(), any::<bool>()).prop_map(|(at, new, offset, created)| {
@@ -435,7 +431,7 @@ mod tests {
         let large = Bytes::from(vec![7; LARGE_BYTES]);
         let at = Locator::new("a").unwrap();
         let (new, len) = (Version::of(&large), LARGE_BYTES as u64);
-        let write = Entry::Write { at, old: None, new, len, before: None, temp: None };
+        let write = Entry::Write { at, old: None, new, len, before: None };
         let header = Header {
             seq: 7,
             time: Timestamp::from_millisecond(0).unwrap(),

@@ -199,7 +199,7 @@ fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bo
                 Entry::Append { at, created, .. } => {
                     let old = (!*created).then(gone);
                     let at = at.clone();
-                    *entry = Entry::Write { at, old, new: gone(), len: 0, before: None, temp: None };
+                    *entry = Entry::Write { at, old, new: gone(), len: 0, before: None };
                 }
                 Entry::Delete { .. } | Entry::Rename { .. } => {}
             }

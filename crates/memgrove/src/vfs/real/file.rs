@@ -3,51 +3,68 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs;
 
+#[cfg(target_os = "linux")]
+use super::bell::Bell;
 use super::stat_of;
 use crate::vfs::{Stat, VfsFile};
 
-/// How often a busy lock is asked for again at once before the thread sleeps in between.
-const LOCK_YIELDS_MAX: u32 = 100;
-/// How long the thread sleeps in between, at first and in the end.
+/// How long a thread that waits for a lock sleeps until it asks again: where nobody can wake it, at first and in
+/// the end; and where someone does, in case that it was missed.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
 const PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// Which signal the system sends about a file; `libc` lacks it.
+#[cfg(target_os = "linux")]
+const F_SETSIG: libc::c_int = 10;
 
 pub(super) struct RealFile {
     file: File,
     /// What it was when it was opened.
     opened: Stat,
+    /// What those who wait for its lock listen to.
+    #[cfg(target_os = "linux")]
+    bell: OnceLock<Option<Bell>>,
 }
 
 impl RealFile {
-    /// Asks for the lock again and again, with pauses that grow.
-    fn poll(&self, wait: Duration, yields_max: u32, needless: &dyn Fn() -> bool) -> io::Result<bool> {
-        let start = Instant::now();
-        let mut pause = PAUSE_MIN;
-        for attempt in 0u32.. {
-            match self.file.try_lock() {
-                Ok(()) => return Ok(true),
-                Err(TryLockError::WouldBlock) if needless() => return Ok(false),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Err(TryLockError::WouldBlock) if attempt < yields_max => std::thread::yield_now(),
-                Err(TryLockError::WouldBlock) => {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
+    /// Sleeps until whoever has the lock gives it back, or for a moment.
+    fn rest(&self, attempt: u32) {
+        #[cfg(target_os = "linux")]
+        if self.bell().is_some_and(|bell| bell.wait(&self.file, PAUSE_MAX).is_ok()) {
+            return;
         }
-        unreachable!("the loop has no end of its own")
+        std::thread::sleep(PAUSE_MIN.saturating_mul(1 << attempt.min(16)).min(PAUSE_MAX));
     }
+
+    #[cfg(target_os = "linux")]
+    fn bell(&self) -> Option<&Bell> {
+        self.bell.get_or_init(|| Bell::of(&self.file).ok()).as_ref()
+    }
+
+    /// Wakes so many of those who wait for the lock.
+    #[cfg(target_os = "linux")]
+    fn wake(&self, most: u32) {
+        self.bell().inspect(|bell| bell.ring(most));
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self)]
+    fn wake(&self, _most: u32) {}
 
     /// An open file, and what it was when it was opened.
     pub(super) fn new(file: File, opened: Stat) -> Self {
-        RealFile { file, opened }
+        RealFile {
+            file,
+            opened,
+            #[cfg(target_os = "linux")]
+            bell: OnceLock::new(),
+        }
     }
 }
 
@@ -122,31 +139,63 @@ impl VfsFile for RealFile {
         self.file.sync_data()
     }
 
-    /// It is held for microseconds: most waits end before a sleep would.
-    fn lock(&self, wait: Duration) -> io::Result<()> {
-        self.poll(wait, LOCK_YIELDS_MAX, &|| false).map(drop)
+    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
+        let start = Instant::now();
+        for attempt in 0.. {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::WouldBlock) if needless() => return Ok(false),
+                Err(TryLockError::WouldBlock) if start.elapsed() < wait => self.rest(attempt),
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Before it is asked for again: most who wake up have what they wanted, and hold nobody up.
+            if needless() {
+                return Ok(false);
+            }
+        }
+        unreachable!("the loop has no end of its own")
     }
 
-    /// Whoever has it does something longer, and needs the processor for it: no wait is without sleep.
-    fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
-        self.poll(wait, 0, needless)
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code)]
+    fn start_sync(&self, offset: u64, len: u64) {
+        use std::os::fd::AsRawFd;
+        let (Ok(offset), Ok(len)) = (offset.try_into(), len.try_into()) else { return };
+        // SAFETY: the descriptor is open as long as `self` is, and the call touches no memory of ours.
+        unsafe { libc::sync_file_range(self.file.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE) };
     }
+
+    #[cfg(not(target_os = "linux"))]
+    fn start_sync(&self, _offset: u64, _len: u64) {}
 
     fn unlock(&self) -> io::Result<()> {
-        self.file.unlock()
+        self.file.unlock()?;
+        self.wake(1);
+        Ok(())
     }
 
-    /// The system refuses a lease to read while the file is open to write. No crate offers the call
-    /// without `unsafe`.
+    fn ring(&self) {
+        self.wake(i32::MAX.unsigned_abs());
+    }
+
+    /// The system refuses a lease to read while the file is open to write. No crate offers the call without
+    /// `unsafe`.
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
     fn has_writers(&self) -> Option<bool> {
         use std::os::fd::AsRawFd;
         // SAFETY: the descriptor is open as long as `self` is, and the call touches no memory of ours.
-        let lease = |kind: libc::c_int| unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, kind) };
-        if lease(libc::F_RDLCK) == 0 {
+        let call =
+            |call: libc::c_int, with: libc::c_int| unsafe { libc::fcntl(self.file.as_raw_fd(), call, with) };
+        // Whoever opens the file at this moment makes the system send a signal, which would end the process if it
+        // were the usual one; this one is ignored. Each time: giving the lease back forgets it.
+        if call(F_SETSIG, libc::SIGURG) != 0 {
+            return None;
+        }
+        if call(libc::F_SETLEASE, libc::F_RDLCK) == 0 {
             // If it cannot be given back, closing the handle does.
-            lease(libc::F_UNLCK);
+            call(libc::F_SETLEASE, libc::F_UNLCK);
             return Some(false);
         }
         (io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock).then_some(true)

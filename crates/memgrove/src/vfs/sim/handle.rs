@@ -78,6 +78,8 @@ impl VfsFile for SimFile {
         synced
     }
 
+    fn start_sync(&self, _offset: u64, _len: u64) {}
+
     fn lock_unless(&self, wait: Duration, needless: &dyn Fn() -> bool) -> io::Result<bool> {
         let is_taken =
             |state: &mut State| state.locks.get(&self.inode).is_some_and(|handle| *handle != self.handle);
@@ -109,6 +111,10 @@ impl VfsFile for SimFile {
             self.machine.unlocked.notify_all();
         }
         Ok(())
+    }
+
+    fn ring(&self) {
+        self.machine.unlocked.notify_all();
     }
 
     fn has_writers(&self) -> Option<bool> {

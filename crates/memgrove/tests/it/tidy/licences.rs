@@ -38,7 +38,7 @@ fn every_dependency_has_an_allowed_licence() {
     assert!(satisfied("MIT OR GPL-3.0", &allowed) && !satisfied("MIT AND GPL-3.0", &allowed));
     assert!(satisfied("(MIT OR GPL-3.0) AND Unicode-3.0", &allowed) && !satisfied("GPL-3.0", &allowed));
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
+        .args(["metadata", "--format-version", "1", "--locked", "--manifest-path"])
         .arg(root().join("Cargo.toml"))
         .output()
         .unwrap();
