@@ -13,6 +13,8 @@ const MAGIC: &str = "MGM2";
 const LINE_BYTES: usize = 192;
 /// A word that stands apart from the line, because it is written alone.
 const APPENDS_OFFSET: u64 = 256;
+/// Another one.
+const CROWD_OFFSET: u64 = 264;
 
 /// A position in the journal: a segment, by the number of its first record, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -104,12 +106,25 @@ impl MarkFile {
 
     /// How often an append in place has begun or ended: odd while one is under way.
     pub(super) fn appends(&self) -> io::Result<u64> {
-        let bytes = self.file.read_at(APPENDS_OFFSET, 8)?;
-        Ok(bytes.try_into().map_or(0, u64::from_le_bytes))
+        self.word(APPENDS_OFFSET)
     }
 
     pub(super) fn set_appends(&self, count: u64) -> io::Result<()> {
         self.file.write_at(APPENDS_OFFSET, &count.to_le_bytes())
+    }
+
+    /// How many changes became durable by the last sync that was worth counting them.
+    pub(super) fn crowd(&self) -> io::Result<u64> {
+        self.word(CROWD_OFFSET)
+    }
+
+    pub(super) fn set_crowd(&self, count: u64) -> io::Result<()> {
+        self.file.write_at(CROWD_OFFSET, &count.to_le_bytes())
+    }
+
+    fn word(&self, offset: u64) -> io::Result<u64> {
+        let bytes = self.file.read_at(offset, 8)?;
+        Ok(bytes.try_into().map_or(0, u64::from_le_bytes))
     }
 }
 

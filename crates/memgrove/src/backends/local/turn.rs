@@ -5,6 +5,7 @@
 //! their change has been placed, and need neither a sync nor the lock.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,11 @@ use crate::vfs::{Open, VfsFile};
 const TURN_WAIT: Duration = Duration::from_secs(1);
 /// How often the lock is waited for by a change that is durable and not in its place.
 const PLACE_ATTEMPTS: u32 = 4;
+/// How long others are waited for before a sync, in parts of what the last one took, and how often.
+const GATHER_PAUSES_A_SYNC: u32 = 8;
+const GATHER_PAUSES_MAX: u32 = 4;
+/// The shortest wait that is worth it.
+const GATHER_PAUSE_MIN: Duration = Duration::from_micros(100);
 
 /// The end of a record in the journal, and what is needed to sync up to there without the lock.
 pub(super) struct Last {
@@ -54,6 +60,8 @@ impl Last {
 pub(super) struct OwnTurn {
     taken: Mutex<bool>,
     given_back: Condvar,
+    /// How long the last sync took.
+    sync_ns: AtomicU64,
 }
 
 /// The turn of this process, until it is dropped.
@@ -94,6 +102,9 @@ impl Core {
             // Only to share: whoever does not get it syncs and places for itself.
             Err(_) => None,
         };
+        if let Some(seq) = seq {
+            self.gather(last, seq);
+        }
         let mark = last.mark();
         if last.is_placed(mark.as_ref()) {
             return Ok(());
@@ -114,11 +125,39 @@ impl Core {
         placed
     }
 
+    /// Waits for others, before a sync that takes long: those who shared the last one mostly go on with their
+    /// next changes at once, and would have to wait for the end of this sync and then for another.
+    fn gather(&self, last: &Last, seq: u64) {
+        let Some(pause) = self.gather_pause() else { return };
+        let crowd = last.mark_file.crowd().unwrap_or(0);
+        let mut known = 0;
+        for _ in 0..GATHER_PAUSES_MAX {
+            let came = last.mark().map_or(0, |mark| mark.next_seq.saturating_sub(seq));
+            // All of them are here, or no more come.
+            if came >= crowd || came == known {
+                return;
+            }
+            known = came;
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// How long others are waited for at a time; `None` where a sync is too short for that.
+    fn gather_pause(&self) -> Option<Duration> {
+        let pause = Duration::from_nanos(self.turn.sync_ns.load(Ordering::Relaxed)) / GATHER_PAUSES_A_SYNC;
+        (pause >= GATHER_PAUSE_MIN).then_some(pause)
+    }
+
     /// Places what was just synced, unless another process has done it meanwhile.
     fn place_own(&self, inner: &mut Inner, place: Place, upto: u64, seq: Option<u64>) -> Result<()> {
         let journal = inner.journal.as_ref().expect("the journal is open under the lock");
         let mut refused = Vec::new();
         if !journal.mark.has_placed(place) {
+            let count = journal.pending.iter().filter(|(end, _)| *end <= upto).count();
+            if self.gather_pause().is_some() {
+                // Only to gather as many again.
+                let _ = journal.mark_file.set_crowd(count as u64);
+            }
             refused = self.place_pending(inner, upto)?;
         }
         let Some(seq) = seq else { return Ok(()) };
@@ -197,7 +236,10 @@ impl Core {
         if let Some(why) = self.failed.get() {
             return Err(Error::new(Kind::Io, why.clone()).hint(UNSURE));
         }
+        let start = self.clock.now();
         let mut result = file.sync_data();
+        let took_ns = self.clock.now().as_nanosecond() - start.as_nanosecond();
+        self.turn.sync_ns.store(took_ns.try_into().unwrap_or(0), Ordering::Relaxed);
         if result.is_err() && self.seeded.has(Bug::RetrySync) {
             result = file.sync_data();
         }
