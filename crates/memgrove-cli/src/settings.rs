@@ -24,6 +24,7 @@ const GITIGNORE: &str = "\
 # What memgrove keeps for this machine alone.
 .journal/
 .lock
+.mtmp-*
 /records/.access.jsonl
 /records/.backup/
 # What is made of the memories, and comes back if it is deleted.

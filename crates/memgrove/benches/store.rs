@@ -43,10 +43,11 @@ fn main() {
 }
 
 fn temp() -> tempfile::TempDir {
-    // Beside the build, not in /tmp, which may be memory.
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    std::fs::create_dir_all(&target).unwrap();
-    tempfile::tempdir_in(target).unwrap()
+    // Beside the build, not in /tmp, which may be memory; or on the disk that someone wants to know about.
+    let folder =
+        std::env::var_os("BENCH_DIR").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+    std::fs::create_dir_all(&folder).unwrap();
+    tempfile::tempdir_in(folder).unwrap()
 }
 
 fn store(root: &Path, delay: Duration) -> Store {
@@ -93,7 +94,7 @@ impl RawLog {
 /// system calls that any such write needs that leaves a plain file and never a torn one.
 fn single(delay: Duration, place: &str) {
     // Deleted in the end: some file systems make files more slowly while others are being forgotten.
-    let roots = [const { () }; 5].map(|()| temp());
+    let roots: [_; 5] = std::array::from_fn(|_| temp());
     let [raw, replacing, creating, bare_replacing, bare_creating] = roots.each_ref().map(|root| root.path());
     let mut log = RawLog::new(raw, "log", delay);
     let mut beside_raw = |figure: &str, bound: &str, write: &mut dyn FnMut(usize, &str)| {

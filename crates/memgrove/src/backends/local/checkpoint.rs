@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::journal::scan_headers;
 use super::mark::{Mark, Place};
 use super::record::{Entry, Header, Record};
+use super::scan::scan_headers;
 use super::{Bug, Core, Inner};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;

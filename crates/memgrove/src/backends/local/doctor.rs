@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::journal::{scan, segment_name, segments};
+use super::journal::{segment_name, segments};
+use super::scan::scan;
 use super::temps::{self, Temps};
 use super::{Core, LOCK};
 use crate::backend::{FileKind, Finding, Level};

@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use super::Core;
-use super::journal::{scan, scan_headers, segment_name, segments};
+use super::journal::{segment_name, segments};
 use super::mark::MarkFile;
 use super::record::{Entry, Header, Record, What};
+use super::scan::{scan, scan_headers};
 use super::search::{Search, State};
 use crate::backend::{ChangeId, HistoryQuery, Moment, Past, Version, not_in_history};
 use crate::backends::trail::Trail;

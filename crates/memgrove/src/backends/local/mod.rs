@@ -28,6 +28,7 @@ mod prune;
 mod record;
 mod recover;
 mod redact;
+mod scan;
 mod search;
 mod temps;
 mod tree;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::checkpoint::Dirty;
 use super::displaced::Displaced;
-use super::journal::{Journal, scan_headers};
+use super::journal::Journal;
 use super::record::{Entry, Header, Record, What, change_id};
+use super::scan::scan_headers;
 use super::{Bug, Core, Inner};
 use crate::backend::{Moment, Note, Version};
 use crate::error::Result;

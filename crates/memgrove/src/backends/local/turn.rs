@@ -22,8 +22,9 @@ const PLACE_ATTEMPTS: u32 = 4;
 /// How long others are waited for before a sync, in parts of what the last one took, and how often.
 const GATHER_PAUSES_A_SYNC: u32 = 8;
 const GATHER_PAUSES_MAX: u32 = 4;
-/// The shortest wait that is worth it.
+/// The shortest wait that is worth it, and the longest: one sync may have been an exception.
 const GATHER_PAUSE_MIN: Duration = Duration::from_micros(100);
+const GATHER_PAUSE_MAX: Duration = Duration::from_millis(5);
 
 /// The end of a record in the journal, and what is needed to sync up to there without the lock.
 pub(super) struct Last {
@@ -145,7 +146,7 @@ impl Core {
     /// How long others are waited for at a time; `None` where a sync is too short for that.
     fn gather_pause(&self) -> Option<Duration> {
         let pause = Duration::from_nanos(self.turn.sync_ns.load(Ordering::Relaxed)) / GATHER_PAUSES_A_SYNC;
-        (pause >= GATHER_PAUSE_MIN).then_some(pause)
+        (pause >= GATHER_PAUSE_MIN).then(|| pause.min(GATHER_PAUSE_MAX))
     }
 
     /// Places what was just synced, unless another process has done it meanwhile.

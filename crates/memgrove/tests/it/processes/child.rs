@@ -7,6 +7,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use memgrove::Store;
 use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::backends::local::Bug;
+use memgrove::vfs::{Open, RealFs, Vfs};
 
 use super::{at, open};
 
@@ -20,6 +21,8 @@ pub(super) enum Task {
     Keys { each: usize },
     /// Makes numbered changes of two files, until it is killed.
     Endless { slot: usize },
+    /// Asks so often who has a file open to write.
+    Ask { times: usize },
 }
 
 /// The line that a child adds.
@@ -44,6 +47,7 @@ impl Child {
             Task::Update { id, each, files } => format!("update {id} {each} {files}"),
             Task::Keys { each } => format!("keys {each}"),
             Task::Endless { slot } => format!("endless {slot}"),
+            Task::Ask { times } => format!("ask {times}"),
         };
         let root = root.to_str().expect("a temporary folder has a plain name");
         let mut process = Command::new(std::env::current_exe().expect("the test binary"))
@@ -66,6 +70,11 @@ impl Child {
             true => Ok(()),
             false => Err(format!("a child failed: {}", said.join(" / "))),
         }
+    }
+
+    /// Whether the child is still at it.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.process.try_wait().is_ok_and(|status| status.is_none())
     }
 
     /// Waits until the child has opened the store.
@@ -119,6 +128,7 @@ fn child() {
         "update" => update(&store, number(1), number(2), number(3)),
         "keys" => keys(&store, number(1)),
         "endless" => endless(&store, number(1)),
+        "ask" => ask(Path::new(root), number(1)),
         other => panic!("told to {other}"),
     }
 }
@@ -135,6 +145,13 @@ fn update(store: &Store, id: usize, each: usize, files: usize) {
         }
         say(&format!("ack {i}"));
     }
+}
+
+fn ask(root: &Path, times: usize) {
+    let file =
+        RealFs::open_root(root).and_then(|tree| tree.open("asked.md", Open::Read)).expect("it is there");
+    let busy = (0..times).filter(|_| file.has_writers() == Some(true)).count();
+    say(&format!("{busy} of {times}"));
 }
 
 fn keys(store: &Store, each: usize) {

@@ -119,3 +119,17 @@ fn torture_editors() {
         }
     }
 }
+
+/// The system tells a process that asks who has a file open, by a signal, of everyone who opens it meanwhile.
+#[test]
+fn asking_who_has_a_file_open_survives_those_who_open_it() {
+    let root = on_disk();
+    let path = root.path().join("asked.md");
+    std::fs::write(&path, "x").expect("a file");
+    let mut child = Child::start(root.path(), None, &Task::Ask { times: 20_000 });
+    child.wait_until_ready();
+    while child.is_running() {
+        drop(std::fs::OpenOptions::new().append(true).open(&path).expect("an editor opens it"));
+    }
+    assert_eq!(child.finish(), Ok(()));
+}
