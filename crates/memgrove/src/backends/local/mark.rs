@@ -11,9 +11,8 @@ use crate::vfs::{Open, Vfs, VfsFile};
 pub(super) const NAME: &str = ".journal/mark";
 const MAGIC: &str = "MGM2";
 const LINE_BYTES: usize = 192;
-/// A word that stands apart from the line, because it is written alone.
+/// Words that stand apart from the line, because each is written alone.
 const APPENDS_OFFSET: u64 = 256;
-/// Another one.
 const CROWD_OFFSET: u64 = 264;
 
 /// A position in the journal: a segment, by the number of its first record, and an offset.

@@ -191,7 +191,7 @@ impl Core {
         let (made, replaced) = own.map(|own| own.take(index)).unwrap_or_default();
         let prepared = match made {
             Some(_) => self.tree.stat(&temp).map(|stat| stat.inode).ok() == made,
-            None => self.is_whole(&temp, new),
+            None => self.is_made(&temp, record.after(index)),
         };
         if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
             return Ok(());

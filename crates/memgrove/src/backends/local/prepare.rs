@@ -5,13 +5,15 @@ use std::io;
 use super::journal::Journal;
 use super::record::{Entry, Record};
 use super::{Core, meant};
-use crate::backend::{FileKind, Version};
+use crate::backend::FileKind;
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
 
 /// The permission bits of a new file.
 const OWN_MODE: u32 = 0o600;
+/// How much of a temporary file is looked at at once.
+const PIECE_BYTES: usize = 1024 * 1024;
 
 /// What is prepared for a change, edit by edit.
 #[derive(Default)]
@@ -93,10 +95,15 @@ impl Core {
         })
     }
 
-    /// Whether a temporary file that another process has made is as it should be.
-    pub(super) fn is_whole(&self, temp: &str, version: &Version) -> bool {
-        let file = self.tree.open(temp, Open::Read);
-        file.and_then(|file| file.read_all()).is_ok_and(|bytes| Version::of(&bytes) == *version)
+    /// Whether a temporary file that another process has made is there, and holds this. It does not when it has
+    /// traded places already.
+    pub(super) fn is_made(&self, temp: &str, bytes: &[u8]) -> bool {
+        let Ok(file) = self.tree.open(temp, Open::Read) else { return false };
+        let holds = |(index, piece): (usize, &[u8])| {
+            file.read_at((index * PIECE_BYTES) as u64, piece.len()).is_ok_and(|there| there == piece)
+        };
+        file.stat().is_ok_and(|stat| stat.size == bytes.len() as u64)
+            && bytes.chunks(PIECE_BYTES).enumerate().all(holds)
     }
 
     /// Gives a temporary file the permission bits of the file whose place it is to take, which may be

@@ -154,8 +154,8 @@ impl Core {
         let journal = inner.journal.as_ref().expect("the journal is open under the lock");
         let mut refused = Vec::new();
         if !journal.mark.has_placed(place) {
-            let count = journal.pending.iter().filter(|(end, _)| *end <= upto).count();
             if self.gather_pause().is_some() {
+                let count = journal.pending.iter().filter(|(end, _)| *end <= upto).count();
                 // Only to gather as many again.
                 let _ = journal.mark_file.set_crowd(count as u64);
             }
