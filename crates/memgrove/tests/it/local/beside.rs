@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use memgrove::backend::{Applied, Change, Depth, Edit, Expect, HistoryQuery, Moment, Note, OUTSIDE};
 use memgrove::backends::{Local, LocalOptions, Ram};
-use memgrove::clock::ManualClock;
+use memgrove::clock::{ManualClock, SystemClock};
 use memgrove::error::code;
-use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Open, SimFs, Vfs};
+use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Open, RealFs, SimFs, Vfs};
 use memgrove::{Backend, Kind, Locator, Result, Store};
 
 use super::{at, mode, open, options};
@@ -332,4 +332,47 @@ fn a_nearly_full_disk_takes_what_fits() {
     let local = Local::open(on(&Arc::new(disk.power_cut(3)))).unwrap();
     assert_eq!(local.read(&at("c.md")).unwrap().bytes, b"two");
     assert_eq!(local.history(&HistoryQuery::default()).unwrap().len(), 3);
+}
+
+/// Where a sync takes long, those who write at once wait for each other before it: all of them share few syncs,
+/// and nothing is lost or doubled.
+#[test]
+fn writers_on_a_slow_disk_share_its_syncs() {
+    const STORES: usize = 2;
+    const WRITERS: usize = 4;
+    const EACH: usize = 15;
+    let root = tempfile::tempdir().unwrap();
+    let disk = RealFs::open_root(root.path()).unwrap();
+    let disk = FaultFs::new(Arc::new(disk)).with_sync_delay(Duration::from_millis(3));
+    let opened = |_| {
+        let mut options = LocalOptions::new(Arc::new(disk.clone()), Arc::new(SystemClock));
+        options.background = false;
+        Store::new(Local::open(options).unwrap())
+    };
+    let stores: [Store; STORES] = std::array::from_fn(opened);
+    stores[0].write(&at("shared.md"), "").unwrap();
+    // It never fails: it only counts.
+    disk.plan(FaultPlan { of: Some(Call::Sync), after: u64::MAX, fault: Fault::Eio, sticky: false });
+    std::thread::scope(|scope| {
+        for writer in 0..STORES * WRITERS {
+            let store = &stores[writer % STORES];
+            scope.spawn(move || {
+                for round in 0..EACH {
+                    store.write(&at(&format!("{writer}.md")), &format!("{round}")).unwrap();
+                }
+                let line = format!("{writer}\n");
+                let add = |old: Option<&[u8]>| Ok([old.unwrap_or_default(), line.as_bytes()].concat());
+                store.update(&at("shared.md"), add).unwrap();
+            });
+        }
+    });
+    let syncs = disk.calls();
+    assert!(syncs < (STORES * WRITERS * EACH / 2) as u64, "{syncs} syncs");
+    let mut lines: Vec<usize> =
+        stores[0].read(&at("shared.md")).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, (0..STORES * WRITERS).collect::<Vec<_>>());
+    for writer in 0..STORES * WRITERS {
+        assert_eq!(stores[1].read(&at(&format!("{writer}.md"))).unwrap(), (EACH - 1).to_string());
+    }
 }
