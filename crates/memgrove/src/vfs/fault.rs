@@ -263,6 +263,21 @@ struct FaultFile {
     disk: FaultFs,
 }
 
+impl FaultFile {
+    /// Writes, or half of it, or nothing.
+    fn writing(&self, bytes: &[u8], write: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        match self.disk.due(Call::Write) {
+            None => write(bytes),
+            Some(fault) => {
+                if fault == Fault::ShortWrite {
+                    write(&bytes[..bytes.len() / 2])?;
+                }
+                Err(fault.error())
+            }
+        }
+    }
+}
+
 impl VfsFile for FaultFile {
     fn stat(&self) -> io::Result<Stat> {
         self.disk.pass(Call::Stat)?;
@@ -290,15 +305,11 @@ impl VfsFile for FaultFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        match self.disk.due(Call::Write) {
-            None => self.inner.write_at(offset, bytes),
-            Some(fault) => {
-                if fault == Fault::ShortWrite {
-                    self.inner.write_at(offset, &bytes[..bytes.len() / 2])?;
-                }
-                Err(fault.error())
-            }
-        }
+        self.writing(bytes, &|bytes| self.inner.write_at(offset, bytes))
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.writing(bytes, &|bytes| self.inner.append(bytes))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -320,8 +331,8 @@ impl VfsFile for FaultFile {
         self.inner.unlock()
     }
 
-    fn ring(&self) {
-        self.inner.ring();
+    fn ring(&self, most: u32) {
+        self.inner.ring(most);
     }
 
     fn has_writers(&self) -> Option<bool> {

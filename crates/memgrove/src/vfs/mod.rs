@@ -107,6 +107,12 @@ pub trait VfsFile: Send + Sync {
     /// As the system says; some of the bytes may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes all the bytes at the end of the file, wherever others have left it at that moment.
+    ///
+    /// # Errors
+    /// As the system says; some of the bytes may have been written.
+    fn append(&self, bytes: &[u8]) -> io::Result<()>;
+
     /// Cuts or extends the file to `len` bytes.
     ///
     /// # Errors
@@ -145,8 +151,8 @@ pub trait VfsFile: Send + Sync {
     /// As the system says.
     fn unlock(&self) -> io::Result<()>;
 
-    /// Lets all who wait in [`VfsFile::lock_unless`] ask again at once.
-    fn ring(&self);
+    /// Lets so many of those who wait in [`VfsFile::lock_unless`] ask again at once, the longest waiting first.
+    fn ring(&self, most: u32);
 
     /// Whether someone has the file open to write; `None` where the system does not tell. To be asked
     /// of a handle that was opened to read, of a file that nobody opens by name any more.

@@ -3,6 +3,7 @@
 
 mod apart;
 mod beside;
+mod between;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

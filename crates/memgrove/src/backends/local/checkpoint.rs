@@ -120,8 +120,11 @@ impl Core {
             other => other,
         };
         for file in dirty.files.iter().filter(|_| files) {
-            let synced = self.tree.open(&self.spelled(file), Open::Read).and_then(|file| file.sync_data());
-            unless_gone(synced)?;
+            match self.tree.open(&self.spelled(file), Open::Read) {
+                // Someone has shut it off: it is synced with everything else.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.tree.sync_tree(),
+                opened => unless_gone(opened.and_then(|file| file.sync_data()))?,
+            }
         }
         for folder in dirty.folders.iter().filter(|_| folders) {
             unless_gone(self.tree.sync_dir(&self.spelled(folder)))?;

@@ -55,10 +55,11 @@ impl Core {
 
     /// The lock, when nothing is pending that the change rests on.
     fn lock_cleared(&self, change: &Change) -> Result<Locked<'_>> {
+        let places: Vec<&Locator> = change.edits.iter().flat_map(Edit::places).collect();
         for attempt in 0.. {
             let mut locked = self.lock_for(change)?;
             self.ready(&mut locked.inner)?;
-            let Some(last) = last_touched(&locked.inner, &change.edits) else { return Ok(locked) };
+            let Some(last) = last_touched(&locked.inner, &places) else { return Ok(locked) };
             if attempt == WAITS_MAX {
                 self.settle(&mut locked.inner)?;
                 return Ok(locked);
@@ -142,11 +143,8 @@ impl Core {
         // What was pruned is forgotten, and its key is free again.
         let first = all.first().copied().unwrap_or_default();
         journal.keys.retain(|_, seq| *seq >= first);
-        for (index, segment) in all.iter().enumerate() {
-            // Only what came since they were last read.
-            if all.get(index + 1).is_some_and(|next| *next <= journal.keys_upto) {
-                continue;
-            }
+        // Only what came since they were last read.
+        for segment in all.iter().filter(|segment| **segment >= journal.keys_from) {
             let headers = self.segment_headers(*segment);
             for header in headers.map_err(|error| Error::from_io(error, "the journal"))? {
                 match (&header.what, &header.note.key) {
@@ -156,7 +154,7 @@ impl Core {
                 }
             }
         }
-        journal.keys_upto = journal.mark.next_seq;
+        journal.keys_from = journal.mark.segment;
         Ok(&journal.keys)
     }
 
@@ -182,17 +180,8 @@ fn versions(header: &Header) -> Vec<Option<Version>> {
     header.edits.iter().map(|entry| entry.new_version().cloned()).collect()
 }
 
-/// The last record not yet placed that is about something that a change names.
-pub(super) fn last_touched(inner: &Inner, edits: &[Edit]) -> Option<Last> {
+/// The last record not yet placed that is about one of these places.
+pub(super) fn last_touched(inner: &Inner, places: &[&Locator]) -> Option<Last> {
     let pending = &inner.journal.as_ref()?.pending;
-    if pending.is_empty() {
-        return None;
-    }
-    let related = |a: &Locator, b: &Locator| a.is_within(b) || b.is_within(a);
-    let named: Vec<&Locator> = edits.iter().flat_map(Edit::places).collect();
-    let touched = pending.iter().rev().find(|(_, record)| {
-        let mut busy = record.header.edits.iter().flat_map(|entry| [Some(entry.at()), entry.to()]).flatten();
-        busy.any(|busy| named.iter().any(|at| related(at, busy)))
-    });
-    Last::at(inner, touched?.0)
+    Last::at(inner, pending.iter().rev().find(|pending| pending.touches(places))?.end)
 }

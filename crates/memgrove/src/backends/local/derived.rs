@@ -4,8 +4,9 @@ use super::commit::last_touched;
 use super::plan::plan;
 use super::record::{Entry, Header, Record, What};
 use super::{Bug, Core, Inner, meant};
-use crate::backend::{Applied, Change, not_derivable};
+use crate::backend::{Applied, Change, Edit, not_derivable};
 use crate::error::Result;
+use crate::locator::Locator;
 
 impl Core {
     /// Writes and deletes files without the journal. The lock is held throughout; a hand edit that
@@ -14,7 +15,8 @@ impl Core {
         change.check_derived()?;
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
-        if last_touched(&locked.inner, &change.edits).is_some() {
+        let places: Vec<&Locator> = change.edits.iter().flat_map(Edit::places).collect();
+        if last_touched(&locked.inner, &places).is_some() {
             self.settle(&mut locked.inner)?;
         }
         let planned = plan(self, locked.inner.journal.as_ref(), &change.edits)?;
@@ -44,6 +46,8 @@ impl Core {
                     self.swap_in(journal, displaced, &temp, (at, old.as_ref()), replaced)
                 }
                 Entry::Delete { at, old: Some(old), .. } => {
+                    // Its name has no number: a process that died may have left one.
+                    let _ = self.tree.remove_file(&temp);
                     self.place_delete(journal, displaced, at, old, &temp)
                 }
                 other => return Err(not_derivable(other.at())),

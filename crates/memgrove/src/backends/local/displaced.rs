@@ -156,10 +156,8 @@ impl Core {
         let now = self.clock.now().as_millisecond();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
         let is_over = |old: &mut Displaced| now - old.since.as_millisecond() >= GRACE_MS && !old.is_written();
-        for old in displaced.extract_if(.., is_over).collect::<Vec<_>>() {
-            self.settle_displaced(journal, &old)?;
-        }
-        Ok(())
+        let over: Vec<_> = displaced.extract_if(.., is_over).collect();
+        settle_each(displaced, over, |old| self.settle_displaced(journal, old))
     }
 
     /// Whether files are watched that a change has displaced.
@@ -175,10 +173,8 @@ impl Core {
         if displaced.iter().any(|old| old.is_written() || old.version == truncated) {
             pause();
         }
-        for old in std::mem::take(displaced) {
-            self.let_go(journal, &old)?;
-        }
-        Ok(())
+        let all = std::mem::take(displaced);
+        settle_each(displaced, all, |old| self.let_go(journal, old))
     }
 
     /// Removes temporary files of this journal that belong to no pending record: their processes died, or
@@ -186,7 +182,7 @@ impl Core {
     pub(super) fn sweep_temps(&self, inner: &mut Inner) {
         self.tidy(inner);
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
-        let live: BTreeSet<u64> = journal.pending.iter().map(|(_, record)| record.header.seq).collect();
+        let live: BTreeSet<u64> = journal.pending.iter().map(|pending| pending.seq).collect();
         for name in self.tree.names("", usize::MAX).unwrap_or_default() {
             let watched = displaced.iter().any(|old| old.name.as_ref() == Some(&name));
             let own = journal.temps.numbers(&name);
@@ -230,4 +226,21 @@ impl Core {
         }
         self.tree.remove_file(name).map_err(in_place)
     }
+}
+
+/// Sees to files one after the other; those that it did not come to are watched on.
+fn settle_each(
+    displaced: &mut Vec<Displaced>,
+    over: Vec<Displaced>,
+    mut settle: impl FnMut(&Displaced) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut left = over.into_iter();
+    while let Some(old) = left.next() {
+        if let Err(error) = settle(&old) {
+            displaced.push(old);
+            displaced.extend(left);
+            return Err(error);
+        }
+    }
+    Ok(())
 }

@@ -249,6 +249,21 @@ impl Core {
         }
     }
 
+    /// The change whose append made a file what it was at a moment; `None` if it was written whole.
+    pub(super) fn grown_by(&self, at: &Locator, moment: &Moment) -> Result<Option<u64>> {
+        let (Moment::Before(change) | Moment::After(change)) = moment;
+        let seq = self.known(change)?;
+        let last = seq - u64::from(matches!(moment, Moment::Before(_)));
+        let mut search = Search::of(at);
+        let mut found = None;
+        self.backwards_from(last, |record| {
+            let told = search.step(record).is_some();
+            found = (search.added() > 0).then_some(record.header.seq);
+            Ok(if told || found.is_some() { Visit::Stop } else { Visit::On })
+        })?;
+        Ok(found)
+    }
+
     /// The bytes of a version that was written under a name, in that change or before it.
     fn written(&self, name: &Locator, version: &Version, seq: u64) -> Result<Option<Vec<u8>>> {
         let mut search = Search::for_version(name, version);

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::mark::{Mark, MarkFile};
+use super::pending::Pending;
 use super::prepare::Prepared;
 use super::record::{Record, What, encode};
-use super::scan::{ends_at, scan};
+use super::scan::{ends_at, frames, scan};
 use super::temps::Temps;
 use crate::backend::Version;
 use crate::clock::Timestamp;
@@ -37,17 +38,17 @@ pub(super) struct Journal {
     reserved: u64,
     /// Versions that this process has written to this segment in full, the last of each file.
     pub(super) known: HashMap<Locator, Version>,
-    /// Records that are not placed yet, and where each ends.
-    pub(super) pending: VecDeque<(u64, Arc<Record>)>,
+    /// Records that are not placed yet.
+    pub(super) pending: VecDeque<Pending>,
     /// The pending records of this process, and what was prepared for them.
     pub(super) own: HashMap<u64, Prepared>,
     /// Temporary names that are of no use any more, to be removed when the lock is free again.
     pub(super) spent: Vec<String>,
     /// When the journal was last looked for by its name, in milliseconds.
     looked_ms: i64,
-    /// Idempotency keys, the change each belongs to, and up to which record they have been read.
+    /// Idempotency keys, the change each belongs to, and the segment that was the last when they were read.
     pub(super) keys: HashMap<String, u64>,
-    pub(super) keys_upto: u64,
+    pub(super) keys_from: u64,
     /// Whether a record that was not to be may be there all the same.
     pub(super) doubtful: bool,
 }
@@ -124,7 +125,7 @@ impl Journal {
             spent: Vec::new(),
             looked_ms: i64::MIN,
             keys: HashMap::new(),
-            keys_upto: 0,
+            keys_from: 0,
             doubtful: false,
         })
     }
@@ -166,6 +167,7 @@ impl Journal {
             placed: checkpoint,
             end: found.end,
             next_seq: last.map_or(segment, |seq| seq + 1),
+            aborted: old.aborted,
             ..journal.mark
         };
         journal.note_records(found.records);
@@ -192,9 +194,9 @@ impl Journal {
             match record.header.what {
                 What::Abort(seq) => {
                     self.mark.aborted = seq;
-                    self.pending.retain(|(_, pending)| pending.header.seq != seq);
+                    self.pending.retain(|pending| pending.seq != seq);
                 }
-                What::Change if end > self.mark.placed => self.pending.push_back((end, record)),
+                What::Change if end > self.mark.placed => self.pending.push_back(Pending::read(end, record)),
                 _ => {}
             }
         }
@@ -209,17 +211,35 @@ impl Journal {
             return Ok(false);
         }
         self.mark = mark;
-        let placed = self.mark.placed;
-        self.pending.retain(|(end, _)| *end > placed);
-        let first = self.pending.front().map_or(u64::MAX, |(_, record)| record.header.seq);
+        let Mark { placed, end, .. } = self.mark;
+        self.pending.retain(|pending| pending.end > placed && pending.end <= end);
+        let first = self.pending.front().map_or(u64::MAX, |pending| pending.seq);
         self.own.retain(|seq, _| *seq >= first);
-        let known_upto = self.pending.back().map_or(placed, |(end, _)| *end);
+        let known_upto = self.pending.back().map_or(placed, |pending| pending.end);
         if known_upto < self.mark.end {
-            let found = scan(&*self.file, known_upto..self.mark.end, false)?;
-            let end = self.mark.end;
-            self.note_records(found.records.into_iter().filter(|(at, _)| *at <= end).collect());
+            self.note_told(known_upto)?;
         }
         Ok(true)
+    }
+
+    /// Notes what others have appended, which is mostly placed before anyone here must know what it says.
+    fn note_told(&mut self, from: u64) -> io::Result<()> {
+        let end = self.mark.end;
+        let Some(told) = frames(&*self.file, from..end)? else {
+            let found = scan(&*self.file, from..end, false)?;
+            self.note_records(found.records.into_iter().filter(|(at, _)| *at <= end).collect());
+            return Ok(());
+        };
+        let first = self.mark.next_seq.saturating_sub(told.len() as u64);
+        for ((end, frame), seq) in told.into_iter().zip(first..) {
+            let pending = Pending::told(end, seq, frame);
+            if pending.may_be_special() {
+                self.note_records(pending.record().map(|record| (end, record)).into_iter().collect());
+            } else {
+                self.pending.push_back(pending);
+            }
+        }
+        Ok(())
     }
 
     /// Appends a record, and sees to it that there is room for more, `ahead` if the disk has it. Not synced.
@@ -257,7 +277,7 @@ impl Journal {
             return Err(error);
         }
         if begun.record.header.what == What::Change {
-            self.pending.push_back((self.mark.end, begun.record));
+            self.pending.push_back(Pending::read(self.mark.end, begun.record));
         }
         Ok(())
     }
@@ -315,13 +335,14 @@ impl Journal {
         file.sync_data()?;
         self.state.sync_dir(FOLDER)?;
         let inode = file.inode()?;
-        self.mark =
-            Mark { segment, inode, checkpoint: 0, placed: 0, end: 0, aborted: 0, ..self.mark.clone() };
+        self.mark = Mark { segment, inode, checkpoint: 0, placed: 0, end: 0, ..self.mark.clone() };
         self.mark_file.write(&self.mark)?;
         self.mark_file.sync()?;
         self.file = file.into();
         self.reserved = 0;
         self.known.clear();
+        self.pending.clear();
+        self.own.clear();
         Ok(())
     }
 }

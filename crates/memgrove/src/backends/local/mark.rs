@@ -78,7 +78,7 @@ impl MarkFile {
     }
 
     pub(super) fn write(&self, mark: &Mark) -> io::Result<()> {
-        let line = print(mark).into_bytes();
+        let line = print(mark);
         self.file.write_at(0, &line)?;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((line, mark.clone()));
         Ok(())
@@ -100,7 +100,7 @@ impl MarkFile {
         wait: Duration,
         needless: &dyn Fn() -> bool,
     ) -> io::Result<Option<Turn<'_>>> {
-        Ok(self.file.lock_unless(wait, needless)?.then(|| Turn(&*self.file)))
+        Ok(self.file.lock_unless(wait, needless)?.then(|| Turn { file: &*self.file, served: 0 }))
     }
 
     /// How often an append in place has begun or ended: odd while one is under way.
@@ -128,33 +128,38 @@ impl MarkFile {
 }
 
 /// The turn to sync the journal and to place what is in it, among all processes.
-pub(super) struct Turn<'a>(&'a dyn VfsFile);
+pub(super) struct Turn<'a> {
+    file: &'a dyn VfsFile,
+    /// How many changes were placed in it.
+    pub(super) served: u32,
+}
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // If it cannot be given back, closing the handle does.
-        let _ = self.0.unlock();
-        self.0.ring();
+        // If it cannot be given back, closing the handle does. It wakes one, who may be the next to have it.
+        let _ = self.file.unlock();
+        // They sleep in the order in which they came, as their changes do: the first are those who were served.
+        self.file.ring(self.served);
     }
 }
 
-fn print(mark: &Mark) -> String {
+fn print(mark: &Mark) -> Vec<u8> {
     let Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted } = mark;
     let numbers = [segment, inode, checkpoint, placed, end, next_seq, aborted];
-    let mut line = String::with_capacity(LINE_BYTES);
-    line.push_str(MAGIC);
-    line.push(' ');
-    // By hand: it is printed with every change, twice.
-    line.extend(boot.chars().chain(std::iter::repeat(' ')).take(36));
-    line.push(' ');
+    // By hand: every change prints it, and whoever waits for one compares what it reads.
+    let mut line = Vec::with_capacity(LINE_BYTES);
+    line.extend_from_slice(MAGIC.as_bytes());
+    line.push(b' ');
+    line.extend(boot.bytes().chain(std::iter::repeat(b' ')).take(36));
+    line.push(b' ');
     for number in numbers {
-        let digit = |shift: u32| char::from(b"0123456789abcdef"[(number >> shift & 15) as usize]);
+        let digit = |shift: u32| b"0123456789abcdef"[(number >> shift & 15) as usize];
         line.extend((0..16).rev().map(|place| digit(place * 4)));
-        line.push(' ');
+        line.push(b' ');
     }
-    let hash = blake3::hash(line.as_bytes()).to_hex();
-    line.push_str(&hash[..LINE_BYTES - 1 - line.len()]);
-    line.push('\n');
+    let hash = blake3::hash(&line).to_hex();
+    line.extend_from_slice(&hash.as_bytes()[..LINE_BYTES - 1 - line.len()]);
+    line.push(b'\n');
     line
 }
 
@@ -169,7 +174,7 @@ fn parse(bytes: &[u8]) -> Option<Mark> {
     let [segment, inode, checkpoint, placed, end, next_seq, aborted] = numbers;
     let boot = fields.next().unwrap_or_default().to_owned();
     let mark = Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted };
-    (print(&mark) == line).then_some(mark)
+    (print(&mark) == bytes).then_some(mark)
 }
 
 #[cfg(test)]
@@ -183,7 +188,7 @@ mod tests {
             let [segment, inode, checkpoint, placed, end, next_seq, aborted] = numbers;
             let mark = Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted };
             prop_assert_eq!(print(&mark).len(), LINE_BYTES);
-            prop_assert_eq!(parse(print(&mark).as_bytes()), Some(mark));
+            prop_assert_eq!(parse(&print(&mark)), Some(mark));
         }
     }
 
@@ -191,7 +196,7 @@ mod tests {
     fn a_damaged_mark_is_none() {
         let good = print(&Mark { boot: "b".into(), ..Mark::default() });
         for at in 0..good.len() {
-            let mut bad = good.clone().into_bytes();
+            let mut bad = good.clone();
             bad[at] ^= 1;
             assert_eq!(parse(&bad), None, "byte {at}");
         }

@@ -21,6 +21,7 @@ mod doctor;
 mod history;
 mod journal;
 mod mark;
+mod pending;
 mod place;
 mod plan;
 mod prepare;
@@ -362,8 +363,7 @@ impl Core {
     }
 
     fn fail(&self, error: io::Error, what: &str) -> Error {
-        let _ = self.failed.set(format!("{what} could not be synced ({error})"));
-        Error::from_io(error, what).hint(UNSURE)
+        self.fail_with(Error::from_io(error, what), what)
     }
 
     /// As [`Core::fail`], for what went wrong before.

@@ -22,27 +22,36 @@ impl Core {
     pub(super) fn place_pending(&self, inner: &mut Inner, end: u64) -> Result<Vec<(u64, io::Error)>> {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
-        while let Some((record_end, record)) = journal.pending.front().filter(|(at, _)| *at <= end).cloned() {
+        while let Some(pending) = journal.pending.front().filter(|pending| pending.end <= end) {
+            let (record_end, seq) = (pending.end, pending.seq);
+            let Some(record) = pending.record() else {
+                // Someone has damaged the journal: what cannot be read does not happen, and who waits for it is told.
+                self.abort(journal, seq).map_err(|error| self.fail(error, "a refused change"))?;
+                journal.pending.retain(|pending| pending.end != record_end);
+                journal.mark.placed = record_end;
+                continue;
+            };
             let fenced = record.is_fenced();
             if fenced {
                 self.fence(journal)?;
             }
-            let mut count = record.header.edits.len();
-            if fenced && !journal.own.contains_key(&record.header.seq) {
+            let count = record.header.edits.len();
+            let placed = match fenced && !journal.own.contains_key(&seq) {
                 // A process that died may have placed some of it.
-                self.redo(journal, &[Arc::clone(&record)]).map_err(|error| self.unplaced(&error))?;
-                count = 0;
+                true => self
+                    .redo(journal, std::slice::from_ref(&record))
+                    .map_err(|error| (count - 1, io::Error::other(error))),
+                false => (0..count).try_for_each(|index| {
+                    self.place(journal, displaced, &record, index).map_err(|error| (index, error))
+                }),
+            };
+            if let Err((index, error)) = placed {
+                self.take_back(journal, &record, index)
+                    .map_err(|error| self.fail(error, "a refused change"))?;
+                refused.push((seq, error));
             }
-            for index in 0..count {
-                if let Err(error) = self.place(journal, displaced, &record, index) {
-                    self.take_back(journal, &record, index)
-                        .map_err(|error| self.fail(error, "a refused change"))?;
-                    refused.push((record.header.seq, error));
-                    break;
-                }
-            }
-            journal.pending.retain(|(at, _)| *at != record_end);
-            journal.own.remove(&record.header.seq);
+            journal.pending.retain(|pending| pending.end != record_end);
+            journal.own.remove(&seq);
             journal.mark.placed = record_end;
             if fenced {
                 self.fence(journal)?;
@@ -104,13 +113,19 @@ impl Core {
                 _ => {}
             }
         }
+        record.header.edits.iter().for_each(|entry| drop(journal.known.remove(entry.at())));
         self.remove_temps(journal, record);
         // Recovery will not look at this change again, so nothing of it may be in doubt.
         self.sync_dirty(&Dirty::of_undone(record))?;
+        self.abort(journal, record.header.seq)
+    }
+
+    /// Says in the journal, durably, that a change did not happen.
+    fn abort(&self, journal: &mut Journal, seq: u64) -> io::Result<()> {
         let header = Header {
             seq: journal.mark.next_seq,
             time: self.clock.now(),
-            what: What::Abort(record.header.seq),
+            what: What::Abort(seq),
             note: Note::default(),
             edits: Vec::new(),
         };
@@ -146,8 +161,10 @@ impl Core {
                     None => Ok(()),
                 }
             }
-            Entry::Delete { at, old: None, .. } => self.tree.mkdir(at.key()),
-            Entry::Rename { at, to, .. } => self.tree.rename(to.key(), at.key(), Rename::NoReplace),
+            Entry::Delete { at, old: None, .. } => self.tree.mkdir(&self.spelled(at)),
+            Entry::Rename { at, to, .. } => {
+                self.tree.rename(&self.spelled(to), &self.spelled(at), Rename::NoReplace)
+            }
             Entry::Write { .. } | Entry::Delete { .. } => Ok(()),
         }
     }
@@ -175,7 +192,7 @@ impl Core {
         record: &Record,
         index: usize,
     ) -> io::Result<()> {
-        let Entry::Write { at, old, new, .. } = &record.header.edits[index] else { return Ok(()) };
+        let Entry::Write { at, old, .. } = &record.header.edits[index] else { return Ok(()) };
         let old = old.as_ref();
         let temp = journal.temps.name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
@@ -190,42 +207,55 @@ impl Core {
         let own = journal.own.get_mut(&record.header.seq);
         let (made, replaced) = own.map(|own| own.take(index)).unwrap_or_default();
         let prepared = match made {
-            Some(_) => self.tree.stat(&temp).map(|stat| stat.inode).ok() == made,
-            None => self.is_made(&temp, record.after(index)),
+            Some(_) => if_there(self.tree.stat(&temp))?.map(|stat| stat.inode) == made,
+            None => self.is_made(&temp, record.after(index))?,
         };
-        if !prepared && self.resume_write(journal, displaced, at, (old, new), &temp)? {
+        if !prepared && self.resume_write(journal, displaced, (at, old), &temp)? {
             return Ok(());
         }
         if !prepared {
-            self.write_temp(&temp, record.after(index))?;
-            self.keep_mode(at, None, &temp)?;
+            // By way of another name: under its own a file is whole, or has traded places.
+            let spare = journal.temps.name(0, index);
+            self.write_temp(&spare, record.after(index))?;
+            self.keep_mode(at, None, &spare)?;
+            self.tree.rename(&spare, &temp, Rename::NoReplace)?;
         }
         if record.header.edits.len() > 1 || !prepared {
             self.make_parents(at)?;
         }
-        self.swap_in(journal, displaced, &temp, (at, old), replaced)
+        match self.swap_in(journal, displaced, &temp, (at, old), replaced) {
+            // Someone has removed the folder, which was empty still.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && old.is_none() => {
+                self.make_parents(at)?;
+                self.swap_in(journal, displaced, &temp, (at, old), None)
+            }
+            placed => placed,
+        }
     }
 
-    /// Finishes a write that another process may have begun to place. `false` if it has not.
+    /// Finishes a write that another process has placed before it died. `false` if it has not.
     fn resume_write(
         &self,
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
-        at: &Locator,
-        (old, new): (Option<&Version>, &Version),
+        (at, old): (&Locator, Option<&Version>),
         temp: &str,
     ) -> io::Result<bool> {
-        if !self.holds(at, new) {
-            return Ok(false);
+        match if_there(self.tree.open(temp, Open::Read))? {
+            // They have traded places: the temporary name holds what was there. Whatever is there by now stays.
+            Some(file) => {
+                self.keep_displaced(journal, displaced, file, (at, old), Some(temp))?;
+                Ok(true)
+            }
+            // Either it has been removed since, or by someone else before: then the file is as it was.
+            None => {
+                let there = match self.tree.open(&self.spelled(at), Open::Read) {
+                    Err(error) if is_changed_by_others(&error) => None,
+                    opened => Some(Version::of(&opened?.read_all()?)),
+                };
+                Ok(there.as_ref() != old)
+            }
         }
-        // They have traded places: the temporary name holds what was there, if anything.
-        match self.tree.open(temp, Open::Read) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-            Err(error) => return Err(error),
-            Ok(file) if Version::of(&file.read_all()?) == *new => self.tree.remove_file(temp)?,
-            Ok(file) => self.keep_displaced(journal, displaced, file, (at, old), Some(temp))?,
-        }
-        Ok(true)
     }
 
     /// Whether the file there has this content already.
@@ -253,27 +283,28 @@ impl Core {
                 other => return other,
             }
         }
-        let file = match self.tree.rename(temp, &target, Rename::Exchange) {
+        match self.tree.rename(temp, &target, Rename::Exchange) {
             Ok(()) => {
-                let file = self.displaced_to(temp, replaced);
-                if file.is_err() {
-                    // A link or a folder has taken the place: put it back and leave it alone.
+                let kept = self
+                    .displaced_to(temp, replaced)
+                    .and_then(|file| self.keep_displaced(journal, displaced, file, (at, old), Some(temp)));
+                if kept.is_err() {
+                    // A link or a folder has taken the place, or what was there cannot be kept: put it back.
                     self.tree.rename(temp, &target, Rename::Exchange)?;
                 }
-                file?
+                kept
             }
-            // Someone removed the file since it was checked.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.tree.rename(temp, &target, Rename::Replace);
+            // Someone removed the file since it was checked, and may be about to make it anew.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && old.is_some() => {
+                self.swap_in(journal, displaced, temp, (at, None), None)
             }
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let file = self.tree.open(&target, Open::Read)?;
-                self.tree.rename(temp, &target, Rename::Replace)?;
-                return self.keep_displaced(journal, displaced, file, (at, old), None);
+                self.keep_displaced(journal, displaced, file, (at, old), None)?;
+                self.tree.rename(temp, &target, Rename::Replace)
             }
-            Err(error) => return Err(error),
-        };
-        self.keep_displaced(journal, displaced, file, (at, old), Some(temp))
+            Err(error) => Err(error),
+        }
     }
 
     /// The file that has been displaced to a temporary name: mostly the one that was there before.
@@ -292,21 +323,22 @@ impl Core {
         old: &Version,
         temp: &str,
     ) -> io::Result<()> {
-        // By way of a temporary name, so that a hand edit that slipped in can still be kept.
-        match self.tree.rename(&self.spelled(at), temp, Rename::Replace) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        // By way of a temporary name, so that a hand edit that slipped in can still be kept. If that is taken, a process
+        // died right after it: whatever has the place by now stays.
+        match self.tree.rename(&self.spelled(at), temp, Rename::NoReplace) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
+            other => other?,
         }
-        let file = match self.tree.open(temp, Open::Read) {
+        let kept = match self.tree.open(temp, Open::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => {
-                // A link or a folder has taken the place: put it back and leave it alone.
-                self.tree.rename(temp, &self.spelled(at), Rename::NoReplace)?;
-                return Err(error);
-            }
-            Ok(file) => file,
+            Err(error) => Err(error),
+            Ok(file) => self.keep_displaced(journal, displaced, file, (at, Some(old)), Some(temp)),
         };
-        self.keep_displaced(journal, displaced, file, (at, Some(old)), Some(temp))
+        if kept.is_err() {
+            // A link or a folder has taken the place, or what was there cannot be kept: put it back.
+            self.tree.rename(temp, &self.spelled(at), Rename::NoReplace)?;
+        }
+        kept
     }
 
     fn place_append(&self, journal: &Journal, at: &Locator, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -320,20 +352,29 @@ impl Core {
                 .iter()
                 .any(|start| file.read_at(*start, bytes.len()).is_ok_and(|there| there == bytes))
         {
-            return Ok(());
+            let count = journal.mark_file.appends()?;
+            return if count % 2 == 0 { Ok(()) } else { journal.mark_file.set_appends(count + 1) };
         }
         let half = file.read_at(offset, bytes.len())?;
-        let start = if size > offset && bytes.starts_with(&half) { offset } else { size };
+        let is_begun = size > offset && bytes.starts_with(&half);
+        let start = if is_begun { offset } else { size };
         // Readers take no lock: an odd count tells them to wait.
         let count = journal.mark_file.appends()? | 1;
         journal.mark_file.set_appends(count)?;
-        let written = file.write_at(start, bytes).inspect_err(|_| {
-            let _ = file.set_len(start);
+        // Others may append at this very moment, and neither may overwrite the other.
+        let written = if is_begun { file.write_at(start, bytes) } else { file.append(bytes) };
+        let written = written.inspect_err(|_| {
+            let is_ours = |there: Vec<u8>| bytes.starts_with(&there);
+            if file.read_at(start, bytes.len() + 1).is_ok_and(is_ours) {
+                let _ = file.set_len(start);
+            }
         });
         journal.mark_file.set_appends(count + 1)?;
         written
     }
 
+    /// Moves something, unless that has been done. An error if someone has put another thing there since it was
+    /// checked.
     pub(super) fn place_rename(&self, from: &Locator, to: &Locator) -> io::Result<()> {
         use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
@@ -342,11 +383,15 @@ impl Core {
             other => other?,
         };
         self.make_parents(to)?;
-        match self.tree.rename(&source, &target, Rename::NoReplace) {
-            // Someone has put a file there since it was checked: both stay.
-            Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
-            other => other,
-        }
+        self.tree.rename(&source, &target, Rename::NoReplace)
+    }
+}
+
+/// What was found, if there is anything.
+pub(super) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::journal::Journal;
+use super::place::if_there;
 use super::record::{Entry, Record};
 use super::{Core, meant};
 use crate::backend::FileKind;
@@ -97,13 +98,17 @@ impl Core {
 
     /// Whether a temporary file that another process has made is there, and holds this. It does not when it has
     /// traded places already.
-    pub(super) fn is_made(&self, temp: &str, bytes: &[u8]) -> bool {
-        let Ok(file) = self.tree.open(temp, Open::Read) else { return false };
-        let holds = |(index, piece): (usize, &[u8])| {
-            file.read_at((index * PIECE_BYTES) as u64, piece.len()).is_ok_and(|there| there == piece)
-        };
-        file.stat().is_ok_and(|stat| stat.size == bytes.len() as u64)
-            && bytes.chunks(PIECE_BYTES).enumerate().all(holds)
+    pub(super) fn is_made(&self, temp: &str, bytes: &[u8]) -> io::Result<bool> {
+        let Some(file) = if_there(self.tree.open(temp, Open::Read))? else { return Ok(false) };
+        if file.stat()?.size != bytes.len() as u64 {
+            return Ok(false);
+        }
+        for (index, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
+            if file.read_at((index * PIECE_BYTES) as u64, piece.len())? != piece {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Gives a temporary file the permission bits of the file whose place it is to take, which may be

@@ -24,7 +24,8 @@ impl Core {
         for segment in all.into_iter().rev() {
             let headers = self.segment_headers(segment).map_err(in_journal)?;
             let is_kept = match keep {
-                Keep::Since(since) => headers.iter().any(|header| header.time >= since),
+                // One that is empty was just begun, or left by a process that died as it began one.
+                Keep::Since(since) => headers.is_empty() || headers.iter().any(|header| header.time >= since),
                 Keep::Changes(count) => newer < count,
             };
             newer += headers.len();

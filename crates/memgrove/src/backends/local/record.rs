@@ -270,8 +270,9 @@ pub(super) fn decode(bytes: &Bytes) -> Decoded {
     let Some((json_len, body_len, hash)) = head(bytes) else {
         return if bytes.iter().all(|byte| *byte == 0) { Decoded::End } else { Decoded::Damaged };
     };
-    let total = json_len.checked_add(body_len).and_then(|sum| sum.checked_add(HEAD_BYTES + 2));
-    let Some(total) = total.filter(|total| *total <= bytes.len()) else { return Decoded::Damaged };
+    let Some(total) = total(json_len, body_len).filter(|total| *total <= bytes.len()) else {
+        return Decoded::Damaged;
+    };
     let json = &bytes[HEAD_BYTES..HEAD_BYTES + json_len];
     let body = bytes.slice(HEAD_BYTES + json_len + 1..total - 1);
     if checksum(json, std::iter::once(&body)) != hash {
@@ -281,6 +282,23 @@ pub(super) fn decode(bytes: &Bytes) -> Decoded {
         Some(header) => Decoded::Record(Box::new(Record::read(header, body)), total),
         None => Decoded::Damaged,
     }
+}
+
+/// How many bytes a record takes, by the lengths that its head tells.
+fn total(json_len: usize, body_len: usize) -> Option<usize> {
+    json_len.checked_add(body_len)?.checked_add(HEAD_BYTES + 2)
+}
+
+/// How many bytes the record at the start of `bytes` takes, as its head says.
+pub(super) fn told_len(bytes: &[u8]) -> Option<usize> {
+    let (json_len, body_len, _) = head(bytes)?;
+    total(json_len, body_len)
+}
+
+/// The header of a record as it is written.
+pub(super) fn json_of(frame: &[u8]) -> Option<&[u8]> {
+    let (json_len, ..) = head(frame)?;
+    frame.get(HEAD_BYTES..HEAD_BYTES.checked_add(json_len)?)
 }
 
 /// The header, if it tells of as many bytes as there are.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use super::checkpoint::Dirty;
 use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
+use super::pending::Pending;
 use super::record::{Entry, Record};
+use super::redact::is_redacted;
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
@@ -73,7 +75,12 @@ impl Core {
         let recovered = self.lock().and_then(|mut locked| self.recover(&mut locked.inner));
         match recovered {
             // A store that cannot be written can still be read; the check reports it.
-            Err(error) if matches!(error.kind(), Kind::Denied | Kind::Full | Kind::Busy) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    Kind::Denied | Kind::Full | Kind::Busy | Kind::Invalid | Kind::Exists
+                ) =>
+            {
                 let _ = self
                     .failed
                     .set(format!("it could not be recovered after a stop of the machine ({error})"));
@@ -89,7 +96,8 @@ impl Core {
         inner.journal = None;
         let drop_bad = self.seeded.has(Bug::DropBadRecords);
         let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
-        let records: Vec<_> = journal.pending.drain(..).collect();
+        let read = |pending: Pending| Some((pending.end, pending.record()?));
+        let records: Vec<_> = journal.pending.drain(..).filter_map(read).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
         // Records that move things stand alone, between two fences, as when they were placed.
@@ -139,6 +147,7 @@ impl Core {
         index: usize,
         outcome: &Outcome,
     ) -> io::Result<()> {
+        use io::ErrorKind as E;
         let edit = &record.header.edits[index];
         let name = self.spelled(edit.at());
         let Ok(there) = self.tree.stat(&name) else { return Ok(()) };
@@ -157,7 +166,11 @@ impl Core {
             return Ok(());
         }
         match edit {
-            Entry::Rename { at, to, inode: Some(_), .. } => self.place_rename(at, to),
+            Entry::Rename { at, to, inode: Some(_), .. } => match self.place_rename(at, to) {
+                // Someone has put a thing there meanwhile: both stay.
+                Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
+                other => other,
+            },
             Entry::Delete { at, old: Some(_), .. } => match self.tree.open(&name, Open::Read) {
                 Ok(file) => self.take_away(journal, outcome, at, &*file),
                 Err(_) => Ok(()),
@@ -210,7 +223,7 @@ impl Core {
         at: &Locator,
         wanted: &Final,
     ) -> io::Result<()> {
-        let there = match self.tree.open(&self.spelled(at), Open::Write) {
+        let there = match self.tree.open(&self.spelled(at), Open::Read) {
             Ok(file) => Some(file),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 None
@@ -247,8 +260,10 @@ impl Core {
                 }
                 let found =
                     file.read_at(*offset, usize::try_from(size - offset).map_err(io::Error::other)?)?;
-                if !found.starts_with(tail) && is_torn(&found, tail, *offset) {
-                    file.write_at(*offset, tail)?;
+                // Whatever others have added behind it stays.
+                let own = &found[..found.len().min(tail.len())];
+                if own != tail && is_torn(own, tail, *offset) {
+                    self.tree.open(&self.spelled(at), Open::Write)?.write_at(*offset, tail)?;
                 }
                 Ok(())
             }
@@ -270,6 +285,8 @@ impl Outcome {
 
     fn follow(&mut self, record: &Record, index: usize) {
         match &record.header.edits[index] {
+            // What it was is not known any more, so nothing is made of it.
+            Entry::Write { at, new, .. } if is_redacted(new) => drop(self.finals.remove(at)),
             Entry::Write { at, old, new, .. } => {
                 self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
                 self.replaced(at, record, index);

@@ -46,11 +46,15 @@ impl Core {
                 .hint("change or delete it first"));
             }
         }
-        let found = self.rewrite_before(current, |record| without(record, &names, &version))?;
+        self.check_displaced(&locked, &|bytes| Version::of(bytes) == version)?;
+        let grown_by = self.grown_by(at, moment)?;
+        let found = self.rewrite_before(current, |record| {
+            without(record, &names, &version, grown_by == Some(record.header.seq))
+        })?;
         drop(locked);
         match found {
             1.. => Ok(()),
-            0 => Err(Error::new(Kind::Unsupported, format!("what `{at}` held then was appended in parts"))
+            0 => Err(Error::new(Kind::Unsupported, format!("no change keeps what `{at}` held then"))
                 .hint("redact the versions before it")),
         }
     }
@@ -58,6 +62,7 @@ impl Core {
     /// Takes all content beneath a place that holds something out of the journal.
     pub(super) fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
         let (locked, current) = self.lock_fresh_segment()?;
+        self.check_displaced(&locked, holds)?;
         let found = self.rewrite_before(current, |record| without_holding(record, under, holds))?;
         drop(locked);
         Ok(found)
@@ -80,6 +85,25 @@ impl Core {
             return Ok((locked, current));
         }
         Err(Error::new(Kind::Busy, "others change the store without a pause").hint("try again"))
+    }
+
+    /// Removes files that were replaced and hold it. Refuses while a program has one open to write: what it leaves
+    /// there would come into the history again.
+    fn check_displaced(&self, locked: &Locked<'_>, holds: &dyn Fn(&[u8]) -> bool) -> Result<()> {
+        let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
+        let names = self.tree.names("", usize::MAX).map_err(|error| Error::from_io(error, "the store"))?;
+        for name in names.iter().filter(|name| journal.temps.numbers(name).is_some()) {
+            let Ok(file) = self.tree.open(name, Open::Read) else { continue };
+            if !file.read_all().is_ok_and(|bytes| holds(&bytes)) {
+                continue;
+            }
+            if file.has_writers() == Some(true) {
+                let message = "a program still has a file open that holds what is to be redacted";
+                return Err(Error::new(Kind::Busy, message).hint("close it there, then try again"));
+            }
+            self.tree.remove_file(name).map_err(|error| Error::from_io(error, name))?;
+        }
+        Ok(())
     }
 
     /// Every name that a file had which ever had this one.
@@ -156,16 +180,28 @@ fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
     state.sync_dir(FOLDER)
 }
 
-/// The record without a version of these files, if it holds or names it.
-fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Option<Record> {
+fn gone() -> Version {
+    Version::new(REDACTED)
+}
+
+/// What stands in a record instead of an append: a write whose content is gone. What came before it stays known, and
+/// what grew out of it does not.
+fn without_append(at: &Locator, created: bool) -> Entry {
+    Entry::Write { at: at.clone(), old: (!created).then(gone), new: gone(), len: 0, before: None }
+}
+
+/// The record without a version of these files, if it holds or names it, or if it is the one that `grew` into it.
+fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version, grew: bool) -> Option<Record> {
     let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
-    let gone = || Version::new(REDACTED);
     for (index, entry) in header.edits.iter_mut().enumerate() {
         let ours = names.contains(entry.at());
         let [after, earlier] = &mut bodies[index];
         match entry {
             Entry::Write { new, len, .. } if ours && new == version => {
                 (*new, *len, *after, found) = (gone(), 0, Bytes::new(), true);
+            }
+            Entry::Append { at, created, .. } if ours && grew => {
+                (*entry, *after, found) = (without_append(at, *created), Bytes::new(), true);
             }
             _ => {}
         }
@@ -183,11 +219,9 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version) -> Opt
 }
 
 /// The record without content beneath a place that holds something, if it keeps any, also in what was
-/// answered to its key. An append becomes a write whose content is gone: what came before it stays
-/// known, and what grew out of it does not.
+/// answered to its key.
 fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Option<Record> {
     let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
-    let gone = || Version::new(REDACTED);
     for (entry, [after, earlier]) in header.edits.iter_mut().zip(&mut bodies) {
         if !entry.at().is_within(under) {
             continue;
@@ -196,11 +230,7 @@ fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bo
             (*after, found) = (Bytes::new(), true);
             match entry {
                 Entry::Write { new, len, .. } => (*new, *len) = (gone(), 0),
-                Entry::Append { at, created, .. } => {
-                    let old = (!*created).then(gone);
-                    let at = at.clone();
-                    *entry = Entry::Write { at, old, new: gone(), len: 0, before: None };
-                }
+                Entry::Append { at, created, .. } => *entry = without_append(at, *created),
                 Entry::Delete { .. } | Entry::Rename { .. } => {}
             }
         }

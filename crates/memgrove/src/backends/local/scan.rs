@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::record::{Decoded, HEAD_BYTES, Header, Record, decode, decode_header, resync};
+use super::record::{Decoded, HEAD_BYTES, Header, Record, decode, decode_header, resync, told_len};
 use crate::vfs::VfsFile;
 
 /// How much of a segment is read at once where only headers are wanted.
@@ -18,6 +18,19 @@ pub(super) struct Scan<T> {
     pub(super) records: Vec<(u64, Arc<T>)>,
     pub(super) end: u64,
     pub(super) damaged: Vec<Range<u64>>,
+}
+
+/// The bytes of each record in a part of a segment, with where it ends, by what their heads say. `None` if they
+/// do not follow each other up to its end.
+pub(super) fn frames(file: &dyn VfsFile, within: Range<u64>) -> io::Result<Option<Vec<(u64, Bytes)>>> {
+    let mut rest = Bytes::from(read_span(file, within.clone())?);
+    let mut at = within.start;
+    let mut found = Vec::new();
+    while let Some(len) = told_len(&rest).filter(|len| *len <= rest.len()) {
+        at += len as u64;
+        found.push((at, rest.split_to(len)));
+    }
+    Ok((at == within.end).then_some(found))
 }
 
 /// Reads a part of a segment. Damage with whole records behind it is stepped over; damage at the very end

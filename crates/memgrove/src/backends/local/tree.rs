@@ -5,6 +5,8 @@ use std::io;
 
 use unicode_normalization::UnicodeNormalization;
 
+use super::commit::last_touched;
+use super::journal::segments;
 use super::mark::MarkFile;
 use super::{Core, LOCK, READ_ATTEMPTS, journal, temps, view};
 use crate::backend::{Depth, FileKind, Info, exists, is_file, is_folder, not_found};
@@ -163,7 +165,14 @@ impl Core {
 
     pub(super) fn make_folder(&self, at: &Locator) -> Result<()> {
         self.check_reserved(at)?;
-        let _locked = self.lock()?;
+        let mut locked = self.lock()?;
+        if !segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?.is_empty() {
+            self.ready(&mut locked.inner)?;
+            // What is on its way to this place was planned without the folder.
+            if last_touched(&locked.inner, &[at]).is_some() {
+                self.settle(&mut locked.inner)?;
+            }
+        }
         match self.tree.stat(&self.spelled(at)) {
             Ok(stat) if stat.kind == FileKind::Folder => return Ok(()),
             Ok(_) => return Err(exists(at)),
@@ -174,7 +183,7 @@ impl Core {
         self.make_folders(at).map_err(|error| meant(error, at))?;
         // Folders are not in the journal: sync them now, and what they are in.
         for folder in std::iter::once(at.clone()).chain(at.ancestors()).chain([Locator::root()]) {
-            self.tree.sync_dir(folder.key()).map_err(|error| meant(error, at))?;
+            self.tree.sync_dir(&self.spelled(&folder)).map_err(|error| meant(error, at))?;
         }
         Ok(())
     }

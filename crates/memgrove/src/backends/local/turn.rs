@@ -50,9 +50,10 @@ impl Last {
         self.mark_file.read().ok().flatten()
     }
 
-    /// Whether all of it is placed, and nothing failed.
-    fn is_placed(&self, mark: Option<&Mark>) -> bool {
-        mark.is_some_and(|mark| mark.aborted == 0 && mark.has_placed(self.place))
+    /// Whether all of it is placed, and the change that is to be answered was not taken back: what is comes in the
+    /// order of numbers, as all is placed.
+    fn is_placed(&self, mark: Option<&Mark>, seq: Option<u64>) -> bool {
+        mark.is_some_and(|mark| mark.has_placed(self.place) && seq.is_none_or(|seq| mark.aborted < seq))
     }
 }
 
@@ -95,9 +96,9 @@ impl Core {
     /// Makes the journal durable up to a place, and places what it says; or waits until another thread or
     /// process has done it. Without the lock. `seq` is the change that is to be answered, if there is one.
     pub(super) fn finish(&self, change: &Change, last: &Last, seq: Option<u64>) -> Result<()> {
-        let is_placed = || last.is_placed(last.mark().as_ref());
+        let is_placed = || last.is_placed(last.mark().as_ref(), seq);
         let Some(own_turn) = self.turn.take_unless(&is_placed) else { return Ok(()) };
-        let turn = match last.mark_file.turn_unless(TURN_WAIT, &is_placed) {
+        let mut turn = match last.mark_file.turn_unless(TURN_WAIT, &is_placed) {
             Ok(None) => return Ok(()),
             Ok(turn) => turn,
             // Only to share: whoever does not get it syncs and places for itself.
@@ -107,7 +108,7 @@ impl Core {
             self.gather(last, seq);
         }
         let mark = last.mark();
-        if last.is_placed(mark.as_ref()) {
+        if last.is_placed(mark.as_ref(), seq) {
             return Ok(());
         }
         // Before the sync: what is appended meanwhile may not be durable after it.
@@ -119,7 +120,12 @@ impl Core {
             None => self.lock_for(change)?,
         };
         self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
+        let pending = |inner: &Inner| inner.journal.as_ref().map_or(0, |journal| journal.pending.len());
+        let before = pending(&locked.inner);
         let placed = self.place_own(&mut locked.inner, last.place, upto.offset, seq);
+        if let Some(turn) = &mut turn {
+            turn.served = before.saturating_sub(pending(&locked.inner)).try_into().unwrap_or(u32::MAX);
+        }
         // Who waited sees it, and who was not in time can begin the next sync.
         drop(turn);
         drop(own_turn);
@@ -155,7 +161,7 @@ impl Core {
         let mut refused = Vec::new();
         if !journal.mark.has_placed(place) {
             if self.gather_pause().is_some() {
-                let count = journal.pending.iter().filter(|(end, _)| *end <= upto).count();
+                let count = journal.pending.iter().filter(|pending| pending.end <= upto).count();
                 // Only to gather as many again.
                 let _ = journal.mark_file.set_crowd(count as u64);
             }
@@ -165,8 +171,8 @@ impl Core {
         if let Some((_, error)) = refused.into_iter().find(|(refused, _)| *refused == seq) {
             return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
         }
-        let aborts = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted > 0);
-        if aborts && self.header(seq).map_err(|error| self.unplaced(&error))?.is_none() {
+        let may_be_aborted = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted >= seq);
+        if may_be_aborted && self.header(seq).map_err(|error| self.unplaced(&error))?.is_none() {
             return Err(Error::from_io(
                 io::Error::other("its files could not be put in place"),
                 "the change",

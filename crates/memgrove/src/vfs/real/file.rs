@@ -1,7 +1,7 @@
 //! An open file of the machine's own disk.
 
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
@@ -131,6 +131,15 @@ impl VfsFile for RealFile {
         self.file.write_all_at(bytes, offset)
     }
 
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let flags = fs::fcntl_getfl(&self.file)?;
+        fs::fcntl_setfl(&self.file, flags | fs::OFlags::APPEND)?;
+        let written = (&self.file).write_all(bytes);
+        // On Linux a write anywhere else would go to the end too.
+        fs::fcntl_setfl(&self.file, flags)?;
+        written
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)
     }
@@ -175,8 +184,8 @@ impl VfsFile for RealFile {
         Ok(())
     }
 
-    fn ring(&self) {
-        self.wake(i32::MAX.unsigned_abs());
+    fn ring(&self, most: u32) {
+        self.wake(most);
     }
 
     /// The system refuses a lease to read while the file is open to write. No crate offers the call without

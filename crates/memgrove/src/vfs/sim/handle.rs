@@ -61,6 +61,10 @@ impl VfsFile for SimFile {
         if fits < bytes.len() { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(self.stat()?.size, bytes)
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         let state = &mut *self.state_to_write()?;
         let mtime = state.disk.ops;
@@ -113,7 +117,7 @@ impl VfsFile for SimFile {
         Ok(())
     }
 
-    fn ring(&self) {
+    fn ring(&self, _most: u32) {
         self.machine.unlocked.notify_all();
     }
 

@@ -17,27 +17,27 @@ use memgrove::{Backend, Kind, Locator, Result, Store};
 use super::{at, mode, open, options};
 use crate::hooked::{Hook, Hooked};
 
-fn write(key: &str, text: &str) -> Edit {
+pub(super) fn write(key: &str, text: &str) -> Edit {
     Edit::Write { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any }
 }
 
-fn delete(key: &str) -> Edit {
+pub(super) fn delete(key: &str) -> Edit {
     Edit::Delete { at: at(key), expect: Expect::Any }
 }
 
-fn did(local: &Local, edits: impl Into<Vec<Edit>>) -> Result<Applied> {
+pub(super) fn did(local: &Local, edits: impl Into<Vec<Edit>>) -> Result<Applied> {
     local.apply(&Change { edits: edits.into(), note: Note::default() })
 }
 
 /// A store on a disk, which makes a checkpoint only when it is told to.
-fn on(disk: &Arc<impl Vfs + 'static>) -> LocalOptions {
+pub(super) fn on(disk: &Arc<impl Vfs + 'static>) -> LocalOptions {
     let mut options = LocalOptions::new(disk.clone(), Arc::new(ManualClock::default()));
     options.background = false;
     options
 }
 
 /// What the history kept of what others wrote, the oldest first.
-fn outside(local: &Local) -> Vec<(String, String)> {
+pub(super) fn outside(local: &Local) -> Vec<(String, String)> {
     let past = local.history(&HistoryQuery::default()).unwrap().into_iter().rev();
     let kept = past.filter(|past| past.note.verb == OUTSIDE).map(|past| {
         let at = past.edits[0].at.clone();
@@ -48,7 +48,7 @@ fn outside(local: &Local) -> Vec<(String, String)> {
 }
 
 /// Waits for something that another thread does, for as long as a loaded machine may take.
-fn until(mut done: impl FnMut() -> bool) {
+pub(super) fn until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(120), "it never came");
