@@ -73,8 +73,9 @@ impl Core {
         self.check_healthy()?;
         let mut locked = self.lock_recovered()?;
         let in_journal = |error| Error::from_io(error, "the journal");
-        self.settle_old_displaced(&mut locked.inner).map_err(in_journal)?;
+        self.settle_old_displaced(&mut locked.inner);
         self.sweep_temps(&mut locked.inner);
+        self.check_healthy()?;
         let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
         let (from, upto) = (journal.mark.checkpoint, journal.mark.here());
         if from == upto.offset && from < self.segment_bytes {
@@ -122,12 +123,19 @@ impl Core {
         for file in dirty.files.iter().filter(|_| files) {
             match self.tree.open(&self.spelled(file), Open::Read) {
                 // Someone has shut it off: it is synced with everything else.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.tree.sync_tree(),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return self.tree.sync_tree();
+                }
                 opened => unless_gone(opened.and_then(|file| file.sync_data()))?,
             }
         }
         for folder in dirty.folders.iter().filter(|_| folders) {
-            unless_gone(self.tree.sync_dir(&self.spelled(folder)))?;
+            match self.tree.sync_dir(&self.spelled(folder)) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return self.tree.sync_tree();
+                }
+                synced => unless_gone(synced)?,
+            }
         }
         Ok(())
     }
@@ -160,8 +168,7 @@ impl Core {
             return;
         }
         if let Ok(mut locked) = self.lock_recovered() {
-            // What fails here has been answered and is in the journal; the next opening goes on.
-            let _ = self.settle_all_displaced(&mut locked.inner, || std::thread::sleep(EDITOR_PAUSE));
+            self.settle_all_displaced(&mut locked.inner, || std::thread::sleep(EDITOR_PAUSE));
         }
         let _ = self.checkpoint();
     }

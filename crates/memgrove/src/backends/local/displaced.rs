@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 
 use super::journal::Journal;
+use super::place::if_there;
 use super::record::{Entry, Header, Record, What};
 use super::{Core, Inner};
 use crate::backend::{Actor, Note, OUTSIDE, Origin, Version};
@@ -34,6 +35,10 @@ pub(super) struct Displaced {
 }
 
 impl Displaced {
+    pub(super) fn file(&self) -> &dyn VfsFile {
+        &*self.file
+    }
+
     /// Whether an editor has it open, as far as the system tells.
     fn is_written(&self) -> bool {
         self.file.has_writers() == Some(true)
@@ -125,20 +130,29 @@ impl Core {
         journal
             .append(&Arc::new(Record::new(header, vec![[bytes.into(), Bytes::new()]])), self.reserve_bytes)?;
         // The tree no longer has it, so its only copy must not wait.
-        journal.file.sync_data()
+        self.sync_record(journal)
+    }
+
+    /// Makes durable what was just appended to the journal. Never tried again after it has failed, not even by
+    /// another thread: the system tells of an error but once.
+    pub(super) fn sync_record(&self, journal: &Journal) -> io::Result<()> {
+        self.check_healthy().map_err(io::Error::other)?;
+        journal.file.sync_data().map_err(|error| io::Error::other(self.fail(error, "the journal")))
     }
 
     fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+        if let Some(name) = &displaced.name
+            && if_there(self.tree.stat(name))?.map(|stat| stat.inode) != Some(displaced.file.inode()?)
+        {
+            // Another process has seen to it.
+            return Ok(());
+        }
         let bytes = displaced.file.read_all()?;
         // An editor that opens a file truncates it first: empty is not what it meant to save.
         if !bytes.is_empty() && Version::of(&bytes) != displaced.version {
             self.journal_outside(journal, &displaced.at, bytes)?;
         }
-        let Some(name) = &displaced.name else { return Ok(()) };
-        match self.tree.stat(name) {
-            Ok(stat) if stat.inode == displaced.file.inode()? => self.tree.remove_file(name),
-            _ => Ok(()),
-        }
+        displaced.name.as_ref().map_or(Ok(()), |name| self.tree.remove_file(name))
     }
 
     /// Watches a file no longer. One that an editor has open is left to another process, if it has a
@@ -152,12 +166,13 @@ impl Core {
 
     /// Looks once more at the files that were replaced a while ago and that no editor has open, and
     /// keeps what was written into them since.
-    pub(super) fn settle_old_displaced(&self, inner: &mut Inner) -> io::Result<()> {
+    pub(super) fn settle_old_displaced(&self, inner: &mut Inner) {
         let now = self.clock.now().as_millisecond();
-        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         let is_over = |old: &mut Displaced| now - old.since.as_millisecond() >= GRACE_MS && !old.is_written();
         let over: Vec<_> = displaced.extract_if(.., is_over).collect();
-        settle_each(displaced, over, |old| self.settle_displaced(journal, old))
+        // What fails, the next checkpoint tries again.
+        displaced.extend(over.into_iter().filter(|old| self.settle_displaced(journal, old).is_err()));
     }
 
     /// Whether files are watched that a change has displaced.
@@ -167,14 +182,16 @@ impl Core {
 
     /// At close: waits for editors that were caught in the middle of a save, then looks for the
     /// last time.
-    pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) -> io::Result<()> {
-        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
+    pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) {
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         let truncated = Version::of(b"");
         if displaced.iter().any(|old| old.is_written() || old.version == truncated) {
             pause();
         }
-        let all = std::mem::take(displaced);
-        settle_each(displaced, all, |old| self.let_go(journal, old))
+        for old in displaced.drain(..) {
+            // What fails here is in the tree still, or in the journal; the next opening goes on.
+            let _ = self.let_go(journal, &old);
+        }
     }
 
     /// Removes temporary files of this journal that belong to no pending record: their processes died, or
@@ -226,21 +243,4 @@ impl Core {
         }
         self.tree.remove_file(name).map_err(in_place)
     }
-}
-
-/// Sees to files one after the other; those that it did not come to are watched on.
-fn settle_each(
-    displaced: &mut Vec<Displaced>,
-    over: Vec<Displaced>,
-    mut settle: impl FnMut(&Displaced) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut left = over.into_iter();
-    while let Some(old) = left.next() {
-        if let Err(error) = settle(&old) {
-            displaced.push(old);
-            displaced.extend(left);
-            return Err(error);
-        }
-    }
-    Ok(())
 }

@@ -210,6 +210,10 @@ impl Journal {
         if !same || !ends_at(&*self.file, mark.end)? {
             return Ok(false);
         }
+        if mark.aborted != self.mark.aborted {
+            // What another process took back is not there any more.
+            self.known.clear();
+        }
         self.mark = mark;
         let Mark { placed, end, .. } = self.mark;
         self.pending.retain(|pending| pending.end > placed && pending.end <= end);

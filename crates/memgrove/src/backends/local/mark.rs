@@ -14,6 +14,7 @@ const LINE_BYTES: usize = 192;
 /// Words that stand apart from the line, because each is written alone.
 const APPENDS_OFFSET: u64 = 256;
 const CROWD_OFFSET: u64 = 264;
+const BEGUN_OFFSET: u64 = 272;
 
 /// A position in the journal: a segment, by the number of its first record, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -119,6 +120,15 @@ impl MarkFile {
 
     pub(super) fn set_crowd(&self, count: u64) -> io::Result<()> {
         self.file.write_at(CROWD_OFFSET, &count.to_le_bytes())
+    }
+
+    /// The last change that someone has begun to place, of those that cannot be placed twice.
+    pub(super) fn begun(&self) -> io::Result<u64> {
+        self.word(BEGUN_OFFSET)
+    }
+
+    pub(super) fn set_begun(&self, seq: u64) -> io::Result<()> {
+        self.file.write_at(BEGUN_OFFSET, &seq.to_le_bytes())
     }
 
     fn word(&self, offset: u64) -> io::Result<u64> {

@@ -31,6 +31,7 @@ mod recover;
 mod redact;
 mod scan;
 mod search;
+mod take_back;
 mod temps;
 mod tree;
 mod turn;

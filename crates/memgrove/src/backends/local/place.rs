@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::checkpoint::Dirty;
 use super::displaced::Displaced;
 use super::journal::Journal;
-use super::record::{Entry, Header, Record, What, change_id};
+use super::record::{Entry, Header, Record};
 use super::scan::scan_headers;
 use super::{Bug, Core, Inner};
-use crate::backend::{Moment, Note, Version};
+use crate::backend::Version;
 use crate::error::Result;
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, VfsFile};
@@ -35,18 +35,8 @@ impl Core {
             if fenced {
                 self.fence(journal)?;
             }
-            let count = record.header.edits.len();
-            let placed = match fenced && !journal.own.contains_key(&seq) {
-                // A process that died may have placed some of it.
-                true => self
-                    .redo(journal, std::slice::from_ref(&record))
-                    .map_err(|error| (count - 1, io::Error::other(error))),
-                false => (0..count).try_for_each(|index| {
-                    self.place(journal, displaced, &record, index).map_err(|error| (index, error))
-                }),
-            };
-            if let Err((index, error)) = placed {
-                self.take_back(journal, &record, index)
+            if let Err((begun, error)) = self.place_record(journal, displaced, &record) {
+                self.take_back(journal, &record, begun)
                     .map_err(|error| self.fail(error, "a refused change"))?;
                 refused.push((seq, error));
             }
@@ -59,6 +49,29 @@ impl Core {
         }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
         Ok(refused)
+    }
+
+    /// Places the edits of a record in order. With an error comes how many of them may have been placed.
+    fn place_record(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        record: &Arc<Record>,
+    ) -> Result<(), (usize, io::Error)> {
+        let (seq, count) = (record.header.seq, record.header.edits.len());
+        if record.is_entangled() {
+            let begun = journal.mark_file.begun().map_err(|error| (0, error))?;
+            if begun == seq {
+                // A process that died, or failed, may have placed some of it.
+                return self
+                    .redo(journal, std::slice::from_ref(record))
+                    .map_err(|error| (count, io::Error::other(error)));
+            }
+            journal.mark_file.set_begun(seq).map_err(|error| (0, error))?;
+        }
+        (0..count).try_for_each(|index| {
+            self.place(journal, displaced, record, index).map_err(|error| (index + 1, error))
+        })
     }
 
     /// Makes all that is placed durable. What moves things stands between two fences: after a
@@ -105,70 +118,6 @@ impl Core {
         }
     }
 
-    /// Undoes the edits of a record up to `index`, and says in the journal that it did not happen.
-    fn take_back(&self, journal: &mut Journal, record: &Record, index: usize) -> io::Result<()> {
-        for index in (0..=index).rev() {
-            match self.take_back_edit(journal, record, index) {
-                Err(error) if !is_changed_by_others(&error) => return Err(error),
-                _ => {}
-            }
-        }
-        record.header.edits.iter().for_each(|entry| drop(journal.known.remove(entry.at())));
-        self.remove_temps(journal, record);
-        // Recovery will not look at this change again, so nothing of it may be in doubt.
-        self.sync_dirty(&Dirty::of_undone(record))?;
-        self.abort(journal, record.header.seq)
-    }
-
-    /// Says in the journal, durably, that a change did not happen.
-    fn abort(&self, journal: &mut Journal, seq: u64) -> io::Result<()> {
-        let header = Header {
-            seq: journal.mark.next_seq,
-            time: self.clock.now(),
-            what: What::Abort(seq),
-            note: Note::default(),
-            edits: Vec::new(),
-        };
-        // The change has kept room for this.
-        journal.append(&Arc::new(Record::new(header, Vec::new())), 0)?;
-        journal.file.sync_data()
-    }
-
-    fn take_back_edit(&self, journal: &Journal, record: &Record, index: usize) -> io::Result<()> {
-        let temp = journal.temps.name(record.header.seq, index);
-        let before = |at: &Locator| {
-            let moment = Moment::Before(change_id(record.header.seq));
-            self.read_past(at, &moment).map_err(io::Error::other)
-        };
-        match &record.header.edits[index] {
-            Entry::Write { at, new, .. } if self.holds(at, new) => match before(at)? {
-                Some(bytes) => self.replace(at, &bytes, &temp),
-                None => self.tree.remove_file(&self.spelled(at)),
-            },
-            Entry::Append { at, offset, len, created } => {
-                let file = self.tree.open(&self.spelled(at), Open::Write)?;
-                if file.stat()?.size == offset + len {
-                    file.set_len(*offset)?;
-                }
-                if *created && file.stat()?.size == 0 {
-                    self.tree.remove_file(&self.spelled(at))?;
-                }
-                Ok(())
-            }
-            Entry::Delete { at, old: Some(_), .. } if self.tree.stat(&self.spelled(at)).is_err() => {
-                match before(at)? {
-                    Some(bytes) => self.replace(at, &bytes, &temp),
-                    None => Ok(()),
-                }
-            }
-            Entry::Delete { at, old: None, .. } => self.tree.mkdir(&self.spelled(at)),
-            Entry::Rename { at, to, .. } => {
-                self.tree.rename(&self.spelled(to), &self.spelled(at), Rename::NoReplace)
-            }
-            Entry::Write { .. } | Entry::Delete { .. } => Ok(()),
-        }
-    }
-
     /// Replaces a file's content without looking at what it was.
     pub(super) fn replace(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
         self.write_temp(temp, bytes)?;
@@ -192,7 +141,7 @@ impl Core {
         record: &Record,
         index: usize,
     ) -> io::Result<()> {
-        let Entry::Write { at, old, .. } = &record.header.edits[index] else { return Ok(()) };
+        let Entry::Write { at, old, new, .. } = &record.header.edits[index] else { return Ok(()) };
         let old = old.as_ref();
         let temp = journal.temps.name(record.header.seq, index);
         if self.seeded.has(Bug::InPlaceWrite) {
@@ -210,7 +159,7 @@ impl Core {
             Some(_) => if_there(self.tree.stat(&temp))?.map(|stat| stat.inode) == made,
             None => self.is_made(&temp, record.after(index))?,
         };
-        if !prepared && self.resume_write(journal, displaced, (at, old), &temp)? {
+        if !prepared && self.resume_write(journal, displaced, (at, old, new), &temp)? {
             return Ok(());
         }
         if !prepared {
@@ -238,14 +187,18 @@ impl Core {
         &self,
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
-        (at, old): (&Locator, Option<&Version>),
+        (at, old, new): (&Locator, Option<&Version>, &Version),
         temp: &str,
     ) -> io::Result<bool> {
         match if_there(self.tree.open(temp, Open::Read))? {
             // They have traded places: the temporary name holds what was there. Whatever is there by now stays.
             Some(file) => {
-                self.keep_displaced(journal, displaced, file, (at, old), Some(temp))?;
-                Ok(true)
+                let kept = self.keep_displaced(journal, displaced, file, (at, old), Some(temp));
+                if kept.is_err() && self.holds(at, new) {
+                    // There is no room to keep what was there: put it back.
+                    self.tree.rename(temp, &self.spelled(at), Rename::Exchange)?;
+                }
+                kept.map(|()| true)
             }
             // Either it has been removed since, or by someone else before: then the file is as it was.
             None => {
@@ -396,7 +349,7 @@ pub(super) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Whether an error says that someone else has put another thing in the place.
-fn is_changed_by_others(error: &io::Error) -> bool {
+pub(super) fn is_changed_by_others(error: &io::Error) -> bool {
     use io::ErrorKind as E;
     matches!(
         error.kind(),

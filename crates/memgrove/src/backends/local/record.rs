@@ -7,6 +7,7 @@
 //! MGJ1 <header length, 8 hex> <body length, 16 hex> <hash of header and body, 32 hex>\n
 //! ```
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
@@ -183,6 +184,12 @@ impl Record {
     pub(super) fn is_fenced(&self) -> bool {
         let fenced = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { old: None, .. });
         self.header.edits.iter().any(fenced)
+    }
+
+    /// Whether its edits depend on each other, so that what is there does not tell which of them were placed.
+    pub(super) fn is_entangled(&self) -> bool {
+        let mut places = HashSet::new();
+        self.is_fenced() || self.header.edits.iter().any(|entry| !places.insert(entry.at()))
     }
 
     pub(super) fn new(header: Header, bodies: Vec<Bodies>) -> Self {

@@ -114,7 +114,8 @@ impl Core {
         journal.mark.checkpoint = journal.mark.end;
         journal.mark.boot.clone_from(&self.boot);
         let file = &journal.mark_file;
-        let moved = file.set_appends(0).and_then(|()| file.write(&journal.mark));
+        let words = file.set_appends(0).and_then(|()| file.set_begun(0));
+        let moved = words.and_then(|()| file.write(&journal.mark));
         moved.and_then(|()| file.sync()).map_err(in_journal)?;
         // What these hold may be torn, and is in its place by now.
         records.iter().for_each(|(_, record)| self.remove_temps(&journal, record));

@@ -11,11 +11,11 @@ use bytes::Bytes;
 
 use super::journal::{FOLDER, segment_name, segments};
 use super::record::{Decoded, Entry, Record, decode, encode, resync};
-use super::{Core, Locked};
+use super::{Core, Inner, Locked};
 use crate::backend::{Moment, Version, not_found};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
-use crate::vfs::{Open, Rename, Vfs};
+use crate::vfs::{Open, Rename, Vfs, VfsFile};
 
 /// What stands where a version was redacted.
 const REDACTED: &str = "redacted";
@@ -32,7 +32,7 @@ pub(super) fn is_redacted(version: &Version) -> bool {
 impl Core {
     /// Takes what `at` (its name then) held at a moment out of the journal.
     pub(super) fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
-        let (locked, current) = self.lock_fresh_segment()?;
+        let (mut locked, current) = self.lock_fresh_segment()?;
         let content = self.read_past(at, moment)?.ok_or_else(|| not_found(at))?;
         let version = Version::of(&content);
         let names = self.names_of(at)?;
@@ -46,7 +46,7 @@ impl Core {
                 .hint("change or delete it first"));
             }
         }
-        self.check_displaced(&locked, &|bytes| Version::of(bytes) == version)?;
+        self.forget_displaced(&mut locked.inner, &|bytes| Version::of(bytes) == version)?;
         let grown_by = self.grown_by(at, moment)?;
         let found = self.rewrite_before(current, |record| {
             without(record, &names, &version, grown_by == Some(record.header.seq))
@@ -61,8 +61,8 @@ impl Core {
 
     /// Takes all content beneath a place that holds something out of the journal.
     pub(super) fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
-        let (locked, current) = self.lock_fresh_segment()?;
-        self.check_displaced(&locked, holds)?;
+        let (mut locked, current) = self.lock_fresh_segment()?;
+        self.forget_displaced(&mut locked.inner, holds)?;
         let found = self.rewrite_before(current, |record| without_holding(record, under, holds))?;
         drop(locked);
         Ok(found)
@@ -87,21 +87,28 @@ impl Core {
         Err(Error::new(Kind::Busy, "others change the store without a pause").hint("try again"))
     }
 
-    /// Removes files that were replaced and hold it. Refuses while a program has one open to write: what it leaves
+    /// Forgets files that were replaced and hold it. Refuses while a program has one open to write: what it leaves
     /// there would come into the history again.
-    fn check_displaced(&self, locked: &Locked<'_>, holds: &dyn Fn(&[u8]) -> bool) -> Result<()> {
-        let journal = locked.inner.journal.as_ref().expect("the journal is open under the lock");
+    fn forget_displaced(&self, inner: &mut Inner, holds: &dyn Fn(&[u8]) -> bool) -> Result<()> {
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
+        let is_held = |file: &dyn VfsFile| match file.read_all().is_ok_and(|bytes| holds(&bytes)) {
+            true if file.has_writers() == Some(true) => {
+                let message = "a program still has a file open that holds what is to be redacted";
+                Err(Error::new(Kind::Busy, message).hint("close it there, then try again"))
+            }
+            holds => Ok(holds),
+        };
         let names = self.tree.names("", usize::MAX).map_err(|error| Error::from_io(error, "the store"))?;
         for name in names.iter().filter(|name| journal.temps.numbers(name).is_some()) {
             let Ok(file) = self.tree.open(name, Open::Read) else { continue };
-            if !file.read_all().is_ok_and(|bytes| holds(&bytes)) {
-                continue;
+            if is_held(&*file)? {
+                self.tree.remove_file(name).map_err(|error| Error::from_io(error, name))?;
             }
-            if file.has_writers() == Some(true) {
-                let message = "a program still has a file open that holds what is to be redacted";
-                return Err(Error::new(Kind::Busy, message).hint("close it there, then try again"));
+        }
+        for index in (0..displaced.len()).rev() {
+            if is_held(displaced[index].file())? {
+                displaced.remove(index);
             }
-            self.tree.remove_file(name).map_err(|error| Error::from_io(error, name))?;
         }
         Ok(())
     }

@@ -237,11 +237,15 @@ impl Vfs for SimFs {
                 inode
             }
         };
-        if let Node::Folder(_) = state.disk.node(inode) {
-            return Err(ErrorKind::IsADirectory.into());
+        let writable = how != Open::Read;
+        match state.disk.node(inode) {
+            Node::Folder(_) => return Err(ErrorKind::IsADirectory.into()),
+            Node::File(file) if writable && file.mode & 0o200 == 0 => {
+                return Err(ErrorKind::PermissionDenied.into());
+            }
+            Node::File(_) => {}
         }
         state.next_handle += 1;
-        let writable = how != Open::Read;
         let (handles, writers) = state.handles.entry(inode).or_default();
         (*handles, *writers) = (*handles + 1, *writers + u64::from(writable));
         let (machine, handle) = (Arc::clone(&self.machine), state.next_handle);

@@ -1,12 +1,13 @@
 //! What others do in the moment between a change being in the journal and its files being in place; or what a process
 //! left that died there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Keep, Moment, Note, Pruning};
 use memgrove::backends::{Local, LocalOptions};
-use memgrove::clock::Timestamp;
+use memgrove::clock::{ManualClock, Timestamp};
 use memgrove::error::code;
 use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Open, Rename, SimFs, Vfs};
 use memgrove::{Backend, Kind, Locator};
@@ -172,6 +173,24 @@ fn what_a_program_has_open_is_not_redacted_behind_its_back() {
     assert_eq!(outside(&local), []);
 }
 
+/// What a program saved into a file that had been replaced is redacted before it has come into the history.
+#[test]
+fn what_a_program_left_in_a_replaced_file_is_redacted_too() {
+    let disk = Arc::new(SimFs::new());
+    let clock = Arc::new(ManualClock::default());
+    let options = LocalOptions { clock: clock.clone(), ..on(&disk) };
+    let local = Local::open(options).unwrap();
+    did(&local, [write("a.md", "open")]).unwrap();
+    let program = disk.open("a.md", Open::Write).unwrap();
+    did(&local, [write("a.md", "clean")]).unwrap();
+    program.write_at(4, b" secret").unwrap();
+    drop(program);
+    local.redact_holding(&Locator::root(), &|bytes| bytes == b"open secret").unwrap();
+    clock.advance_ms(10_000);
+    local.checkpoint().unwrap();
+    assert_eq!(outside(&local), []);
+}
+
 /// A record that someone has damaged did not happen, and holds up nobody.
 #[test]
 fn a_damaged_record_holds_up_nobody() {
@@ -281,4 +300,93 @@ fn a_file_that_is_shut_off_stops_no_store() {
         faulty.heal();
         did(&local, [write("a.md", "two")]).unwrap_or_else(|error| panic!("after {after}: {error}"));
     }
+}
+
+/// A file that is closed to writers refuses an append, and nothing else.
+#[test]
+fn an_append_that_may_not_be_holds_up_nobody() {
+    let disk = Arc::new(SimFs::new());
+    let local = Local::open(on(&disk)).unwrap();
+    did(&local, [write("a.md", "one"), write("b.md", "one")]).unwrap();
+    disk.set_mode("a.md", 0o400).unwrap();
+    let refused = did(&local, [write("b.md", "two"), append("a.md", " two")]).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Denied, "{refused}");
+    assert_eq!((read(&disk, "a.md"), read(&disk, "b.md")), ("one".to_owned(), "one".to_owned()));
+    did(&local, [append("b.md", " two")]).expect("the store goes on");
+    let other = Local::open(on(&disk)).unwrap();
+    did(&other, [append("b.md", " three")]).expect("and so do others");
+    assert_eq!(read(&disk, "b.md"), "one two three");
+}
+
+/// Another process dies at any call while it places a change whose edits depend on each other; its owner, who lives, goes
+/// on: it happens whole and once, or not at all.
+#[test]
+fn what_another_has_begun_to_place_is_finished_once() {
+    let moved = |from: &str, to: &str| Edit::Rename { from: at(from), to: at(to), expect: Expect::Any };
+    let kinds = [
+        vec![moved("a.md", "t.md"), write("a.md", "new")],
+        vec![delete("a.md"), moved("b.md", "a.md")],
+        vec![moved("a.md", "t.md"), moved("b.md", "a.md"), moved("t.md", "b.md")],
+        vec![write("x.md", "x"), delete("x.md"), write("y.md", "y")],
+        vec![write("x.md", "x"), moved("x.md", "y.md")],
+        vec![append("x.md", "x"), delete("x.md"), append("a.md", "!")],
+        vec![append("a.md", "!"), append("a.md", "?")],
+        vec![write("a.md", "two"), write("a.md", "three")],
+    ];
+    let mut deaths = 0;
+    for edits in kinds {
+        for after in 0.. {
+            let disk = SimFs::new();
+            let (slow, dying) = (FaultFs::new(Arc::new(disk.clone())), FaultFs::new(Arc::new(disk.clone())));
+            let [owner, other] =
+                [&slow, &dying].map(|disk| Local::open(on(&Arc::new(disk.clone()))).unwrap());
+            did(&owner, [write("a.md", "a"), write("b.md", "b")]).unwrap();
+            let before = tree(&disk);
+            slow.plan(FaultPlan { of: Some(Call::Lock), after: 1, fault: Fault::Eintr, sticky: true });
+            did(&owner, edits.clone()).unwrap_err();
+            slow.heal();
+            dying.plan(FaultPlan { of: None, after, fault: Fault::Eio, sticky: true });
+            let _ = other.checkpoint();
+            let died = dying.fired() > 0;
+            std::mem::forget(other);
+            did(&owner, [write("last.md", "")]).unwrap_or_else(|error| panic!("{edits:?}, {after}: {error}"));
+            let happened = changes(&owner) == 3;
+            assert!(!died || happened, "{edits:?}, {after}: nobody had a reason to take it back");
+            let expected = if happened { done(&before, &edits) } else { before };
+            let mut found = tree(&disk);
+            found.remove("last.md");
+            assert_eq!(found, expected, "{edits:?}, {after}");
+            if !died {
+                break;
+            }
+            deaths += 1;
+        }
+    }
+    assert!(deaths > 100, "only {deaths} deaths");
+}
+
+type Contents = BTreeMap<String, String>;
+
+/// The files and what they hold.
+fn tree(disk: &SimFs) -> Contents {
+    let names = disk.names("", usize::MAX).unwrap().into_iter().filter(|name| name.ends_with(".md"));
+    names.map(|name| (name.clone(), read(disk, &name))).collect()
+}
+
+/// What a change makes of a tree.
+fn done(before: &Contents, edits: &[Edit]) -> Contents {
+    let mut tree = before.clone();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    for edit in edits {
+        match edit {
+            Edit::Write { at, bytes, .. } => drop(tree.insert(at.key().into(), text(bytes))),
+            Edit::Append { at, bytes, .. } => tree.entry(at.key().into()).or_default().push_str(&text(bytes)),
+            Edit::Delete { at, .. } => drop(tree.remove(at.key())),
+            Edit::Rename { from, to, .. } => {
+                let moved = tree.remove(from.key()).unwrap();
+                tree.insert(to.key().into(), moved);
+            }
+        }
+    }
+    tree
 }
