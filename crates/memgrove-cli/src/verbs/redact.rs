@@ -21,7 +21,7 @@ use crate::page::{Ink, Page};
 /// Take what a memory was out of the history for good
 ///
 /// Every version but the one that is there now goes, out of the journal, the backups beside it and the
-/// index; `forget` it first to be rid of all of it. That there were changes, by whom and when, stays.
+/// index; `forget` it first to be rid of all of it. That there were changes, by whom, when and why, stays.
 /// A record goes with all that its file was while it was in there: other records keep what they
 /// are, and lose what they were then. This cannot be undone.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]

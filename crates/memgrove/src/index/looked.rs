@@ -127,7 +127,7 @@ impl Search<'_> {
         let mut found = Vec::new();
         for (word, terms) in query.words.iter().filter(|(word, _)| !query.of_time.contains(word)) {
             let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
-            if is_word(&bare) {
+            if is_word(&bare) || bare.contains(|c: char| c.is_ascii_digit()) {
                 continue;
             }
             for term in terms {

@@ -122,7 +122,7 @@ impl Fact {
         }
         let (name, kind) = match &there {
             Some(loaded) => (loaded.entity.name.clone(), loaded.entity.kind.clone()),
-            None => (name.to_owned(), NEW_TYPE.to_owned()),
+            None => first_heard(&knowledge, name)?,
         };
         if there.is_none()
             && let Some(twin) = twin(&knowledge, &name)?
@@ -169,6 +169,18 @@ fn about(knowledge: &Knowledge, name: &str) -> Result<Option<Loaded>> {
     match typed {
         None => knowledge.load(name, None),
         Some((folder, name)) => knowledge.locate(folder, name)?.map_or(Ok(None), |at| knowledge.at(&at)),
+    }
+}
+
+/// The name and the type of an entity that is not there yet. `entity:person/Alice` says both; `person/Alice` does
+/// where there are entities of that type, and is a name like `TCP/IP` where there are none.
+fn first_heard(knowledge: &Knowledge, given: &str) -> Result<(String, String)> {
+    let bare = Scheme::Entity.bare(given);
+    match bare.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty()) {
+        Some((kind, name)) if bare.len() < given.len() || knowledge.has_type(kind)? => {
+            Ok((name.to_owned(), kind.to_owned()))
+        }
+        _ => Ok((bare.to_owned(), NEW_TYPE.to_owned())),
     }
 }
 

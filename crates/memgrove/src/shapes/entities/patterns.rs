@@ -123,7 +123,8 @@ impl Pattern {
 }
 
 fn said<const N: usize>(lines: [(&str, &str); N]) -> Vec<Observation> {
-    lines.into_iter().map(|(what, text)| Observation::from(format!("{what}: {text}").as_str())).collect()
+    let given = lines.into_iter().filter(|(_, text)| !text.trim().is_empty());
+    given.map(|(what, text)| Observation::from(format!("{what}: {text}").as_str())).collect()
 }
 
 fn tags<const N: usize>(tags: [&str; N]) -> Vec<String> {

@@ -30,6 +30,14 @@ impl Knowledge {
         Ok(typed(&self.places(name, None)?, name))
     }
 
+    /// Whether there are entities of a type.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn has_type(&self, kind: &str) -> Result<bool> {
+        self.store_itself().exists(&self.desk().entities().child(&folder_name(kind))?)
+    }
+
     /// The files where an entity of a name may be that is not where its name leads to, because a
     /// person has named the file.
     ///
