@@ -95,13 +95,13 @@ pub(crate) enum Input {
 pub(crate) struct Guard {
     /// Only if it is at this version
     ///
-    /// The first 8 characters of a version, or more, stand for it.
+    /// The first 8 characters of the version are enough.
     #[arg(long, value_name = "VERSION")]
     pub(crate) expect: Option<String>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again: the first answer is given again. For
-    /// another request the key is refused.
+    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
+    /// for a different request is an error.
     #[arg(long)]
     pub(crate) key: Option<String>,
     /// Why, for the history

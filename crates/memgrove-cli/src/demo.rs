@@ -9,7 +9,7 @@ use crate::cli;
 use crate::context::{Context, Input, random_id};
 use crate::page::{Ink, Page, quoted};
 
-/// Show in a minute what memgrove does, in a temporary store
+/// Show what memgrove does, in one minute and a temporary store
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 

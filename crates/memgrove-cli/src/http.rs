@@ -44,35 +44,35 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// After how much time what is written behind is brought up to date.
 const SETTLE_EVERY: Duration = Duration::from_secs(30);
 
-/// Serve the HTTP API, MCP at /mcp and the web page, on this machine
+/// Serve the HTTP API, MCP at /mcp and the web page on this machine
 ///
-/// Prints one address: a link that works once and lets the browser in. Programs send the token that
-/// is kept in serve-token in the state folder (~/.local/state/memgrove) as `Authorization: Bearer`.
-/// Ends when it is told to (Ctrl-C), after the requests that it has begun.
+/// Prints a link that works once and signs the browser in. Programs send the token from serve-token in
+/// the state folder (~/.local/state/memgrove) as `Authorization: Bearer`. Stops on Ctrl-C, after the
+/// requests in progress.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Where to listen [default: 127.0.0.1:4747, or another port if that is taken]
+    /// Address to listen on [default: 127.0.0.1:4747, or another port if that is taken]
     #[arg(long, value_name = "ADDRESS", value_parser = listened)]
     listen: Option<SocketAddr>,
-    /// Another store, to be served at /s/NAME/
+    /// Another store to serve, at /s/NAME/
     #[arg(long = "space", value_name = "NAME=PATH")]
     spaces: Vec<String>,
-    /// Refuse every change
+    /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// A name of this server beside localhost, such as memory.example.org or 10.0.0.5:4747
+    /// Another name for this server, such as memory.example.org or 10.0.0.5:4747
     #[arg(long = "host", value_name = "NAME", value_parser = host_named)]
     hosts: Vec<String>,
-    /// Listen beyond this machine although what is said there is not encrypted
+    /// Listen beyond this machine although traffic is not encrypted
     #[arg(long)]
     unencrypted: bool,
-    /// How to tell of what happens, on standard error
+    /// Format of the log on standard error
     #[arg(long, value_enum, default_value_t)]
     log_format: log::Format,
-    /// Print a fresh link of the server that runs already, and end
+    /// Print a fresh link to the running server, and exit
     #[arg(long)]
     link: bool,
-    /// The most requests at once; more are told to come back
+    /// Maximum concurrent requests; others are told to retry
     #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = at_least_one)]
     requests_max: usize,
 }

@@ -9,11 +9,11 @@ use crate::context::Guard;
 /// Whether it is only to be told, or done, and why.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(super) struct Consent {
-    /// Only tell what would go
+    /// Only show what would be removed
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
-    /// Do it
+    /// Confirm: this cannot be undone
     #[arg(long, conflicts_with = "dry_run")]
     #[serde(default)]
     yes: bool,

@@ -33,20 +33,20 @@ use crate::{portion, settings};
 /// What every store has of its own.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
 
-/// Copy all memories of a store into another, on any backend
+/// Copy all memories from one store to another, on any backend
 ///
 /// A store is a folder, an address such as s3://bucket/prefix, or PROTOCOL:FOLDER (`memgrove backends`
-/// lists the protocols). Every file is read back and compared by its hash. Copy again to go on where a copy
-/// was cut off. Settings stay with each store; the history does not go along.
+/// lists the protocols). Every file is read back and verified by its hash. Run it again to resume an
+/// interrupted copy. Settings and history are not copied.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Copy {
     /// The store to copy [default: this one]
     #[arg(long, value_name = "STORE")]
     from: Option<String>,
-    /// The store to copy into; a folder is made
+    /// The store to copy to; a folder is created
     #[arg(long, value_name = "STORE")]
     to: String,
-    /// Replace files that are there already and differ
+    /// Replace files that already exist and differ
     #[arg(long)]
     #[serde(default)]
     replace: bool,

@@ -29,7 +29,7 @@ pub(crate) struct Diff {
     from: Option<String>,
     /// Up to this change or version [default: now]
     to: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = DIFF_TOKENS_MAX)]
     #[serde(default = "diff_tokens_max")]
     budget: usize,

@@ -16,10 +16,10 @@ use crate::page::{Ink, Page, counted};
 use crate::settings::{self, Settings};
 use crate::{modes, repository};
 
-/// Check the store, and say what to do about what is wrong
+/// Check the store, and say how to fix what is wrong
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Doctor {
-    /// Mend what is safe to mend: who may read the files, damaged records, the metadata of notes
+    /// Fix what is safe to fix: file permissions, damaged records, note metadata
     #[arg(long)]
     #[serde(default)]
     fix: bool,

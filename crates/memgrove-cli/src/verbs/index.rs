@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::page::{Ink, Page};
 use crate::portion;
 
-/// How the index stands, and where it is
+/// Show the state and location of the index
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Status {}
 
@@ -35,7 +35,7 @@ pub(crate) struct StatusAnswer {
 
 impl Verb for Status {
     const NAME: &'static str = "index_status";
-    const TITLE: &'static str = "Status of the index";
+    const TITLE: &'static str = "Show the index status";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = StatusAnswer;
@@ -75,7 +75,7 @@ impl Verb for Status {
     }
 }
 
-/// Make the index anew, aside, and then use it
+/// Rebuild the index, then switch to it
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Rebuild {}
 
@@ -109,7 +109,7 @@ impl Verb for Rebuild {
     }
 }
 
-/// Compare the index with one that is made anew
+/// Compare the index with a freshly built one
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Verify {}
 
@@ -151,11 +151,11 @@ impl Verb for Verify {
 /// Keep the index up to date while files change, until interrupted
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Watch {
-    /// Look every so many milliseconds
+    /// Milliseconds between checks
     #[arg(long, default_value_t = 500)]
     #[serde(default = "every")]
     every: u64,
-    /// Stop after so many looks
+    /// Stop after this many checks
     #[arg(long)]
     #[serde(default)]
     looks: Option<u64>,

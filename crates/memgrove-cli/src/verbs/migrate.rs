@@ -19,12 +19,12 @@ use crate::rehearsal::rehearsed;
 /// How many links that lead nowhere are shown one by one.
 const DEAD_LINKS_MAX: usize = 20;
 
-/// Take over the file of an MCP memory server
+/// Import the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportMcpMemory {
     /// The server's file, such as memory.jsonl
     path: PathBuf,
-    /// Say what would come of it, and change nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -94,20 +94,20 @@ impl Verb for ImportMcpMemory {
     }
 }
 
-/// Take over a folder of text files as notes, such as the memory of Silica V1
+/// Import a folder of text files as notes, such as a Silica V1 memory
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportSilicaV1 {
-    /// The folder
+    /// Folder to import
     #[arg(value_name = "DIR", required_unless_present = "from")]
     path: Option<PathBuf>,
     /// The same
     #[arg(long, value_name = "DIR", conflicts_with = "path", hide = true)]
     from: Option<PathBuf>,
-    /// Put everything into the root, which splits again as it needs to
+    /// Put everything into the root memory, which splits again as needed
     #[arg(long)]
     #[serde(default)]
     flatten: bool,
-    /// Say what would go where, and change nothing
+    /// Show what would go where, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -204,12 +204,12 @@ fn gather(folder: &std::path::Path, under: &str, sources: &mut Vec<Source>) -> R
     Ok(())
 }
 
-/// Write all entities as the file of an MCP memory server
+/// Export all entities as the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ExportMcpMemory {
-    /// The file, which must not exist, or - for standard output [default: -]
+    /// New file to write to, or - for standard output [default: -]
     path: Option<PathBuf>,
-    /// With what was superseded or has ended, too
+    /// Include what was superseded or has ended
     #[arg(long)]
     #[serde(default)]
     all: bool,

@@ -212,9 +212,9 @@ pub(crate) enum On {
     Graph,
     /// For agents that keep notes: one memory that grows
     Notes,
-    /// The tools of the MCP memory server alone, on this store or on the file at MEMORY_FILE_PATH
+    /// Only the tools of the MCP memory server, on this store or the file at MEMORY_FILE_PATH
     Kg,
-    /// Every tool, but those of the MCP memory server
+    /// Every tool except those of the MCP memory server
     All,
 }
 

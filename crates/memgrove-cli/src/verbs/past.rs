@@ -18,19 +18,19 @@ use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
-/// Tell what happened, newest first
+/// Show the history, newest first
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct History {
-    /// Only to this memory or folder
+    /// Only changes to this memory or folder
     address: Option<String>,
-    /// At most so many changes; 0 is all
+    /// Maximum number of changes; 0 shows all
     #[arg(long, default_value_t = LIMIT)]
     #[serde(default = "limit")]
     limit: usize,
     /// Only before this change
     #[arg(long, value_name = "CHANGE")]
     before: Option<String>,
-    /// Upkeep too, which nobody asked for
+    /// Include automatic maintenance
     #[arg(long)]
     #[serde(default)]
     all: bool,

@@ -33,18 +33,18 @@ const HIT_CHARS_BEFORE: usize = 60;
 /// The largest file that a search looks into.
 const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Read a memory by its address, exactly as it is
+/// Read a memory by its address, exactly as stored
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Read {
-    /// As recall gives it, or file:/memories/notes.md
+    /// As given by recall, or file:/memories/notes.md
     address: String,
-    /// As it was after this change, or at this version
+    /// The state after this change, or at this version
     #[arg(long, value_name = "CHANGE")]
     at: Option<String>,
-    /// With so many sections before and after it
+    /// Sections of context before and after it
     #[arg(long)]
     around: Option<usize>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -254,9 +254,9 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
 /// Find text in all memories, line by line, ignoring case
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Find {
-    /// The text
+    /// Text to find
     text: String,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = FIND_TOKENS_MAX)]
     #[serde(default = "find_tokens_max")]
     budget: usize,

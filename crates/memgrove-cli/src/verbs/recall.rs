@@ -18,10 +18,10 @@ const RECEIPT_TOKENS: usize = 40;
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
 
-/// Find memories by a question or words, best first, within a token budget
+/// Find memories by question or keywords, best first, within a token budget
 ///
-/// Signs: "exact words", word*, -word, -tag:x, shape:records, type:task, tag:x, importance:high,
-/// since:7d, before:2024-05-01, in:FOLDER, is:hidden; or plain words such as last week.
+/// Query syntax: "exact words", word*, -word, -tag:x, shape:records, type:task, tag:x, importance:high,
+/// since:7d, before:2024-05-01, in:FOLDER, is:hidden, and plain phrases such as last week.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Recall {
     /// Words, or filters such as tag:x type:task since:7d in:folder
@@ -30,21 +30,21 @@ pub(crate) struct Recall {
     #[arg(hide = true)]
     #[serde(skip)]
     more: Vec<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,
-    /// At most so many memories
+    /// Maximum number of memories
     #[arg(long, default_value_t = HITS_MAX)]
     #[serde(default = "hits_max")]
     #[schemars(skip)]
     limit: usize,
-    /// Also what fits only faintly beside the best
+    /// Also show weak matches
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
     all: bool,
-    /// Show what each score is made of, beside the budget
+    /// Explain each score (not counted in the budget)
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
@@ -282,22 +282,22 @@ impl Verb for Recall {
 /// Find memories like the one at an address
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Similar {
-    /// Its address
+    /// As given by recall
     address: String,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,
-    /// At most so many memories
+    /// Maximum number of memories
     #[arg(long, default_value_t = 10)]
     #[serde(default = "ten")]
     limit: usize,
-    /// Also what is only faintly like it
+    /// Also show weak matches
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
     all: bool,
-    /// Show what each score is made of, beside the budget
+    /// Explain each score (not counted in the budget)
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
@@ -335,10 +335,10 @@ impl Verb for Similar {
     }
 }
 
-/// What matters in this store: call it before starting work
+/// Show what matters in this store; use before starting work
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct BriefVerb {
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,

@@ -18,17 +18,17 @@ use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
-/// Take what a memory was out of the history for good
+/// Remove past versions of a memory from the history for good
 ///
-/// Every version but the one that is there now goes, out of the journal, the backups beside it and the
-/// index; `forget` it first to be rid of all of it. That there were changes, by whom and when, stays.
-/// A record goes with all that its file was while it was in there: other records keep what they
-/// are, and lose what they were then. This cannot be undone.
+/// Removes every version but the current one from the journal, the backups beside it and the index;
+/// `forget` it first to remove that one too. That changes were made, by whom and when, stays. Redacting
+/// a record removes every version of its file that held it: the other records stay as they are, but lose
+/// those past versions. This cannot be undone.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Redact {
-    /// Such as file:/memories/notes.md, or a record that was forgotten
+    /// Such as file:/memories/notes.md, or a forgotten record
     address: String,
-    /// Only what it was after this change
+    /// Only the version after this change
     #[arg(long)]
     change: Option<String>,
     #[command(flatten)]

@@ -24,20 +24,20 @@ use crate::journals::name_of;
 use crate::page::{Ink, Page, counted};
 use fact::Fact;
 
-/// Remember a fact: one sentence that will make sense on its own later
+/// Remember a fact: one sentence that makes sense on its own later
 ///
-/// A fact about someone or something (`about`) becomes an observation of that entity; any other
-/// becomes a record. Both are dated and can be found by the next search. `forget` takes them away;
-/// the history keeps them, so that `undo` can bring them back, until `redact`.
+/// A fact about someone or something (`about`) becomes an observation of that entity; any other becomes
+/// a record. Both are dated and searchable at once. `forget` removes them; the history keeps them, so
+/// `undo` can restore them, until `redact`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Remember {
     /// The fact [default: standard input]
     #[schemars(required)]
     text: Option<String>,
-    /// Whom or what it is about, by name
+    /// Who or what it is about, by name
     #[arg(long, value_name = "NAME")]
     about: Option<String>,
-    /// Words to find it by
+    /// Tags to find it by
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
@@ -119,10 +119,10 @@ impl Verb for Remember {
     }
 }
 
-/// Forget a memory: a record, a file, an entity, or one section or observation (undo brings it back)
+/// Forget a memory: a record, file, entity, section or observation (undo restores it)
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Forget {
-    /// As recall gives it
+    /// As given by recall
     address: String,
     #[command(flatten)]
     #[serde(flatten)]

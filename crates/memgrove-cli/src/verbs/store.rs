@@ -16,10 +16,10 @@ use crate::context::{Context, random_id};
 use crate::page::{Ink, Page};
 use crate::settings::{self, Made, Settings};
 
-/// Make a store
+/// Create a store
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Init {
-    /// Its folder [default: ./.memgrove]
+    /// Where to create it [default: ./.memgrove]
     path: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct InitAnswer {
 
 impl Verb for Init {
     const NAME: &'static str = "init";
-    const TITLE: &'static str = "Make a store";
+    const TITLE: &'static str = "Create a store";
     const EFFECT: Effect = Effect::Add;
     const ON: &'static [On] = &[On::Cli];
     type Answer = InitAnswer;
@@ -111,10 +111,10 @@ fn check_apart(root: &Path) -> Result<()> {
     }
 }
 
-/// List the backends, and say which one is used and why
+/// List the backends, and which one is used and why
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Backends {
-    /// What the backend must offer, such as concurrent_writers,encryption
+    /// Capabilities it must offer, such as concurrent_writers,encryption
     #[arg(long, value_delimiter = ',', value_name = "CAPABILITIES")]
     #[serde(default)]
     requires: Vec<String>,

@@ -27,20 +27,20 @@ const NAMED_MAX: usize = 8;
 /// How much of an observation a hit shows, in characters.
 const SNIPPET_CHARS_MAX: usize = 70;
 
-/// Find entities by words or a question
+/// Find entities by question or keywords
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntitySearch {
-    /// Words, a question, or nothing for the newest
+    /// Question or keywords; empty lists the newest
     #[arg(default_value = "", hide_default_value = true)]
     query: String,
-    /// Only of this type
+    /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
-    /// What held on this date
+    /// What was true on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -160,20 +160,20 @@ fn snippet(text: &str, query: &str) -> String {
     format!("{head}{}{tail}", part.trim())
 }
 
-/// Load entities by name, with all that holds of them
+/// Load entities by name, with all that is true of them
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityLoad {
-    /// Their names
+    /// Entity names
     #[arg(required = true)]
     names: Vec<String>,
-    /// Only of this type
+    /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
-    /// What held on this date
+    /// What was true on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }

@@ -21,14 +21,14 @@ const MISFITS_MAX: usize = 50;
 /// Show, check, infer, compare or write the ontology
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphOntology {
-    /// show, check (what does not fit), infer, diff or write
+    /// show, check (list violations), infer, diff or write
     #[arg(default_value = "show", value_parser = ["show", "check", "infer", "diff", "write"], hide_possible_values = true)]
     #[serde(default = "show")]
     action: String,
-    /// For diff and write: the ontology in YAML
+    /// For diff and write: the ontology as YAML
     #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
-    /// A file with it
+    /// Read it from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -171,7 +171,7 @@ impl Verb for GraphOntology {
 /// Check the graph against its files; rebuild its registry if asked
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphCheck {
-    /// Make the registry anew from what the files say
+    /// Rebuild the registry from the files
     #[arg(long)]
     #[serde(default)]
     rebuild: bool,
