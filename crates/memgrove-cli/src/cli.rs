@@ -113,7 +113,7 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     cx.settle();
     answered.map_err(|error| match entry.effect {
         Effect::Read => error,
-        _ => error.hint("what was asked is done all the same: `memgrove history` shows it"),
+        _ => error.hint("the change was made nevertheless: `memgrove history` shows it"),
     })?;
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }

@@ -92,7 +92,7 @@ fn host_named(given: &str) -> Result<String, String> {
 }
 
 fn at_least_one(given: &str) -> Result<usize, String> {
-    given.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on".to_owned())
+    given.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number of at least 1".to_owned())
 }
 
 impl Serve {
@@ -125,7 +125,7 @@ impl Serve {
         let told = served.ending.clone();
         tokio::spawn(async move {
             asked_to_end().await;
-            log::event("ending", "ending, once the requests under way are answered");
+            log::event("ending", "stopping after the requests in progress");
             told.cancel();
         });
         listen::serve(listener, router, &served.ending).await;
@@ -138,8 +138,8 @@ impl Serve {
         let mut spaces = vec![(DEFAULT_SPACE.to_owned(), cx.clone())];
         for given in &self.spaces {
             let wrong = || {
-                Error::new(Kind::Invalid, format!("`{given}` does not name a space"))
-                    .hint("write NAME=PATH, the name of letters, digits, `-` and `_`")
+                Error::new(Kind::Invalid, format!("`{given}` is not a space"))
+                    .hint("write NAME=PATH; a name has letters, digits, `-` and `_`")
             };
             let (name, path) = given.split_once('=').ok_or_else(wrong)?;
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -147,8 +147,8 @@ impl Serve {
                 return Err(wrong());
             }
             if spaces.iter().any(|(taken, _)| taken == name) {
-                return Err(Error::new(Kind::Invalid, format!("there are two spaces `{name}`"))
-                    .hint("name it otherwise; `default` is the store itself, as --store chooses it"));
+                return Err(Error::new(Kind::Invalid, format!("two spaces are named `{name}`"))
+                    .hint("choose another name; `default` is the store that --store names"));
             }
             spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
         }
@@ -175,11 +175,12 @@ impl Serve {
     async fn listener(&self) -> Result<TcpListener> {
         let at = self.address();
         if !at.ip().is_loopback() && !self.unencrypted {
-            return Err(Error::new(Kind::Denied, format!("`{at}` is not only for this machine"))
-                .hint("put a proxy with TLS before it, or add --unencrypted if the network may read along"));
+            return Err(Error::new(Kind::Denied, format!("`{at}` is reachable from other machines")).hint(
+                "put a TLS proxy in front of it, or add --unencrypted if the network may see the traffic",
+            ));
         }
         if at.ip().is_unspecified() && self.hosts.is_empty() {
-            return Err(Error::new(Kind::Invalid, format!("nobody can ask for `{at}` by that name"))
+            return Err(Error::new(Kind::Invalid, format!("no client can reach `{at}` by that name"))
                 .hint("add --host with the name that clients use, such as --host memory.example.org"));
         }
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -189,8 +190,8 @@ impl Serve {
             bound => bound,
         }
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::AddrInUse => Error::new(Kind::Busy, format!("`{at}` is taken already"))
-                .hint("--link gives a link of the server that runs there; or listen on another port"),
+            std::io::ErrorKind::AddrInUse => Error::new(Kind::Busy, format!("`{at}` is already in use"))
+                .hint("--link prints a link to the server running there; or listen on another port"),
             _ => Error::from_io(error, at),
         })
     }

@@ -108,7 +108,7 @@ async fn serve(
 /// The answer to a request that is no method, or was too long to be read.
 fn unknown(request: CustomRequest) -> ErrorData {
     if request.method == TOO_LONG_METHOD {
-        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not carried out");
+        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not processed");
         return ErrorData::invalid_request(message, None);
     }
     ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)

@@ -46,7 +46,7 @@ impl Verb for Conflicts {
                 Conflict::Perhaps { at, of, by } => {
                     page.ink(Ink::Strong, at)?;
                     page.line(&format!(
-                        ": perhaps a copy of {of}, made by {by}; if so, name it and --take one"
+                        ": perhaps a copy of {of}, made by {by}; if so, name it and use --take"
                     ))?;
                 }
                 Conflict::Markers { at, lines } => {
@@ -193,10 +193,10 @@ impl Verb for ConflictsMerge {
 /// What came of a copy, in words.
 fn done(by: &str) -> String {
     match by {
-        "sameness" => "the same as its file, and removed".to_owned(),
-        "place" => "its file was gone; now it is that file".to_owned(),
+        "sameness" => "identical to its file, removed".to_owned(),
+        "place" => "took the place of its missing file".to_owned(),
         "ours" => "removed; its file stays as it was".to_owned(),
-        "theirs" => "it is its file now".to_owned(),
+        "theirs" => "replaced its file".to_owned(),
         by => format!("merged by {by}"),
     }
 }
@@ -251,7 +251,7 @@ impl Verb for MergeDriver {
     fn show(answer: &DriverAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match answer.clashes {
             0 => Ok(()),
-            clashes => page.line(&format!("{clashes} places are left to you")),
+            clashes => page.line(&format!("conflicts left to resolve: {clashes}")),
         }
     }
 

@@ -288,7 +288,7 @@ impl Verb for ConnectionDelete {
 fn only(found: Vec<Connection>) -> Result<String> {
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
-        [] => Err(Error::new(Kind::NotFound, "these nodes are not connected so")
+        [] => Err(Error::new(Kind::NotFound, "there is no such connection between these nodes")
             .code(memgrove::error::code::CONNECTION_NOT_FOUND)
             .hint("`memgrove connection list` shows the connections there are")),
         several => {

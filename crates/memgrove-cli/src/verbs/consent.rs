@@ -35,8 +35,8 @@ impl Consent {
     pub(super) fn check(&self, done: &str) -> Result<()> {
         match self.dry_run || self.yes {
             true => Ok(()),
-            false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be brought back"))
-                .hint("look at it with --dry-run (`dry_run`), then do it with --yes (`yes`)")),
+            false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be restored"))
+                .hint("preview with --dry-run (`dry_run`), then confirm with --yes (`yes`)")),
         }
     }
 

@@ -178,7 +178,7 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
             continue;
         }
         found.push(serde_json::from_str(&line).map_err(|error| {
-            let what = format!("line {number} of `{}` does not fit: {error}", path.display());
+            let what = format!("line {number} of `{}` is invalid: {error}", path.display());
             Error::new(Kind::Invalid, what)
         })?);
     }

@@ -145,9 +145,8 @@ impl Verb for Create {
             None => files::create(store, &at, bytes.clone(), &limits),
         })
         .map_err(|error| match error.kind() {
-            Kind::Exists => {
-                error.hint("choose another name, or replace it: `expect` its version (--expect VERSION)")
-            }
+            Kind::Exists => error
+                .hint("choose another name, or pass its version (`expect`, --expect VERSION) to replace it"),
             _ => error,
         })
     }

@@ -64,12 +64,15 @@ impl Verb for Status {
         let model = if model.is_empty() { "words alone" } else { model };
         page.line(&format!("words are stemmed as {language}; meaning comes from {model}"))?;
         if file.is_empty() {
-            page.ink(Ink::Dim, "it is in memory, as long as this process runs\n")?;
+            page.ink(Ink::Dim, "it is in memory while this process runs\n")?;
         } else {
             page.ink(Ink::Dim, &format!("{folder}/{file}\n"))?;
         }
         for place in &answer.unreadable {
-            page.ink(Ink::Warning, &format!("`{place}` cannot be read: what is known of it may be old\n"))?;
+            page.ink(
+                Ink::Warning,
+                &format!("`{place}` cannot be read: what is known of it may be outdated\n"),
+            )?;
         }
         Ok(())
     }
@@ -133,12 +136,12 @@ impl Verb for Verify {
 
     fn show(answer: &VerifyAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match answer.differences.len() {
-            0 => page.ink(Ink::Added, "the index is what a new one would be\n"),
+            0 => page.ink(Ink::Added, "the index matches a freshly built one\n"),
             count => {
                 for difference in answer.differences.iter().take(20) {
                     page.line(difference)?;
                 }
-                page.ink(Ink::Removed, &format!("{count} differences: `memgrove index rebuild` mends them\n"))
+                page.ink(Ink::Removed, &format!("{count} differences: `memgrove index rebuild` fixes them\n"))
             }
         }
     }
@@ -200,7 +203,7 @@ impl Verb for Watch {
     }
 
     fn show(answer: &WatchAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.line(&format!("{} files read, {} gone in {} looks", answer.read, answer.removed, answer.looks))
+        page.line(&format!("{} files read, {} gone in {} checks", answer.read, answer.removed, answer.looks))
     }
 }
 

@@ -145,7 +145,7 @@ impl Verb for ImportSilicaV1 {
             let message = format!("there is no text to import in `{}`", given.display());
             let hint = match done.outcome.skipped.first() {
                 Some(skipped) => format!("`{}` was left where it is: {}", skipped.path, skipped.why),
-                None => "name a folder that has files of text in it".to_owned(),
+                None => "name a folder that contains text files".to_owned(),
             };
             return Err(Error::new(Kind::NotFound, message).hint(hint));
         }
@@ -163,10 +163,10 @@ impl Verb for ImportSilicaV1 {
             page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
         }
         for dead in imported.dead_links.iter().take(DEAD_LINKS_MAX) {
-            page.ink(Ink::Warning, &format!("{}: [[{}]] leads to no note\n", dead.from, dead.to))?;
+            page.ink(Ink::Warning, &format!("{}: [[{}]] points to no note\n", dead.from, dead.to))?;
         }
         if let Some(more) = imported.dead_links.len().checked_sub(DEAD_LINKS_MAX).filter(|more| *more > 0) {
-            page.ink(Ink::Warning, &format!("{more} more links lead to no note\n"))?;
+            page.ink(Ink::Warning, &format!("{more} more links point to no note\n"))?;
         }
         let done = if answer.dry_run { "would import" } else { "imported" };
         page.line(&format!(
@@ -270,7 +270,7 @@ impl Verb for ExportMcpMemory {
 }
 
 fn past_left_out(count: usize) -> String {
-    format!("left out what holds no longer ({count}): `--all` takes it along")
+    format!("left out what is no longer true ({count}): `--all` includes it")
 }
 
 /// Writes a file outside the store, where nothing is yet.

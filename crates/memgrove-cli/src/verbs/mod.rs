@@ -320,7 +320,7 @@ where
         run_json: |arguments, cx| {
             let key = arguments.get("key").and_then(Value::as_str).map(str::to_owned);
             let verb: V = serde_json::from_value(arguments)
-                .map_err(|error| invalid(format!("the arguments of `{}` do not fit: {error}", V::NAME)))?;
+                .map_err(|error| invalid(format!("invalid arguments for `{}`: {error}", V::NAME)))?;
             answered(verb, key.as_deref(), cx)
         },
     }

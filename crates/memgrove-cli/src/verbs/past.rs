@@ -116,7 +116,7 @@ impl Verb for History {
         let last = past.last().map(|change| change.change.as_str().to_owned());
         let left_out = match last.filter(|_| more) {
             Some(last) => Some(format!("older changes: history before {last}")),
-            None => cut.then(|| "older changes of its file were not looked into".to_owned()),
+            None => cut.then(|| "older changes of its file were not searched".to_owned()),
         };
         Ok(HistoryAnswer { changes: told_all(cx, &journals, past), left_out, of: self.address })
     }
@@ -127,8 +127,8 @@ impl Verb for History {
         }
         if answer.changes.is_empty() {
             let nothing = match &answer.of {
-                Some(address) => format!("nothing is known to have happened to {}", one_line(address)),
-                None => "nothing has happened yet".to_owned(),
+                Some(address) => format!("no changes to {} are known", one_line(address)),
+                None => "no changes yet".to_owned(),
             };
             page.ink(Ink::Dim, &format!("{nothing}\n"))?;
         }

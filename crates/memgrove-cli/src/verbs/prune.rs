@@ -84,7 +84,7 @@ fn since(given: &str, zone: &TimeZone) -> Result<Timestamp> {
     let day = || Some(given).filter(|given| given.len() == 10)?.parse::<Date>().ok();
     let begins = || zone.to_timestamp(day()?.at(0, 0, 0, 0)).ok();
     given.parse::<Timestamp>().ok().or_else(begins).ok_or_else(|| {
-        Error::new(Kind::Invalid, format!("`{}` is no date", given.escape_debug()))
+        Error::new(Kind::Invalid, format!("`{}` is not a date", given.escape_debug()))
             .hint("dates look like 2026-01-31")
     })
 }

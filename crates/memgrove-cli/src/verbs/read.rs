@@ -221,7 +221,7 @@ fn not_there(address: &str, change: &str) -> Error {
 fn gone(address: &str) -> Error {
     Error::new(Kind::NotFound, format!("`{address}` does not exist"))
         .code(code::FILE_NOT_FOUND)
-        .hint(format!("`memgrove history {}` tells what became of it", quoted(address)))
+        .hint(format!("`memgrove history {}` shows what became of it", quoted(address)))
 }
 
 fn folder(address: &str) -> Error {
@@ -292,7 +292,7 @@ impl Verb for Find {
 
     fn run(self, cx: &Context) -> Result<FindAnswer> {
         if self.text.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "there is nothing to look for").hint("name a word or two"));
+            return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
         }
         let memory = cx.reading()?;
         let mut search =
@@ -392,7 +392,7 @@ fn clipped(line: &str, wanted: &str) -> String {
 }
 
 fn left_out(hits: usize, unread: usize) -> Option<String> {
-    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or look for more words"));
+    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or search for more words"));
     let unread = (unread > 0).then(|| format!("{unread} files are not text, or over 16 MiB"));
     let parts: Vec<String> = hits.into_iter().chain(unread).collect();
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::Context;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 
 /// What an answer costs, in tokens, unless it is asked for more.
 const TOKENS_MAX: usize = 1_000;
@@ -149,14 +149,14 @@ impl RecallAnswer {
         let mut next = match (shown, left_out) {
             (0, 0) if recalled.notices.is_empty() => vec!["other words may find more".to_owned()],
             (0, 0) => Vec::new(),
-            (_, 0) => vec!["`read ADDRESS` gives the whole".to_owned()],
-            (0, left) => vec![format!("{left} fit a larger {bound}")],
+            (_, 0) => vec!["`read ADDRESS` shows all of it".to_owned()],
+            (0, left) => vec![format!("{left} match: raise the {bound}")],
             (_, left) => {
-                vec![format!("{left} more fit a larger {bound}"), "`read ADDRESS` gives the whole".to_owned()]
+                vec![format!("{left} more: raise the {bound}"), "`read ADDRESS` shows all of it".to_owned()]
             }
         };
         if recalled.faint > 0 {
-            next.insert(0, format!("{} fit faintly (`all`)", recalled.faint));
+            next.insert(0, format!("{} (`all`)", counted(recalled.faint, "weak match", "weak matches")));
         }
         let next = next.join("; ");
         let mut receipt = Receipt {
@@ -263,8 +263,9 @@ impl Verb for Recall {
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
         let query = [&[self.query], self.more.as_slice()].concat().join(" ");
         if query.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "there is nothing to look for")
-                .hint("ask a question, or name a word or two"));
+            return Err(
+                Error::new(Kind::Invalid, "the query is empty").hint("ask a question, or give a word or two")
+            );
         }
         let (index, spend) = (cx.index()?, for_memories(self.budget));
         let recalled = match self.all {
@@ -325,7 +326,7 @@ impl Verb for Similar {
         };
         let mut answer = RecallAnswer::new(recalled, self.budget, self.limit, self.explain);
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
-            answer.receipt.next = "no other memory is like it".to_owned();
+            answer.receipt.next = "no other memory is similar".to_owned();
         }
         Ok(answer)
     }

@@ -66,7 +66,7 @@ impl Verb for Redact {
                 let whole = self.address.split('#').next().unwrap_or_default();
                 let message = format!("`{}` is a part of a memory", self.address.escape_debug());
                 return Err(Error::new(Kind::Invalid, message)
-                    .hint(format!("forget it, then redact what the whole was: `memgrove redact {whole}`")));
+                    .hint(format!("forget it, then redact the whole: `memgrove redact {whole}`")));
             }
             Some((thing @ (Scheme::Node | Scheme::Connection), id)) => self.in_graph(cx, thing, id)?,
             _ => self.place(cx).map_err(|error| in_memories(cx, error))?,
@@ -155,7 +155,7 @@ impl Redact {
             is_there |= self.file(cx, &journals, at, &mut answer)?;
         }
         if is_there {
-            let stays = "what it is now stays: forget or change it first to redact that too";
+            let stays = "the current version stays: forget or change it first to redact that too";
             answer.left.insert(0, stays.to_owned());
         }
         Ok(answer)
@@ -188,7 +188,7 @@ impl Redact {
                 Ok(()) if answer.changes.contains(&name) => {}
                 Ok(()) => answer.changes.push(name),
                 Err(error) => {
-                    answer.left.push(format!("change {name} keeps what it was: {error}"));
+                    answer.left.push(format!("change {name} still holds it: {error}"));
                     answer.failed = Some(error.kind());
                 }
             }

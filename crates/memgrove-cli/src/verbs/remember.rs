@@ -113,7 +113,7 @@ impl Verb for Remember {
         show_facts(page, None, None, answer.replayed)?;
         if answer.archived > 0 {
             let facts = counted(answer.archived, "fact", "facts");
-            page.ink(Ink::Warning, &format!("[archived {facts} read longest ago, to make room]\n"))?;
+            page.ink(Ink::Warning, &format!("[archived {facts} least recently read, to make room]\n"))?;
         }
         answer.note.as_ref().map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
@@ -211,7 +211,7 @@ fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> 
     }
     match cx.index()?.document(address)? {
         Some(hit) => Ok(Some(hit)),
-        None => Err(Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
+        None => Err(Error::new(Kind::NotFound, format!("there is nothing at `{}`", address.escape_debug()))
             .hint("`memgrove recall` finds addresses by words")),
     }
 }
@@ -241,9 +241,9 @@ fn forget_section(
     if at.name().ends_with(META) {
         let kind = kind.name();
         let what =
-            format!("`{}` is all that is known of the {kind}, and stays with it", address.escape_debug());
+            format!("`{}` holds all properties of the {kind}, and stays with it", address.escape_debug());
         return Err(Error::new(Kind::Invalid, what).hint(format!(
-            "take a property away with `memgrove {kind} update {id} --unset NAME`, or forget `{kind}:{id}` whole"
+            "remove a property with `memgrove {kind} update {id} --unset NAME`, or forget all of `{kind}:{id}`"
         )));
     }
     let graph = cx.writing_graph()?;

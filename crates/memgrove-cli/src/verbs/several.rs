@@ -44,7 +44,7 @@ pub(crate) struct Kin {
 
 impl Kin {
     pub(crate) fn unfit(&self, error: &serde_json::Error) -> Error {
-        Error::new(Kind::Invalid, format!("it does not fit: {error}"))
+        Error::new(Kind::Invalid, format!("invalid input: {error}"))
             .hint(format!("one looks like {}", self.example))
     }
 }

@@ -27,8 +27,8 @@ pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> 
     match (found.next(), found.next()) {
         (Some(version), None) => Ok(Point::Version(version)),
         (Some(_), Some(_)) => {
-            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` begin with `{start}`"))
-                .hint("give more of it"))
+            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` start with `{start}`"))
+                .hint("give more characters of it"))
         }
         // A whole version may be of a content that was appended to, which the history does not name.
         _ if start.len() == VERSION_CHARS => Ok(Point::Version(Version::new(start))),
@@ -337,6 +337,6 @@ fn latest_live(memory: &Memory, changes: Vec<Past>) -> Result<ChangeId> {
             _ => return Ok(past.change),
         }
     }
-    Err(Error::new(Kind::NotFound, "nothing of it is left to undo")
+    Err(Error::new(Kind::NotFound, "there is nothing left to undo")
         .hint("another change can be undone by its number; `memgrove history` lists them"))
 }

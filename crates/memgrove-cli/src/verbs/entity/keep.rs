@@ -128,7 +128,7 @@ impl Verb for EntityBatch {
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
         let wrong =
-            |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
+            |error: serde_json::Error| Error::new(Kind::Invalid, format!("invalid entities: {error}"));
         let given = match self.entities {
             Some(Value::String(text)) => {
                 serde_json::from_slice(&cx.text(Some(text), None)?).map_err(wrong)?

@@ -124,8 +124,10 @@ impl Verb for EntitySearch {
         match (left, answer.weaker) {
             _ if answer.total == 0 => page.ink(Ink::Dim, "nothing found\n"),
             (0, 0) => Ok(()),
-            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weaker left out]\n")),
-            (left, _) => page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or say more]\n")),
+            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weak matches left out]\n")),
+            (left, _) => {
+                page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or be more specific]\n"))
+            }
         }
     }
 }
@@ -314,7 +316,7 @@ pub(super) fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<
     for name in names {
         let hits = knowledge.search_memory(name)?;
         if let Some(hit) = hits.iter().find(|hit| alike(name, &hit.entity.name)) {
-            hint = format!("there is `{}`", hit.entity.name);
+            hint = format!("did you mean `{}`?", hit.entity.name);
         }
     }
     let message = format!("there is no entity `{}`", names.join("`, `"));

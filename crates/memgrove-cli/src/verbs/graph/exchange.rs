@@ -225,7 +225,7 @@ impl Verb for GraphImport {
         if !without_content.is_empty() {
             let shown = without_content.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
             let more = if without_content.len() > NAMED_MAX { ", …" } else { "" };
-            let what = format!("[without content, which is not in it: {shown}{more}]\n");
+            let what = format!("[imported without content, which the file does not have: {shown}{more}]\n");
             page.ink(Ink::Warning, &what)?;
         }
         errors.iter().try_for_each(|error| page.ink(Ink::Warning, &format!("{error}\n")))

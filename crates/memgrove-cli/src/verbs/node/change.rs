@@ -200,7 +200,7 @@ impl Editing {
             (None, None, None, Input::Terminal) => match cx.text(None, None)? {
                 bytes if bytes.is_empty() => {
                     Err(Error::new(Kind::Invalid, "the content is empty: nothing was written")
-                        .hint("empty it with `--content ''`, or take it away with the operation `delete`"))
+                        .hint("empty it with `--content ''`, or remove it with the operation `delete`"))
                 }
                 bytes => Ok(bytes),
             },

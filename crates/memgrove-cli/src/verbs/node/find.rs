@@ -189,8 +189,8 @@ pub(in crate::verbs) fn fitted<T>(
 
 /// What a list does not tell, and how to get it.
 pub(in crate::verbs) fn left_out(shown: usize, total: usize, shortened: bool) -> Option<String> {
-    let more = (shown < total).then(|| format!("{} more: pass over {shown} with skip", total - shown));
-    let short = shortened.then(|| "long properties are shortened: read gives all of them".to_owned());
+    let more = (shown < total).then(|| format!("{} more: skip the first {shown}", total - shown));
+    let short = shortened.then(|| "long properties are shortened: read shows them in full".to_owned());
     let told: Vec<String> = short.into_iter().chain(more).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

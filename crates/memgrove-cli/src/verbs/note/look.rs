@@ -177,7 +177,7 @@ impl Verb for NoteList {
         }
         for proposal in &answer.mergeable {
             let hint = format!(
-                "[small: `memgrove note merge {}` would put {} back]\n",
+                "[small: `memgrove note merge {}` would merge {} back]\n",
                 proposal.path,
                 proposal.children.join(", ")
             );
@@ -322,7 +322,7 @@ impl Verb for NoteLog {
             }
         }
         if answer.decisions.is_empty() {
-            page.ink(Ink::Dim, "nothing was decided yet\n")?;
+            page.ink(Ink::Dim, "no decisions yet\n")?;
         }
         match answer.damaged {
             0 => Ok(()),

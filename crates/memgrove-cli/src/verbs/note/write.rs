@@ -115,7 +115,7 @@ impl Verb for NoteWrite {
         let done = match (result.changed, answer.dry_run) {
             (true, true) => "would write ",
             (true, false) => "wrote ",
-            (false, _) => "known already in ",
+            (false, _) => "already known in ",
         };
         page.put(done)?;
         page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
@@ -134,7 +134,7 @@ impl Verb for NoteWrite {
             let (path, children) = (&proposed.path, proposed.children.join(", "));
             page.ink(
                 Ink::Dim,
-                &format!("{children} stayed small: `memgrove note merge {path}` takes them back\n"),
+                &format!("{children} stayed small: `memgrove note merge {path}` merges them back\n"),
             )?;
         }
         show_change(answer.change.as_deref(), answer.replayed, page)

@@ -91,7 +91,7 @@ impl Verb for Update {
         };
         if patch == Patch::default() {
             return Err(Error::new(Kind::Invalid, "there is nothing to change")
-                .hint("name what shall change, such as content or tags"));
+                .hint("name what to change, such as content or tags"));
         }
         let note = cx.note(Self::NAME, &self.guard);
         change(cx, "updated", |records| records.update(note, &which, &patch))
@@ -138,10 +138,7 @@ impl Verb for Archive {
 
     fn run(self, cx: &Context) -> Result<ArchiveAnswer> {
         if self.ids.is_empty() != self.due {
-            return Err(Error::new(
-                Kind::Invalid,
-                "name the records to archive, or say that it is what is due",
-            ));
+            return Err(Error::new(Kind::Invalid, "name the records to archive, or pass --due (`due`)"));
         }
         if self.due {
             refuse_version(&self.guard)?;

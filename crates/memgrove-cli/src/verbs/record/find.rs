@@ -185,7 +185,7 @@ impl Verb for List {
         }
         let rest = found.total - shown.len();
         let left_out = (rest > 0).then(|| {
-            format!("{rest} of {} records left out: raise limit or budget, or ask for less", found.total)
+            format!("{rest} of {} records left out: raise limit or budget, or narrow the query", found.total)
         });
         Ok(ListAnswer { records: shown, total: found.total, left_out })
     }
@@ -212,7 +212,7 @@ fn moment(text: &str, now: &jiff::Zoned) -> Result<Timestamp> {
 
 fn named<T: serde::de::DeserializeOwned>(text: &str, argument: &str, names: &str, _: T) -> Result<T> {
     serde_json::from_value(text.into()).map_err(|_| {
-        Error::new(Kind::Invalid, format!("`{}` is no value of `{argument}`", text.escape_default()))
+        Error::new(Kind::Invalid, format!("`{}` is not a value of `{argument}`", text.escape_default()))
             .hint(format!("choose from: {names}"))
     })
 }

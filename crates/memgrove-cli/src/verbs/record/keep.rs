@@ -71,7 +71,7 @@ impl Verb for RestoreBackup {
             return restored
                 .kept
                 .iter()
-                .try_for_each(|kept| page.line(&format!("what was there is in {kept}")));
+                .try_for_each(|kept| page.line(&format!("the previous content is in {kept}")));
         }
         for backup in &answer.backups {
             page.line(&format!("{}  {}", backup.name, portion::size(backup.bytes)))?;

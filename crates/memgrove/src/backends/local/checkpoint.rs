@@ -122,7 +122,9 @@ impl Core {
         for file in dirty.files.iter().filter(|_| files) {
             match self.tree.open(&self.spelled(file), Open::Read) {
                 // Someone has shut it off: it is synced with everything else.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.tree.sync_tree(),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return self.tree.sync_tree();
+                }
                 opened => unless_gone(opened.and_then(|file| file.sync_data()))?,
             }
         }
