@@ -175,7 +175,7 @@ export async function undo({ page, served, look }) {
   await row.waitFor();
   await look(page, "timeline");
   await row.getByRole("button", { name: /Undo/ }).click();
-  await page.locator(".done", { hasText: "Taken back" }).waitFor();
+  await page.locator(".done", { hasText: "Undone" }).waitFor();
   const gone = await served.call("read", { address: "file:/memories/mistake.md" }).catch((error) => error.told);
   check(gone.kind === "not_found" || gone.status === 404, "the file is gone again");
   check(!page.url().includes("done="), "what was done is told once");
@@ -253,8 +253,8 @@ export async function others({ page, served, look }) {
     await look(page, name);
   }
   await page.goto(`${served.base}/doctor`);
-  await page.getByRole("button", { name: "Mend" }).click();
-  await page.locator(".done", { hasText: /mend/i }).waitFor();
+  await page.getByRole("button", { name: "Fix" }).click();
+  await page.locator(".done", { hasText: /fix/i }).waitFor();
   await conflicts({ page, served, look });
   await page.goto(`${served.base}/edit?under=files`);
   await look(page, "new");

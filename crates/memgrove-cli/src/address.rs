@@ -26,7 +26,7 @@ pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
     let inside = match path.strip_prefix(MEMORIES) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
         _ if path.starts_with('/') => {
-            let message = format!("`{}` is not beneath {MEMORIES}", path.escape_default());
+            let message = format!("`{}` is not under {MEMORIES}", path.escape_default());
             return Err(wrong(message, "paths look like /memories/notes.md, or notes.md"));
         }
         _ if path.is_empty() => return Err(wrong("the path is empty".into(), "the root is /memories")),

@@ -27,9 +27,9 @@ use words::{also_called, group_of, spelled};
 
 const ABOUT: &str = "File-based memory for AI agents: plain files you own, safe under many agents at once";
 const AFTER_HELP: &str = "\
-The store is the one named by --store or MEMGROVE_STORE, else the nearest .memgrove/ at or above the
+The store is the one given by --store or MEMGROVE_STORE, else the nearest .memgrove/ in or above the
 working folder, else ~/.memgrove. Answers go to standard output, everything else to standard error.
-With --json an answer is one JSON object, and an error is {\"error\":{kind,code,message,hint}} on
+With --json, an answer is one JSON object, and an error is {\"error\":{kind,code,message,hint}} on
 standard error. Exit codes:";
 
 /// The argument that names a folder which itself is `/memories`, and the verbs that take it: those that look
@@ -113,7 +113,7 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     cx.settle();
     answered.map_err(|error| match entry.effect {
         Effect::Read => error,
-        _ => error.hint("what was asked is done all the same: `memgrove history` shows it"),
+        _ => error.hint("the change was made nevertheless: `memgrove history` shows it"),
     })?;
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
@@ -185,24 +185,26 @@ fn memories() -> Arg {
         .long(MEMORIES)
         .value_name("DIR")
         .value_parser(value_parser!(PathBuf))
-        .help("Of a folder that `memory-tool --memories` uses, instead of the store")
+        .help("Use a folder of `memory-tool --memories` instead of the store")
 }
 
 fn global_arguments() -> [Arg; 4] {
-    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Everywhere");
+    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Global options");
     [
         global("store")
             .value_name("PATH")
             .value_parser(value_parser!(PathBuf))
-            .help("The store: a folder, or s3://…, gs://…, az://…, anthropic://… [also: MEMGROVE_STORE]"),
-        global("backend").value_name("NAME").help("The backend, instead of the one that the store names"),
-        global("json").action(ArgAction::SetTrue).help("Answer and report errors in JSON"),
+            .help("The store: a folder, or s3://…, gs://…, az://…, anthropic://… [env: MEMGROVE_STORE]"),
+        global("backend")
+            .value_name("NAME")
+            .help("The backend, instead of the store's own [env: MEMGROVE_BACKEND]"),
+        global("json").action(ArgAction::SetTrue).help("Print answers and errors as JSON"),
         global("color")
             .value_name("WHEN")
             .value_parser(["auto", "always", "never"])
             .default_value("auto")
             .hide_possible_values(true)
-            .help("auto, always or never"),
+            .help("When to use colour: auto, always or never"),
     ]
 }
 
@@ -299,17 +301,17 @@ impl Program {
             memory_tool::MemoryTool::augment_args(Command::new("memory-tool")),
             mcp::Serve::augment_args(Command::new("mcp")),
             http::Serve::augment_args(Command::new("serve")),
-            Command::new("completions").about("Print the completions for a shell").arg(
+            Command::new("completions").about("Print a shell completion script").arg(
                 Arg::new("shell")
                     .value_name("SHELL")
                     .required(true)
                     .value_parser(value_parser!(clap_complete::Shell)),
             ),
-            Command::new("man").about("Print the manual, or write a page for every command").arg(
+            Command::new("man").about("Print the manual page, or write one per command").arg(
                 Arg::new("folder")
                     .value_name("DIR")
                     .value_parser(value_parser!(PathBuf))
-                    .help("A folder for a page of every command"),
+                    .help("Folder to write one page per command into"),
             ),
         ]
     }

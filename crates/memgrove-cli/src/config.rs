@@ -254,8 +254,8 @@ impl How {
         match self {
             How::Flag => "named by --store",
             How::Variable => "named by MEMGROVE_STORE",
-            How::Upward => "found upward from the working folder",
-            How::Home => "the store at home",
+            How::Upward => "found in or above the working folder",
+            How::Home => "the store in the home folder",
         }
     }
 }

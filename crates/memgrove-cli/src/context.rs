@@ -95,13 +95,13 @@ pub(crate) enum Input {
 pub(crate) struct Guard {
     /// Only if it is at this version
     ///
-    /// The first 8 characters of a version, or more, stand for it.
+    /// The first 8 characters of the version are enough.
     #[arg(long, value_name = "VERSION")]
     pub(crate) expect: Option<String>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again: the first answer is given again. For
-    /// another request the key is refused.
+    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
+    /// for a different request is an error.
     #[arg(long)]
     pub(crate) key: Option<String>,
     /// Why, for the history
@@ -136,7 +136,7 @@ impl Context {
     /// have a journal already, and are used by way of it.
     pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
         if let Some(Place { root, how: How::Flag }) = self.place() {
-            let both = format!("both a folder and the store `{}` are named", root.display());
+            let both = format!("both a folder and the store `{}` are given", root.display());
             return Err(Error::new(Kind::Invalid, both).hint("leave out `--memories` or `--store`"));
         }
         let environment = self.shared.environment.clone();
@@ -194,9 +194,9 @@ impl Context {
     pub(crate) fn may_write(&self) -> Result<()> {
         match self.reads_only {
             false => Ok(()),
-            true => Err(Error::new(Kind::Denied, "the store may only be read here")
+            true => Err(Error::new(Kind::Denied, "the store is read-only here")
                 .code("READ_ONLY")
-                .hint("ask with a token that may write")),
+                .hint("use a token that may write")),
         }
     }
 
@@ -276,7 +276,7 @@ impl Context {
             let protocol = self.selected(place, &[])?.protocol;
             let kept = Some(protocol.as_str()).filter(|protocol| *protocol != ram::PROTOCOL);
             if settings::make_store(root, &random_id(), kept)? == Made::Now {
-                crate::notice(&format!("made a store at {}", root.display()));
+                crate::notice(&format!("created a store at {}", root.display()));
             }
         }
         self.open()
@@ -386,8 +386,8 @@ fn absent(place: &Place) -> Error {
         Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()));
     let inside = place.root.join(STORE_FOLDER);
     match inside.join(settings::FILE).is_file() {
-        true => error.hint(format!("there is one in it: name `{}`", inside.display())),
-        false => error.hint(format!("make one with `memgrove init {root}`")),
+        true => error.hint(format!("there is one inside: use `{}`", inside.display())),
+        false => error.hint(format!("create one with `memgrove init {root}`")),
     }
 }
 

@@ -112,7 +112,7 @@ fn entity(op: Op, [before, after]: [Vec<Document>; 2]) -> Vec<Deed> {
     let (words, whole) = match op {
         Op::Delete => (news(&after, &before), before.first()),
         _ => {
-            let gone = || Some(format!("not any more: {}", news(&after, &before)?));
+            let gone = || Some(format!("no longer: {}", news(&after, &before)?));
             (news(&before, &after).or_else(gone), after.first())
         }
     };

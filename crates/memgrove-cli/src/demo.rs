@@ -9,7 +9,7 @@ use crate::cli;
 use crate::context::{Context, Input, random_id};
 use crate::page::{Ink, Page, quoted};
 
-/// Show in a minute what memgrove does, in a temporary store
+/// Show what memgrove does, in one minute and a temporary store
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
@@ -87,12 +87,12 @@ const STEPS: &[Step] = &[
     ),
     step("You see what it changed.", Who::Person, &["diff", "file:/memories/projects/silica.md"]),
     step(
-        "One day it deletes something that you need.",
+        "One day it deletes something you need.",
         Who::Agent,
         &["file", "delete", "/memories/projects/silica.md", "--reason", "seemed outdated"],
     ),
-    step("Nothing is ever gone.", Who::Person, &["history", "--limit", "3"]),
-    step("You look at what an undo would do, and do it.", Who::Person, &["undo", "--dry-run"]),
+    step("Nothing is ever lost.", Who::Person, &["history", "--limit", "3"]),
+    step("You preview an undo, then do it.", Who::Person, &["undo", "--dry-run"]),
     step("", Who::Person, &["undo"]),
     step("", Who::Person, &["read", "file:/memories/projects/silica.md"]),
     step("The files are yours, and the store checks itself.", Who::Person, &["doctor"]),

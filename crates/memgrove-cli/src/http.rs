@@ -44,35 +44,35 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// After how much time what is written behind is brought up to date.
 const SETTLE_EVERY: Duration = Duration::from_secs(30);
 
-/// Serve the HTTP API, MCP at /mcp and the web page, on this machine
+/// Serve the HTTP API, MCP at /mcp and the web page on this machine
 ///
-/// Prints one address: a link that works once and lets the browser in. Programs send the token that
-/// is kept in serve-token in the state folder (~/.local/state/memgrove) as `Authorization: Bearer`.
-/// Ends when it is told to (Ctrl-C), after the requests that it has begun.
+/// Prints a link that works once and signs the browser in. Programs send the token from serve-token in
+/// the state folder (~/.local/state/memgrove) as `Authorization: Bearer`. Stops on Ctrl-C, after the
+/// requests in progress.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Where to listen [default: 127.0.0.1:4747, or another port if that is taken]
+    /// Address to listen on [default: 127.0.0.1:4747, or another port if that is taken]
     #[arg(long, value_name = "ADDRESS", value_parser = listened)]
     listen: Option<SocketAddr>,
-    /// Another store, to be served at /s/NAME/
+    /// Another store to serve, at /s/NAME/
     #[arg(long = "space", value_name = "NAME=PATH")]
     spaces: Vec<String>,
-    /// Refuse every change
+    /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// A name of this server beside localhost, such as memory.example.org or 10.0.0.5:4747
+    /// Another name for this server, such as memory.example.org or 10.0.0.5:4747
     #[arg(long = "host", value_name = "NAME", value_parser = host_named)]
     hosts: Vec<String>,
-    /// Listen beyond this machine although what is said there is not encrypted
+    /// Listen beyond this machine although traffic is not encrypted
     #[arg(long)]
     unencrypted: bool,
-    /// How to tell of what happens, on standard error
+    /// Format of the log on standard error
     #[arg(long, value_enum, default_value_t)]
     log_format: log::Format,
-    /// Print a fresh link of the server that runs already, and end
+    /// Print a fresh link to the running server, and exit
     #[arg(long)]
     link: bool,
-    /// The most requests at once; more are told to come back
+    /// Maximum concurrent requests; others are told to retry
     #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = at_least_one)]
     requests_max: usize,
 }
@@ -92,7 +92,7 @@ fn host_named(given: &str) -> Result<String, String> {
 }
 
 fn at_least_one(given: &str) -> Result<usize, String> {
-    given.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on".to_owned())
+    given.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number of at least 1".to_owned())
 }
 
 impl Serve {
@@ -125,7 +125,7 @@ impl Serve {
         let told = served.ending.clone();
         tokio::spawn(async move {
             asked_to_end().await;
-            log::event("ending", "ending, once the requests under way are answered");
+            log::event("ending", "stopping after the requests in progress");
             told.cancel();
         });
         listen::serve(listener, router, &served.ending).await;
@@ -138,8 +138,8 @@ impl Serve {
         let mut spaces = vec![(DEFAULT_SPACE.to_owned(), cx.clone())];
         for given in &self.spaces {
             let wrong = || {
-                Error::new(Kind::Invalid, format!("`{given}` does not name a space"))
-                    .hint("write NAME=PATH, the name of letters, digits, `-` and `_`")
+                Error::new(Kind::Invalid, format!("`{given}` is not a space"))
+                    .hint("write NAME=PATH; a name has letters, digits, `-` and `_`")
             };
             let (name, path) = given.split_once('=').ok_or_else(wrong)?;
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -147,8 +147,8 @@ impl Serve {
                 return Err(wrong());
             }
             if spaces.iter().any(|(taken, _)| taken == name) {
-                return Err(Error::new(Kind::Invalid, format!("there are two spaces `{name}`"))
-                    .hint("name it otherwise; `default` is the store itself, as --store chooses it"));
+                return Err(Error::new(Kind::Invalid, format!("two spaces are named `{name}`"))
+                    .hint("choose another name; `default` is the store that --store names"));
             }
             spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
         }
@@ -175,11 +175,12 @@ impl Serve {
     async fn listener(&self) -> Result<TcpListener> {
         let at = self.address();
         if !at.ip().is_loopback() && !self.unencrypted {
-            return Err(Error::new(Kind::Denied, format!("`{at}` is not only for this machine"))
-                .hint("put a proxy with TLS before it, or add --unencrypted if the network may read along"));
+            return Err(Error::new(Kind::Denied, format!("`{at}` is reachable from other machines")).hint(
+                "put a TLS proxy in front of it, or add --unencrypted if the network may see the traffic",
+            ));
         }
         if at.ip().is_unspecified() && self.hosts.is_empty() {
-            return Err(Error::new(Kind::Invalid, format!("nobody can ask for `{at}` by that name"))
+            return Err(Error::new(Kind::Invalid, format!("no client can reach `{at}` by that name"))
                 .hint("add --host with the name that clients use, such as --host memory.example.org"));
         }
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -189,8 +190,8 @@ impl Serve {
             bound => bound,
         }
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::AddrInUse => Error::new(Kind::Busy, format!("`{at}` is taken already"))
-                .hint("--link gives a link of the server that runs there; or listen on another port"),
+            std::io::ErrorKind::AddrInUse => Error::new(Kind::Busy, format!("`{at}` is already in use"))
+                .hint("--link prints a link to the server running there; or listen on another port"),
             _ => Error::from_io(error, at),
         })
     }

@@ -200,8 +200,8 @@ impl Journal {
             (None, Some(_)) => match plain()? {
                 version @ Point::Version(_) => Ok(version),
                 Point::Moment(_) => {
-                    let message = format!("change {name} is none of the mounted records");
-                    Err(Error::new(Kind::NotFound, message).hint(format!("those are called {RECORDS}:…")))
+                    let message = format!("change {name} is not one of the mounted records");
+                    Err(Error::new(Kind::NotFound, message).hint(format!("those are named {RECORDS}:…")))
                 }
             },
         }

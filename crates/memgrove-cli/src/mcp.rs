@@ -36,13 +36,13 @@ pub(crate) use worker::Worker;
 /// The longest message that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Serve MCP on standard input and output
+/// Serve MCP over standard input and output
 ///
-/// Speaks the protocol revisions with a handshake up to 2025-11-25 and the stateless 2026-07-28.
-/// Ends when its input does, or when it is told to.
+/// Supports the protocol revisions with a handshake up to 2025-11-25, and the stateless 2026-07-28.
+/// Exits when its input ends or it is stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Which sets of tools to offer, with commas between them
+    /// Tool sets to offer, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SETS", default_value = "core")]
     tools: Vec<On>,
 }
@@ -108,7 +108,7 @@ async fn serve(
 /// The answer to a request that is no method, or was too long to be read.
 fn unknown(request: CustomRequest) -> ErrorData {
     if request.method == TOO_LONG_METHOD {
-        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not carried out");
+        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not processed");
         return ErrorData::invalid_request(message, None);
     }
     ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)

@@ -20,11 +20,11 @@ const LINE_BYTES_MAX: usize = 6 * 64 * 1024 * 1024 + 64 * 1024;
 /// How much is kept of a longer one, to learn whom to answer.
 const HEAD_BYTES: usize = 4096;
 
-/// Answer commands of Anthropic's Memory Tool, one JSON object per line
+/// Run commands of Anthropic's Memory Tool, one JSON object per line
 ///
 /// Reads commands such as {"command":"view","path":"/memories"} from standard input and answers each
-/// with {"content":…,"is_error":…} on standard output, until the input ends or it is told to end. A
-/// whole tool_use block of the API is answered with its tool_result block.
+/// with {"content":…,"is_error":…} on standard output, until the input ends or it is stopped. A whole
+/// tool_use block of the API is answered with its tool_result block.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryTool {
     /// Use this folder itself as /memories; nothing else is written into it

@@ -20,7 +20,7 @@ pub(crate) fn check(root: &Path) -> Result<Option<Finding>> {
         1 => format!("other users of this machine may {may} it"),
         count => format!("other users of this machine may {may} it and {} more", count - 1),
     };
-    let hint = "`memgrove doctor --fix` takes that away".to_owned();
+    let hint = "`memgrove doctor --fix` fixes the permissions".to_owned();
     Ok(Some(Finding { level: Level::Warning, at, what, hint }))
 }
 

@@ -120,10 +120,11 @@ fn resolved(cx: &Context, path: &str) -> Result<PathBuf> {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
     };
-    let place = cx.place().ok_or_else(|| Error::new(Kind::Invalid, "a folder in place has no mounts"))?;
+    let place =
+        cx.place().ok_or_else(|| Error::new(Kind::Invalid, "a folder used in place has no mounts"))?;
     let given = if given.is_absolute() { given } else { place.root.join(given) };
     let folder = given.canonicalize().map_err(|error| {
-        Error::from_io(error, given.display()).hint("make the folder, or correct [mounts] in memgrove.toml")
+        Error::from_io(error, given.display()).hint("create the folder, or correct [mounts] in memgrove.toml")
     })?;
     let project = place.project().and_then(|project| project.canonicalize().ok());
     if place.how == How::Upward && !project.is_some_and(|project| folder.starts_with(project)) {

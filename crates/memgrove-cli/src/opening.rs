@@ -85,7 +85,7 @@ pub(crate) fn select(
     } else if place.is_url() {
         let why = format!("the backend `{protocol}` cannot use the address `{}`", place.root.display());
         return Err(Error::new(Kind::Invalid, why)
-            .hint(format!("an address says itself what it is; it was {because}: leave that out")));
+            .hint(format!("the address determines the backend: leave out the one {because}")));
     } else {
         selected.location = located(&place.root)?;
         if protocol == vault::PROTOCOL {
@@ -118,11 +118,10 @@ fn check_one_history(asked: &str, own: &str, because: &str) -> Result<()> {
     if asked == own || !in_a_folder(asked) || !in_a_folder(own) {
         return Ok(());
     }
-    let why = format!(
-        "the store is of the backend `{own}`: as `{asked}` ({because}) it would have a second history"
-    );
+    let why =
+        format!("the store uses the backend `{own}`: as `{asked}` ({because}) it would get a second history");
     Err(Error::new(Kind::Invalid, why)
-        .hint(format!("leave that out, or carry the store over: memgrove copy --to {asked}:FOLDER")))
+        .hint(format!("leave that out, or copy the store: memgrove copy --to {asked}:FOLDER")))
 }
 
 /// An address, whose scheme may be written large.
@@ -139,7 +138,8 @@ fn check_named(place: &Place, location: &str) -> Result<()> {
         return Ok(());
     }
     let root = place.root.display();
-    let why = format!("the store at `{root}` was merely found, and may not send memories to `{location}`");
+    let why =
+        format!("the store at `{root}` was found, not named, so it may not send memories to `{location}`");
     Err(Error::new(Kind::Denied, why).hint(format!("if you trust it, name it: --store {root}")))
 }
 
@@ -204,7 +204,7 @@ impl Selected {
         self.state = Some(State::of(environment.state_folder()?, self.identity().as_bytes()));
         let seconds = environment.cache_ttl.as_deref().map_or(Ok(0), |text| {
             text.parse::<u64>().map_err(|_| {
-                Error::new(Kind::Invalid, format!("`{text}` is no number of seconds"))
+                Error::new(Kind::Invalid, format!("`{text}` is not a number of seconds"))
                     .hint("MEMGROVE_CACHE_TTL is a whole number of seconds, such as 300")
             })
         })?;
@@ -240,7 +240,7 @@ impl Selected {
                 if store.unclaimed() > 0 {
                     let (count, at) = (store.unclaimed(), &self.location);
                     crate::notice(&format!(
-                        "{count} objects in {at} belong to no store yet: `memgrove doctor`, or the first change, takes them in"
+                        "{count} objects in {at} belong to no store yet: `memgrove doctor` or the first change adopts them"
                     ));
                 }
                 Arc::new(store)
@@ -290,7 +290,7 @@ impl Selected {
             level: Level::Info,
             at: twin.clone(),
             what: "it is a copy of this store; each has a history of its own on this machine".to_owned(),
-            hint: "nothing is to be done; delete the one that is not needed".to_owned(),
+            hint: "nothing to do; delete the one you do not need".to_owned(),
         })
     }
 

@@ -98,9 +98,9 @@ impl Cut<'_> {
         match (self.rest, self.to < wanted) {
             (0, false) => None,
             (0, true) => Some(format!("lines {after} to {wanted} left out: view with lines \"{after}:\"")),
-            (rest, false) => Some(format!("line {} goes on for {rest} bytes: raise the budget", self.to)),
+            (rest, false) => Some(format!("line {} has {rest} more bytes: raise the budget", self.to)),
             (rest, true) => Some(format!(
-                "line {} goes on for {rest} bytes, and lines {after} to {wanted} are left out: raise the budget",
+                "line {} has {rest} more bytes, and lines {after} to {wanted} are left out: raise the budget",
                 self.to
             )),
         }
@@ -197,14 +197,14 @@ mod tests {
             "1:",
             1,
             "a ve",
-            Some("line 1 goes on for 18 bytes, and lines 2 to 2 are left out: raise the budget"),
+            Some("line 1 has 18 more bytes, and lines 2 to 2 are left out: raise the budget"),
         );
         check(
             "\u{e9}\u{e9}\u{e9}",
             "1:",
             1,
             "\u{e9}\u{e9}",
-            Some("line 1 goes on for 2 bytes: raise the budget"),
+            Some("line 1 has 2 more bytes: raise the budget"),
         );
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn check(root: &Path, home: Option<&Path>) -> Option<Finding> {
     (merges(root) && !told).then(|| Finding {
         level: Level::Warning,
         at: ".gitattributes".to_owned(),
-        what: "git shall merge memories by memgrove here, but was not told how".to_owned(),
+        what: "git is set to merge memories with memgrove here, but has no such merge driver".to_owned(),
         hint: "git config merge.memgrove.driver \"memgrove merge-driver %O %A %B %P\"".to_owned(),
     })
 }

@@ -216,15 +216,18 @@ impl Settings {
         let settings: Settings = toml::from_str(&text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let hint = match line.filter(|_| !error.message().contains("missing field")) {
-                Some(line) => format!("mend line {line} of it by hand"),
-                None => "mend it by hand: it needs at least `format = 1`".to_owned(),
+                Some(line) => format!("fix line {line} by hand"),
+                None => "fix it by hand: it needs at least `format = 1`".to_owned(),
             };
             Error::new(Kind::Corrupt, format!("`{}`: {}", path.display(), error.message())).hint(hint)
         })?;
         if settings.format > FORMAT {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("the store is of format {}, and this memgrove knows up to {FORMAT}", settings.format),
+                format!(
+                    "the store has format {}, but this memgrove supports at most {FORMAT}",
+                    settings.format
+                ),
             )
             .hint("use a newer memgrove; nothing was changed"));
         }

@@ -20,14 +20,14 @@ pub(crate) struct Status {
 pub(crate) const STATUS: [Status; 10] = [
     status(Kind::Invalid, 2, 400, "fix the request"),
     status(Kind::NotFound, 3, 404, "name something that exists"),
-    status(Kind::Exists, 4, 409, "choose another place, or pass its version"),
+    status(Kind::Exists, 4, 409, "choose another name, or pass its version"),
     status(Kind::Conflict, 5, 412, "read again, then retry"),
     status(Kind::Unsupported, 6, 501, "use another backend"),
     status(Kind::Corrupt, 7, 500, "run `memgrove doctor`"),
     status(Kind::Busy, 8, 503, "retry unchanged"),
     status(Kind::Full, 9, 507, "archive or delete something"),
-    status(Kind::Denied, 10, 403, "get permission"),
-    status(Kind::Io, 1, 500, "mend the machine"),
+    status(Kind::Denied, 10, 403, "check permissions"),
+    status(Kind::Io, 1, 500, "fix the machine"),
 ];
 
 const fn status(kind: Kind, exit: u8, http: u16, advice: &'static str) -> Status {

@@ -108,7 +108,7 @@ pub fn copy(
     for folder in folders.iter().filter(|folder| !filled(folder)) {
         match there.get(folder) {
             Some(there) if !there.is_dir() => {
-                let why = format!("`{folder}` is no folder at the far end, and stays what it is there");
+                let why = format!("`{folder}` is not a folder in the target, and stays what it is there");
                 copying.done.refused.push(why);
             }
             _ => drop(to.store().mkdir(folder)?),
@@ -139,7 +139,7 @@ impl Copying<'_> {
             Some(there) if there.kind != FileKind::File => {
                 self.done
                     .refused
-                    .push(format!("`{at}` is no file at the far end, and stays what it is there"));
+                    .push(format!("`{at}` is not a file in the target, and stays what it is there"));
                 return Ok(None);
             }
             Some(_) => {
@@ -221,7 +221,7 @@ impl Copying<'_> {
                     Kind::Corrupt,
                     format!("`{at}` does not read back as it was written"),
                 )
-                .hint("somebody else may be writing there: copy again"));
+                .hint("someone else may be writing there: copy again"));
             }
             self.done.files += 1;
             self.done.bytes += size;

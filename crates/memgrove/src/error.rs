@@ -111,7 +111,7 @@ pub mod code {
     pub const VERSION_MISMATCH: &str = "VERSION_MISMATCH";
     /// The idempotency key was used for another change.
     pub const KEY_USED: &str = "KEY_USED";
-    /// What it held was taken out of the history for good.
+    /// What it held was removed from the history for good.
     pub const REDACTED: &str = "REDACTED";
 }
 

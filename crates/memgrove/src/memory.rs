@@ -154,5 +154,5 @@ fn used(note: &Note, applied: &Applied) -> Error {
     let what = if *verb == note.verb { "another request" } else { "something else" };
     Error::new(Kind::Invalid, format!("the key `{key}` was used for {what}: {verb}, change {change}"))
         .code(code::KEY_USED)
-        .hint("nothing was done; a key stands for one change: take a new one for this")
+        .hint("nothing was done: use a new key for each change")
 }

@@ -82,7 +82,7 @@ impl Registry {
         }
         if clobber == Clobber::Refuse && self.known.contains_key(protocol) {
             return Err(Error::new(Kind::Exists, format!("the protocol `{protocol}` is registered already"))
-                .hint("choose another name, or say that it shall be replaced"));
+                .hint("choose another name, or ask to replace it"));
         }
         self.known.insert(protocol.to_owned(), registration);
         Ok(())
@@ -108,7 +108,7 @@ impl Registry {
     ///
     /// # Errors
     /// `Unsupported` for an unknown protocol or one that lacks a required capability; `Invalid`
-    /// for a requirement that is no capability.
+    /// for a requirement that is not a capability.
     pub fn select<'a>(
         &'a self,
         explicit: Option<&'a str>,

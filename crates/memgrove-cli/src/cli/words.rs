@@ -9,17 +9,17 @@ const ALSO_CALLED: [(&str, &str); 4] =
 
 /// What each group of verbs is about.
 const GROUPS: [(&str, &str); 11] = [
-    ("file", "Work on files, which agents know as /memories"),
-    ("record", "Keep records: core memories, learnings and tasks, one line each"),
-    ("entity", "Work on entities: people, projects, lessons, and how they are related"),
-    ("node", "Work on the nodes of the graph"),
-    ("connection", "Work on the connections of the graph"),
-    ("graph", "Go through the graph, hand it on, and keep it in order"),
-    ("note", "Keep notes: one memory that grows into many, linked and searchable"),
-    ("import", "Take over memories from elsewhere"),
-    ("export", "Hand memories on to something else"),
-    ("eval", "Measure how well memories are found"),
-    ("index", "Look after the index that searches use"),
+    ("file", "Work with files, which agents see as /memories"),
+    ("record", "Manage records: core memories, learnings and tasks, one line each"),
+    ("entity", "Manage entities: people, projects, lessons, and their relations"),
+    ("node", "Manage the nodes of the graph"),
+    ("connection", "Manage the connections of the graph"),
+    ("graph", "Explore, change, export, import and check the graph"),
+    ("note", "Manage notes: one memory that grows into many, linked and searchable"),
+    ("import", "Import memories from other tools"),
+    ("export", "Export memories for other tools"),
+    ("eval", "Measure search quality"),
+    ("index", "Maintain the search index"),
 ];
 
 /// What a verb is also called, though help does not say so.

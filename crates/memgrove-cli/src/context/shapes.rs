@@ -103,7 +103,7 @@ impl Context {
         if let Some(report) = graph.take_report() {
             let (nodes, connections) = (report.nodes, report.connections);
             crate::notice(&format!(
-                "the registry of the graph was made anew from {nodes} nodes and {connections} connections: {}",
+                "the registry of the graph was rebuilt from {nodes} nodes and {connections} connections: {}",
                 report.registry.as_deref().unwrap_or("it was out of date")
             ));
         }
@@ -144,7 +144,7 @@ impl Context {
     pub(crate) fn settle(&self) {
         if let Some(trouble) = self.shared.index.get().and_then(|index| index.trouble()) {
             let hint = trouble.hint_text().map_or(String::new(), |hint| format!(" ({hint})"));
-            crate::notice(&format!("the index is made in memory, every time anew: {trouble}{hint}"));
+            crate::notice(&format!("the index is rebuilt in memory every time: {trouble}{hint}"));
         }
         if let Some(warning) = self.shared.graph.get().and_then(Graph::take_warning) {
             crate::notice(&warning);
@@ -168,7 +168,7 @@ impl Context {
         if let Some(notes) = self.shared.notes.get()
             && let Err(error) = notes.settle()
         {
-            crate::notice(&format!("the graph of notes is not up to date ({error}); the next look mends it"));
+            crate::notice(&format!("the graph of notes is not up to date ({error}); the next read fixes it"));
         }
     }
 }

@@ -61,7 +61,7 @@ fn read_from(file: Option<&Path>) -> Result<Vec<u8>> {
         return bounded(stdin.lock(), 0, "standard input");
     };
     let file = std::fs::File::open(path).map_err(|error| {
-        let hint = "name a file of this machine, or - for standard input";
+        let hint = "name a file on this machine, or - for standard input";
         Error::from_io(error, path.display()).hint(hint)
     })?;
     // Room for all of it at once: a content is not to be moved as it grows.

@@ -99,8 +99,8 @@ impl Access {
             None => (cookie(headers, &self.cookie).and_then(|value| self.keys.by_cookie(value)), By::Cookie),
         };
         let key = key.ok_or_else(|| match token.is_some() {
-            true => unknown("the token is not known here"),
-            false => unknown("this needs a token"),
+            true => unknown("unknown token"),
+            false => unknown("a token is required"),
         })?;
         let scope = if self.read_only { Scope::Read } else { key.scope };
         let is_owner = std::ptr::eq(key, self.keys.own());

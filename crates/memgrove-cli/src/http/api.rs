@@ -60,7 +60,7 @@ async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
     if entry.effect != Effect::Read && call.header(header::IF_NONE_MATCH.as_str()).is_some() {
         let message = format!("`{}` does not take If-None-Match", entry.name);
         return Err(Error::new(Kind::Invalid, message)
-            .hint("leave the header out; `PUT /api/content` takes it for a file that must not be there"));
+            .hint("leave the header out; `PUT /api/content` takes it to create a new file"));
     }
     let body = call.body().await?;
     let arguments = match body.is_empty() {
@@ -105,7 +105,7 @@ pub(super) fn input(entry: &Entry) -> &'static Value {
 async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
     let given: Vec<(String, String)> = call.query()?;
     if let Some((name, _)) = given.iter().find(|(name, _)| entry.changes_by.contains(&name.as_str())) {
-        let message = format!("GET only reads, and with `{name}` `{}` changes the store", entry.name);
+        let message = format!("GET is read-only, and with `{name}` `{}` changes the store", entry.name);
         return Err(Error::new(Kind::Invalid, message).hint("send it with POST"));
     }
     // A key says nothing here, but a version would be expected that is not looked at.
@@ -156,7 +156,7 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
     let mut body = Vec::with_capacity(BODY_BYTES);
     reply.write_json(&mut body).map_err(|error| Error::from_io(error, "the answer"))?;
     if body.len() > call.served.limits.reply_bytes_max {
-        let message = format!("the answer has {} bytes, more than is sent at once", body.len());
+        let message = format!("the answer has {} bytes, too many to send at once", body.len());
         return Err(Error::new(Kind::Full, message).hint("ask for less, or stream it from /api/content"));
     }
     let failed = reply.failed().filter(|_| !entry.reports);
@@ -215,8 +215,8 @@ impl Guards {
             None => None,
             Some([version]) if *version != "*" => Some((*version).to_owned()),
             Some(_) => {
-                let message = "If-Match of a verb names one version";
-                return Err(Error::new(Kind::Invalid, message).hint("send the ETag that you have seen"));
+                let message = "If-Match must name exactly one version";
+                return Err(Error::new(Kind::Invalid, message).hint("send the ETag you last read"));
             }
         };
         Ok(Guards { expect, key: call.key() })
@@ -237,7 +237,7 @@ impl Guards {
             }
             match given.get(name).filter(|given| !given.is_null()) {
                 Some(given) if *given != value => {
-                    let message = format!("{header} and `{name}` say two different things");
+                    let message = format!("{header} and `{name}` contradict each other");
                     return Err(Error::new(Kind::Invalid, message).hint("leave one of them out"));
                 }
                 _ => given.insert(name.to_owned(), Value::String(value)),

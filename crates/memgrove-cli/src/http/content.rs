@@ -133,15 +133,11 @@ fn not_whole(call: &Call) -> Option<Response> {
     };
     let coded = call.header(header::CONTENT_ENCODING.as_str()).map(str::trim);
     if coded.is_some_and(|coded| !coded.eq_ignore_ascii_case("identity")) {
-        let what = "the body is encoded, and would be kept so";
+        let what = "the body is encoded, and would be stored that way";
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, what, "send it without Content-Encoding");
     }
     if call.head.headers.contains_key(header::CONTENT_RANGE) {
-        return refused(
-            StatusCode::BAD_REQUEST,
-            "a part cannot be put in the place of all",
-            "send all of it",
-        );
+        return refused(StatusCode::BAD_REQUEST, "a part cannot replace the whole", "send the whole content");
     }
     None
 }
@@ -180,9 +176,9 @@ fn put_file(
 ) -> Result<Written> {
     let path = Scheme::File.bare(address);
     if let Some((kind, _)) = path.split_once(':').filter(|(kind, _)| !kind.contains(['/', '.'])) {
-        let what = format!("the bytes of a memory `{}:` cannot be put", kind.escape_debug());
+        let what = format!("the bytes of a memory `{}:` cannot be written", kind.escape_debug());
         return Err(
-            Error::new(Kind::Invalid, what).hint("put those of a `file:`, a `node:` or a `connection:`")
+            Error::new(Kind::Invalid, what).hint("write those of a `file:`, a `node:` or a `connection:`")
         );
     }
     let at = file_at(cx, path)?;
@@ -273,5 +269,7 @@ pub(crate) const STALLED: &str = "STALLED";
 
 /// The error for a body that does not come.
 pub(crate) fn stalled() -> Error {
-    Error::new(Kind::Busy, "nothing more of the body has come").code(STALLED).hint("send it again, at once")
+    Error::new(Kind::Busy, "the rest of the body did not arrive")
+        .code(STALLED)
+        .hint("send it again without pausing")
 }

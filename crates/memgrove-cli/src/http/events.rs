@@ -26,13 +26,13 @@ struct Since {
 /// look at everything again. `Last-Event-ID` or `?since=ID` catches up.
 pub(crate) async fn stream(call: Call) -> Result<Response> {
     if call.space.changes.listeners() >= call.served.limits.streams_max {
-        return Err(Error::new(Kind::Busy, "too many listen already").hint("close a page, or wait"));
+        return Err(Error::new(Kind::Busy, "too many clients are listening").hint("close a page, or wait"));
     }
     let Since { since: last } = call.query()?;
     let last = call.header("last-event-id").map(str::to_owned).or(last).filter(|last| !last.is_empty());
     // It is told back as the id of an event, which is one line.
     if last.as_deref().is_some_and(|last| last.contains(char::is_control)) {
-        return Err(Error::new(Kind::Invalid, "`since` is no change").hint("give the id of an event"));
+        return Err(Error::new(Kind::Invalid, "`since` is not a change").hint("give the id of an event"));
     }
     let receiver = call.space.changes.listen().await;
     let hello = match &last {

@@ -71,13 +71,16 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
     match tokio::time::timeout(served.limits.timeout, answer).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
-            let error = Error::new(Kind::Io, "the server made a mistake");
-            log::event("panic", &format!("a mistake in answering {path}: please report what stands above"));
-            voice.refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.hint("ask in another way, and report it"))
+            let error = Error::new(Kind::Io, "internal server error");
+            log::event(
+                "panic",
+                &format!("internal error while answering {path}: please report the message above"),
+            );
+            voice.refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.hint("please report it"))
         }
         Err(_) => {
             let message = format!("no answer within {} seconds", served.limits.timeout.as_secs());
-            let hint = "a change may still happen: send it again with the same Idempotency-Key";
+            let hint = "the change may still be made: send it again with the same Idempotency-Key";
             let error = Error::new(Kind::Busy, message).hint(hint);
             voice.refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
         }
@@ -95,7 +98,7 @@ fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result
     let other = in_uri.is_some_and(|named| !named.eq_ignore_ascii_case(host));
     if !known || hosts.next().is_some() || other {
         let message = format!("`{}` is not a name of this server", host.escape_default());
-        return denied(message, "FOREIGN_HOST", "name it with `memgrove serve --host NAME`, if it is");
+        return denied(message, "FOREIGN_HOST", "if it is, add it with `memgrove serve --host NAME`");
     }
     if !headers.contains_key(header::ORIGIN) {
         return Ok(());
@@ -108,9 +111,9 @@ fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result
     {
         true => Ok(()),
         false => denied(
-            format!("`{}` is not where this server's pages come from", origin.escape_default()),
+            format!("`{}` is not an origin of this server", origin.escape_default()),
             "FOREIGN_ORIGIN",
-            "pages of other sites may not use it",
+            "pages of other sites are refused",
         ),
     }
 }

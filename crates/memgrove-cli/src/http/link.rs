@@ -32,7 +32,7 @@ struct Link {
 pub(super) async fn open(call: Call) -> Result<Response> {
     let Link { link } = call.query()?;
     let Some(cookie) = call.served.access.redeem(&link) else {
-        return Err(Error::new(Kind::Denied, "this link was used before, or is not of this server")
+        return Err(Error::new(Kind::Denied, "this link was already used, or is not from this server")
             .hint("`memgrove serve --link` prints a new one"));
     };
     let headers = [(header::SET_COOKIE, cookie), (header::REFRESH, "0; url=/".to_owned())];
@@ -42,7 +42,7 @@ pub(super) async fn open(call: Call) -> Result<Response> {
 /// Makes a new link, for whoever holds the server's own token: the link lets in as that token does.
 pub(super) async fn made(call: Call) -> Result<Response> {
     if !call.asker.as_ref().is_some_and(|asker| asker.is_owner) {
-        return Err(Error::new(Kind::Denied, "only the server's own token makes links"));
+        return Err(Error::new(Kind::Denied, "only the server's own token can create links"));
     }
     Ok(axum::Json(json!({"link": call.served.access.link()})).into_response())
 }
@@ -61,7 +61,7 @@ pub(super) fn fresh(at: SocketAddr, cx: &Context) -> Result<String> {
         stream.read_to_string(&mut text).map(|_| text)
     });
     let nobody = || {
-        Error::new(Kind::NotFound, format!("no server of yours runs at `{at}`"))
+        Error::new(Kind::NotFound, format!("you have no server running at `{at}`"))
             .hint("start it with `memgrove serve`, or name its address with --listen")
     };
     let text = answered.map_err(|error| nobody().source(error))?;

@@ -11,10 +11,10 @@ use serde_json::json;
 /// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Only what a person should know
+    /// Only what a person needs to know
     #[default]
     Text,
-    /// Every request, a line of JSON each
+    /// Every request, as one line of JSON
     Json,
 }
 

@@ -118,7 +118,7 @@ fn answered(answer: &Value) -> Response {
 async fn sent<T: DeserializeOwned>(call: &Call) -> Result<T> {
     let body = call.body().await?;
     let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
-    serde_json::from_slice(body).map_err(|error| invalid(format!("the body does not fit: {error}")))
+    serde_json::from_slice(body).map_err(|error| invalid(format!("invalid body: {error}")))
 }
 
 fn invalid(message: impl Into<String>) -> Error {

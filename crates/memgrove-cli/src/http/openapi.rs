@@ -51,7 +51,7 @@ fn posted(entry: &Entry) -> Value {
     let takes = |name: &str| input["properties"].get(name).is_some();
     let guards = [
         ("expect", "If-Match", "Only if the memory is at this version"),
-        ("key", "Idempotency-Key", "A change with a key that was used before is not made again"),
+        ("key", "Idempotency-Key", "A change whose key was used before is not made again"),
     ];
     let parameters: Vec<Value> = guards
         .iter()
@@ -160,9 +160,9 @@ fn content() -> Value {
     };
     let mut get = of(Method::GET, "Stream the bytes of a memory, whole or a range of them");
     get["responses"] = json!({"200": {"description": "All bytes", "content": bytes},
-        "206": {"description": "The range that was asked for"}, "default": refused()});
+        "206": {"description": "The requested range"}, "default": refused()});
     let mut put =
-        of(Method::PUT, "Make a file hold these bytes; If-None-Match: * or If-Match guards what is there");
+        of(Method::PUT, "Write these bytes to a file; If-None-Match: * or If-Match guards what is there");
     put["requestBody"] = json!({"required": true, "content": bytes});
     put["responses"] = json!({"200": {"description": "Done"}, "default": refused()});
     json!({"get": get, "put": put})
@@ -172,9 +172,9 @@ fn content() -> Value {
 fn events() -> Value {
     json!({"get": {
         "operationId": "events",
-        "summary": "Server-sent events: `listening`, then `change` for every change, `missed` when some could not be told",
+        "summary": "Server-sent events: `listening`, then `change` for every change, `missed` when some could not be sent",
         "parameters": [{"name": "since", "in": "query", "schema": {"type": "string"},
-            "description": "The last change that is known, as `Last-Event-ID`"}],
+            "description": "The last known change, as `Last-Event-ID`"}],
         "responses": {"200": {"description": "Events", "content": {"text/event-stream": {}}}, "default": refused()}
     }})
 }

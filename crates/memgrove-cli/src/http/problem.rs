@@ -69,5 +69,5 @@ pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
 /// A request that nothing answers.
 pub(crate) fn nowhere(path: &str) -> Error {
     Error::new(Kind::NotFound, format!("there is nothing at `{}`", path.escape_default()))
-        .hint("programs find what there is at /api/openapi.json, people beneath Browse")
+        .hint("the API is described at /api/openapi.json; pages are under Browse")
 }

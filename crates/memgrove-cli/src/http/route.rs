@@ -172,14 +172,18 @@ impl Route {
                 let asker =
                     served.access.asker(&head.headers).map_err(|error| (StatusCode::UNAUTHORIZED, error))?;
                 if asker.is_forged(&head.method, &head.headers) {
-                    return denied("another site sent this", "FOREIGN_SITE", "open the page itself");
+                    return denied(
+                        "the request came from another site",
+                        "FOREIGN_SITE",
+                        "open the page directly",
+                    );
                 }
                 if asker.scope < scope && served.access.read_only {
                     let hint = "restart it without `--read-only`";
-                    return denied("the server only reads", "READ_ONLY", hint);
+                    return denied("the server is read-only", "READ_ONLY", hint);
                 }
                 if asker.scope < scope {
-                    return denied("the token may only read", "READ_ONLY", "use a token that may write");
+                    return denied("the token is read-only", "READ_ONLY", "use a token that may write");
                 }
                 Some(asker)
             }
@@ -327,7 +331,7 @@ impl Call {
     ) -> Result<T> {
         let cx = self.cx();
         let done = threads.spawn_blocking(move || work(&cx)).await;
-        done.map_err(|_| Error::new(Kind::Io, "the work was broken off").hint("try again"))?
+        done.map_err(|_| Error::new(Kind::Io, "the request was aborted").hint("try again"))?
     }
 
     /// Runs a verb of the table, as if it were called over the API: what a page is made of.
@@ -380,7 +384,7 @@ impl Call {
             .map_err(|_| super::content::stalled())?
         {
             let piece =
-                piece.map_err(|_| Error::new(Kind::Invalid, "the body broke off").hint("send it again"))?;
+                piece.map_err(|_| Error::new(Kind::Invalid, "the body was cut off").hint("send it again"))?;
             if read.len() + piece.len() > limit {
                 drop(read);
                 // Most clients listen only when they have sent everything: else they would meet a closed connection.

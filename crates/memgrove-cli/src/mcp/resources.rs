@@ -26,7 +26,7 @@ const TOKENS_MAX: usize = 200_000;
 /// The kinds of memories that have addresses, and what they are.
 const KINDS: &[(Scheme, &str, &str)] = &[
     (Scheme::Note, "{+path}", "A note of the growing memory"),
-    (Scheme::File, "memories/{+path}", "A file beneath /memories"),
+    (Scheme::File, "memories/{+path}", "A file under /memories"),
     (Scheme::Record, "{id}", "A core memory, learning or task"),
     (Scheme::Entity, "{type}/{name}", "An entity with its observations and relations"),
     (Scheme::Node, "{id}", "A node of the graph"),

@@ -27,7 +27,7 @@ use crate::context::{Context, Input, random_id};
 use crate::signing::signed;
 
 const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
-matter later; forget or undo what was wrong. Addresses such as file:/memories/notes.md are what read and forget take.";
+matter later; forget or undo what was wrong. To read or forget, give an address such as file:/memories/notes.md.";
 /// What is said where only files are offered.
 const INSTRUCTIONS_OF_FILES: &str = "A memory that outlasts this conversation: files under /memories. View them first; \
 keep in them what will matter later.";

@@ -24,8 +24,8 @@ impl Profile {
         sets.sort_unstable();
         sets.dedup();
         match sets.contains(&On::Kg) && sets.len() > 1 {
-            true => Err(Error::new(Kind::Invalid, "`kg` cannot be offered beside other tools")
-                .hint("serve it on its own, beside a second server with the others")),
+            true => Err(Error::new(Kind::Invalid, "`kg` cannot be combined with other tools")
+                .hint("serve it alone, and the others from a second server")),
             false => Ok(Profile(sets)),
         }
     }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(named("core,all").expect("all").len(), named("all").expect("all").len());
         assert_eq!(
             named("core,kg").expect_err("kg is apart").message(),
-            "`kg` cannot be offered beside other tools"
+            "`kg` cannot be combined with other tools"
         );
         let error = named("core,").expect_err("an empty name");
         assert!(error.hint_text().is_some_and(|hint| hint.contains("core, files") && !hint.contains("cli")));

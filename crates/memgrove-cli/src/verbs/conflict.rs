@@ -13,7 +13,7 @@ use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page, counted};
 
-/// List conflict copies, files that may be such, git's conflict markers, and files not on this machine
+/// List conflict copies, likely copies, git conflict markers, and files not on this machine
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Conflicts {}
 
@@ -46,7 +46,7 @@ impl Verb for Conflicts {
                 Conflict::Perhaps { at, of, by } => {
                     page.ink(Ink::Strong, at)?;
                     page.line(&format!(
-                        ": perhaps a copy of {of}, made by {by}; if so, name it and --take one"
+                        ": perhaps a copy of {of}, made by {by}; if so, name it and use --take"
                     ))?;
                 }
                 Conflict::Markers { at, lines } => {
@@ -71,13 +71,14 @@ impl Verb for Conflicts {
 /// Merge conflict copies into their files
 ///
 /// Records are merged by id, entities by observation, notes by block, other files line by line from
-/// a version that both come from. What cannot be merged stays, and is told. The history keeps every version.
+/// their common version. What cannot be merged is left as it is and reported. The history keeps every
+/// version.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConflictsMerge {
-    /// The copies [default: all]
+    /// Copies to merge [default: all]
     #[serde(default)]
     copies: Vec<String>,
-    /// Take this side whole, instead of merging
+    /// Take this side as a whole instead of merging
     #[arg(long, value_parser = ["ours", "theirs"])]
     #[serde(default)]
     take: Option<String>,
@@ -192,18 +193,19 @@ impl Verb for ConflictsMerge {
 /// What came of a copy, in words.
 fn done(by: &str) -> String {
     match by {
-        "sameness" => "the same as its file, and removed".to_owned(),
-        "place" => "its file was gone; now it is that file".to_owned(),
+        "sameness" => "identical to its file, removed".to_owned(),
+        "place" => "took the place of its missing file".to_owned(),
         "ours" => "removed; its file stays as it was".to_owned(),
-        "theirs" => "it is its file now".to_owned(),
+        "theirs" => "replaced its file".to_owned(),
         by => format!("merged by {by}"),
     }
 }
 
-/// Merge two branches' versions of a file, for git
+/// Merge two branches' versions of a file, as a git merge driver
 ///
-/// In .gitattributes of the store: `*.jsonl merge=memgrove`, `knowledge/entities/** merge=memgrove` and
-/// `notes/** merge=memgrove`; then `git config merge.memgrove.driver "memgrove merge-driver %O %A %B %P"`.
+/// Add `*.jsonl merge=memgrove`, `knowledge/entities/** merge=memgrove` and `notes/** merge=memgrove` to
+/// the store's .gitattributes, then run `git config merge.memgrove.driver "memgrove merge-driver %O %A
+/// %B %P"`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct MergeDriver {
     /// The common version (%O)
@@ -212,7 +214,7 @@ pub(crate) struct MergeDriver {
     ours: PathBuf,
     /// Their version (%B)
     theirs: PathBuf,
-    /// The file's place in the repository (%P)
+    /// Path of the file in the repository (%P)
     path: String,
 }
 
@@ -249,7 +251,7 @@ impl Verb for MergeDriver {
     fn show(answer: &DriverAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match answer.clashes {
             0 => Ok(()),
-            clashes => page.line(&format!("{clashes} places are left to you")),
+            clashes => page.line(&format!("conflicts left to resolve: {clashes}")),
         }
     }
 

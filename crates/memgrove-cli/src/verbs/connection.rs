@@ -30,21 +30,21 @@ fn changed(done: &'static str, outcome: Done<Connection>) -> Changed {
 /// Connect two nodes
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionCreate {
-    /// The node where it starts
+    /// Start node
     from: String,
-    /// How they are connected, such as depends_on
+    /// Connection type, such as depends_on
     #[serde(rename = "type")]
     kind: String,
-    /// The node where it ends
+    /// End node
     to: String,
-    /// What is known of it
+    /// Properties to set
     #[arg(long, value_name = "JSON")]
     properties: Option<Given>,
-    /// One property; a value that is JSON is what it says
+    /// One property; the value may be JSON
     #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
     #[serde(skip)]
     pairs: Vec<Pair>,
-    /// Its content, as markdown
+    /// Content, as markdown
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl Verb for ConnectionCreate {
 /// Read a connection: properties and content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionRead {
-    /// Its id, such as conn_001
+    /// Connection id, such as conn_001
     id: String,
 }
 
@@ -156,7 +156,7 @@ impl Verb for ConnectionRead {
 /// Set or remove properties of a connection
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionUpdate {
-    /// Its id
+    /// Connection id
     id: String,
     /// Properties to set
     #[arg(long, value_name = "JSON")]
@@ -196,10 +196,10 @@ impl Verb for ConnectionUpdate {
     }
 }
 
-/// Edit a connection's content, as node_edit does a node's
+/// Edit a connection's content, like node_edit
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionEdit {
-    /// Its id
+    /// Connection id
     id: String,
     #[command(flatten)]
     #[serde(flatten)]
@@ -228,20 +228,20 @@ impl Verb for ConnectionEdit {
     }
 }
 
-/// Delete a connection, by its id or by what it connects
+/// Delete a connection by id or by what it connects
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionDelete {
-    /// Its id
+    /// Connection id
     #[arg(required_unless_present = "from")]
     id: Option<String>,
-    /// Or: where it starts
+    /// Or: its start node
     #[arg(long, requires = "to")]
     from: Option<String>,
-    /// And its type, if there are several
+    /// And its type, if several match
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// And where it ends
+    /// And its end node
     #[arg(long)]
     to: Option<String>,
     #[command(flatten)]
@@ -288,7 +288,7 @@ impl Verb for ConnectionDelete {
 fn only(found: Vec<Connection>) -> Result<String> {
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
-        [] => Err(Error::new(Kind::NotFound, "these nodes are not connected so")
+        [] => Err(Error::new(Kind::NotFound, "there is no such connection between these nodes")
             .code(memgrove::error::code::CONNECTION_NOT_FOUND)
             .hint("`memgrove connection list` shows the connections there are")),
         several => {
@@ -303,29 +303,29 @@ fn only(found: Vec<Connection>) -> Result<String> {
 /// List connections by type, end and property
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionList {
-    /// Of this type
+    /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// That start at this node
+    /// Only from this node
     #[arg(long)]
     from: Option<String>,
-    /// That end at this node
+    /// Only to this node
     #[arg(long)]
     to: Option<String>,
-    /// Such as weight>=0.5
+    /// Filter such as weight>=0.5
     #[arg(long = "where", value_name = "FILTER", allow_hyphen_values = true)]
     #[serde(rename = "where", default)]
     filters: Vec<String>,
-    /// Pass over so many
+    /// Number to skip
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     skip: usize,
-    /// At most so many
+    /// Maximum number of connections
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     limit: usize,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
     budget: usize,

@@ -9,11 +9,11 @@ use crate::context::Guard;
 /// Whether it is only to be told, or done, and why.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(super) struct Consent {
-    /// Only tell what would go
+    /// Only show what would be removed
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
-    /// Do it
+    /// Confirm: this cannot be undone
     #[arg(long, conflicts_with = "dry_run")]
     #[serde(default)]
     yes: bool,
@@ -35,8 +35,8 @@ impl Consent {
     pub(super) fn check(&self, done: &str) -> Result<()> {
         match self.dry_run || self.yes {
             true => Ok(()),
-            false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be brought back"))
-                .hint("look at it with --dry-run (`dry_run`), then do it with --yes (`yes`)")),
+            false => Err(Error::new(Kind::Invalid, format!("what is {done} cannot be restored"))
+                .hint("preview with --dry-run (`dry_run`), then confirm with --yes (`yes`)")),
         }
     }
 

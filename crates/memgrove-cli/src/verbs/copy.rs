@@ -33,20 +33,20 @@ use crate::{portion, settings};
 /// What every store has of its own.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
 
-/// Copy all memories of a store into another, on any backend
+/// Copy all memories from one store to another, on any backend
 ///
 /// A store is a folder, an address such as s3://bucket/prefix, or PROTOCOL:FOLDER (`memgrove backends`
-/// lists the protocols). Every file is read back and compared by its hash. Copy again to go on where a copy
-/// was cut off. Settings stay with each store; the history does not go along.
+/// lists the protocols). Every file is read back and verified by its hash. Run it again to resume an
+/// interrupted copy. Settings and history are not copied.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Copy {
     /// The store to copy [default: this one]
     #[arg(long, value_name = "STORE")]
     from: Option<String>,
-    /// The store to copy into; a folder is made
+    /// The store to copy to; a folder is created
     #[arg(long, value_name = "STORE")]
     to: String,
-    /// Replace files that are there already and differ
+    /// Replace files that already exist and differ
     #[arg(long)]
     #[serde(default)]
     replace: bool,
@@ -76,10 +76,10 @@ impl Verb for Copy {
         let to = End::named(cx, &self.to)?;
         if from.is(&to) {
             return Err(Error::new(Kind::Invalid, "a store cannot be copied into itself")
-                .hint("name another with --to"));
+                .hint("name another store with --to"));
         }
         if let Some(why) = from.nested(&to) {
-            return Err(Error::new(Kind::Invalid, why).hint("name a place beside it with --to"));
+            return Err(Error::new(Kind::Invalid, why).hint("name a place outside it with --to"));
         }
         let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
         let left = from.left_behind()?;
@@ -125,9 +125,7 @@ impl Verb for Copy {
             let more = copy(records.memory().store(), &target, &note, differing, &skip, &mut |_| {})?;
             add(&mut copied, more, &folder)?;
         } else if shadowed.is_some() {
-            crate::notice(
-                "the store that was copied into mounts other records: those that were copied lie beneath",
-            );
+            crate::notice("the target store mounts other records, which hide the copied ones");
         }
         Ok(CopyAnswer { copied, to: self.to })
     }
@@ -136,19 +134,16 @@ impl Verb for Copy {
         let Copied { files, bytes, replaced, same, differing, refused, passed_over } = &answer.copied;
         page.put(&format!("copied {files} files ({}) to ", portion::size(*bytes)))?;
         page.ink(Ink::Strong, &answer.to)?;
-        page.line(&format!(": each read back and the same; {same} were there already, {replaced} replaced"))?;
+        page.line(&format!(": all read back and verified; {same} already there, {replaced} replaced"))?;
         for at in differing {
-            page.ink(
-                Ink::Warning,
-                &format!("{at}: another file is there, and stays: --replace replaces it\n"),
-            )?;
+            page.ink(Ink::Warning, &format!("{at}: kept the different file there: --replace replaces it\n"))?;
         }
         for why in refused {
             page.ink(Ink::Warning, &format!("not copied: {why}\n"))?;
         }
         passed_over
             .iter()
-            .try_for_each(|at| page.ink(Ink::Warning, &format!("{at}: no regular file, not copied\n")))
+            .try_for_each(|at| page.ink(Ink::Warning, &format!("{at}: not a regular file, not copied\n")))
     }
 
     fn failed(answer: &CopyAnswer) -> Option<Kind> {

@@ -29,7 +29,7 @@ pub(crate) struct Diff {
     from: Option<String>,
     /// Up to this change or version [default: now]
     to: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = DIFF_TOKENS_MAX)]
     #[serde(default = "diff_tokens_max")]
     budget: usize,
@@ -142,8 +142,8 @@ fn told(
 
 fn before_latest(address: &str, latest: Vec<Past>) -> Result<Point> {
     let latest = latest.into_iter().next().ok_or_else(|| {
-        Error::new(Kind::NotFound, format!("nothing is known of the past of `{address}`"))
-            .hint("it was only ever written by hand, or never was; `memgrove history` shows what has a past")
+        Error::new(Kind::NotFound, format!("`{address}` has no history"))
+            .hint("it was only written by hand, or never existed; `memgrove history` shows what has changed")
     })?;
     Ok(Point::Moment(Moment::Before(latest.change)))
 }

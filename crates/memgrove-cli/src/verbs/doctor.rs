@@ -16,10 +16,10 @@ use crate::page::{Ink, Page, counted};
 use crate::settings::{self, Settings};
 use crate::{modes, repository};
 
-/// Check the store, and say what to do about what is wrong
+/// Check the store, and say how to fix what is wrong
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Doctor {
-    /// Mend what is safe to mend: who may read the files, damaged records, the metadata of notes
+    /// Fix what is safe to fix: file permissions, damaged records, note metadata
     #[arg(long)]
     #[serde(default)]
     fix: bool,
@@ -97,12 +97,12 @@ impl Verb for Doctor {
         answer.selection.show(page)?;
         if let Some(mended) = answer.mended.filter(|mended| *mended > 0) {
             page.line(&format!(
-                "mended the modes of {}",
+                "fixed the permissions of {}",
                 counted(mended, "file or folder", "files and folders")
             ))?;
         }
         for mended in answer.mended_records.iter().chain(&answer.mended_notes) {
-            page.line(&format!("mended {mended}"))?;
+            page.line(&format!("fixed {mended}"))?;
         }
         for finding in &answer.findings {
             let (ink, name) = match finding.level {
@@ -171,7 +171,7 @@ fn unknown_key(key: &str) -> Finding {
         level: Level::Warning,
         at: settings::FILE.to_owned(),
         what: format!("the setting `{key}` is not known, and is ignored"),
-        hint: "correct its name, or use the memgrove that knows it".to_owned(),
+        hint: "correct its name, or use a memgrove version that knows it".to_owned(),
     }
 }
 
@@ -182,11 +182,11 @@ fn not_there(place: &Place) -> Finding {
             level: Level::Info,
             at,
             what: "there is no store yet".to_owned(),
-            hint: "it is made when something is first written".to_owned(),
+            hint: "it is created on the first write".to_owned(),
         },
         _ => Finding {
             level: Level::Error,
-            hint: format!("make one with `memgrove init {at}`"),
+            hint: format!("create one with `memgrove init {at}`"),
             what: "there is no store here".to_owned(),
             at,
         },
@@ -241,6 +241,6 @@ fn failing(at: &str, error: &Error) -> Finding {
         level: Level::Error,
         at: at.to_owned(),
         what: error.message().to_owned(),
-        hint: error.hint_text().unwrap_or("mend it, then run `memgrove doctor` again").to_owned(),
+        hint: error.hint_text().unwrap_or("fix it, then run `memgrove doctor` again").to_owned(),
     }
 }

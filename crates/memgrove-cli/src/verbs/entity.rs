@@ -31,7 +31,7 @@ pub(crate) fn address_of(loaded: &Loaded) -> String {
     Scheme::Entity.address(format_args!("{folder}/{}", loaded.entity.name))
 }
 
-/// A relation as it is given: on the command line as `type:to`.
+/// A relation, on the command line given as `type:to`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Related {
     #[serde(rename = "type")]

@@ -19,20 +19,20 @@ use crate::page::Page;
 /// Measure retrieval on a task: ranked ids for every query
 ///
 /// The task's folder has docs.jsonl (id, store, text, title, date, speaker, session, order) and
-/// queries.jsonl (id, store, text). Every session becomes a file, every document a section in it.
+/// queries.jsonl (id, store, text). Each session becomes a file, each document a section in it.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Retrieval {
     /// The task's folder
     #[arg(long, value_name = "DIR")]
     task: PathBuf,
-    /// Where to write the ranked ids, one query a line
+    /// Where to write the ranked ids, one query per line
     #[arg(long, value_name = "RUN.jsonl")]
     out: PathBuf,
     /// How many documents to rank
     #[arg(long, default_value_t = 50)]
     #[serde(default)]
     limit: usize,
-    /// Rank by words alone
+    /// Rank by keywords alone
     #[arg(long)]
     #[serde(default)]
     no_embeddings: bool,
@@ -178,7 +178,7 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
             continue;
         }
         found.push(serde_json::from_str(&line).map_err(|error| {
-            let what = format!("line {number} of `{}` does not fit: {error}", path.display());
+            let what = format!("line {number} of `{}` is invalid: {error}", path.display());
             Error::new(Kind::Invalid, what)
         })?);
     }

@@ -120,7 +120,7 @@ pub(crate) struct Create {
     #[arg(long, allow_hyphen_values = true)]
     #[schemars(required)]
     text: Option<String>,
-    /// A file whose bytes are the content
+    /// Read the content from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -145,9 +145,8 @@ impl Verb for Create {
             None => files::create(store, &at, bytes.clone(), &limits),
         })
         .map_err(|error| match error.kind() {
-            Kind::Exists => {
-                error.hint("choose another name, or replace it: `expect` its version (--expect VERSION)")
-            }
+            Kind::Exists => error
+                .hint("choose another name, or pass its version (`expect`, --expect VERSION) to replace it"),
             _ => error,
         })
     }
@@ -157,15 +156,15 @@ impl Verb for Create {
     }
 }
 
-/// Replace text that is in a file exactly once
+/// Replace text that occurs exactly once in a file
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Replace {
     /// The file
     path: String,
-    /// The text that is there, exactly
+    /// Exact text to replace
     #[arg(long, allow_hyphen_values = true)]
     old: String,
-    /// The text instead; none deletes
+    /// Replacement; omit to delete the text
     #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     new: String,
@@ -199,13 +198,13 @@ impl Verb for Replace {
 pub(crate) struct Insert {
     /// The file
     path: String,
-    /// The line, from 1; one past the last appends
+    /// Line number, from 1; one past the last appends
     line: usize,
     /// The text [default: standard input]
     #[arg(long, allow_hyphen_values = true)]
     #[schemars(required)]
     text: Option<String>,
-    /// A file whose content is the text
+    /// Read the text from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -236,7 +235,7 @@ impl Verb for Insert {
     }
 }
 
-/// Delete a file or an empty folder (undo brings it back)
+/// Delete a file or an empty folder (undo restores it)
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Delete {
     /// The file or folder
@@ -266,12 +265,12 @@ impl Verb for Delete {
     }
 }
 
-/// Move a file or folder to a free place
+/// Move a file or folder; never overwrites
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Rename {
-    /// Where it is
+    /// Current path
     old_path: String,
-    /// Where it shall be
+    /// New path
     new_path: String,
     #[command(flatten)]
     #[serde(flatten)]

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::page::{Ink, Page};
 use crate::portion;
 
-/// How the index stands, and where it is
+/// Show the state and location of the index
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Status {}
 
@@ -35,7 +35,7 @@ pub(crate) struct StatusAnswer {
 
 impl Verb for Status {
     const NAME: &'static str = "index_status";
-    const TITLE: &'static str = "Status of the index";
+    const TITLE: &'static str = "Show the index status";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = StatusAnswer;
@@ -64,18 +64,21 @@ impl Verb for Status {
         let model = if model.is_empty() { "words alone" } else { model };
         page.line(&format!("words are stemmed as {language}; meaning comes from {model}"))?;
         if file.is_empty() {
-            page.ink(Ink::Dim, "it is in memory, as long as this process runs\n")?;
+            page.ink(Ink::Dim, "it is in memory while this process runs\n")?;
         } else {
             page.ink(Ink::Dim, &format!("{folder}/{file}\n"))?;
         }
         for place in &answer.unreadable {
-            page.ink(Ink::Warning, &format!("`{place}` cannot be read: what is known of it may be old\n"))?;
+            page.ink(
+                Ink::Warning,
+                &format!("`{place}` cannot be read: what is known of it may be outdated\n"),
+            )?;
         }
         Ok(())
     }
 }
 
-/// Make the index anew, aside, and then use it
+/// Rebuild the index, then switch to it
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Rebuild {}
 
@@ -109,7 +112,7 @@ impl Verb for Rebuild {
     }
 }
 
-/// Compare the index with one that is made anew
+/// Compare the index with a freshly built one
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Verify {}
 
@@ -133,12 +136,12 @@ impl Verb for Verify {
 
     fn show(answer: &VerifyAnswer, page: &mut Page<'_>) -> io::Result<()> {
         match answer.differences.len() {
-            0 => page.ink(Ink::Added, "the index is what a new one would be\n"),
+            0 => page.ink(Ink::Added, "the index matches a freshly built one\n"),
             count => {
                 for difference in answer.differences.iter().take(20) {
                     page.line(difference)?;
                 }
-                page.ink(Ink::Removed, &format!("{count} differences: `memgrove index rebuild` mends them\n"))
+                page.ink(Ink::Removed, &format!("{count} differences: `memgrove index rebuild` fixes them\n"))
             }
         }
     }
@@ -151,11 +154,11 @@ impl Verb for Verify {
 /// Keep the index up to date while files change, until interrupted
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Watch {
-    /// Look every so many milliseconds
+    /// Milliseconds between checks
     #[arg(long, default_value_t = 500)]
     #[serde(default = "every")]
     every: u64,
-    /// Stop after so many looks
+    /// Stop after this many checks
     #[arg(long)]
     #[serde(default)]
     looks: Option<u64>,
@@ -200,7 +203,7 @@ impl Verb for Watch {
     }
 
     fn show(answer: &WatchAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.line(&format!("{} files read, {} gone in {} looks", answer.read, answer.removed, answer.looks))
+        page.line(&format!("{} files read, {} gone in {} checks", answer.read, answer.removed, answer.looks))
     }
 }
 

@@ -19,12 +19,12 @@ use crate::rehearsal::rehearsed;
 /// How many links that lead nowhere are shown one by one.
 const DEAD_LINKS_MAX: usize = 20;
 
-/// Take over the file of an MCP memory server
+/// Import the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportMcpMemory {
     /// The server's file, such as memory.jsonl
     path: PathBuf,
-    /// Say what would come of it, and change nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -94,20 +94,20 @@ impl Verb for ImportMcpMemory {
     }
 }
 
-/// Take over a folder of text files as notes, such as the memory of Silica V1
+/// Import a folder of text files as notes, such as a Silica V1 memory
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ImportSilicaV1 {
-    /// The folder
+    /// Folder to import
     #[arg(value_name = "DIR", required_unless_present = "from")]
     path: Option<PathBuf>,
     /// The same
     #[arg(long, value_name = "DIR", conflicts_with = "path", hide = true)]
     from: Option<PathBuf>,
-    /// Put everything into the root, which splits again as it needs to
+    /// Put everything into the root memory, which splits again as needed
     #[arg(long)]
     #[serde(default)]
     flatten: bool,
-    /// Say what would go where, and change nothing
+    /// Show what would go where, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -145,7 +145,7 @@ impl Verb for ImportSilicaV1 {
             let message = format!("there is no text to import in `{}`", given.display());
             let hint = match done.outcome.skipped.first() {
                 Some(skipped) => format!("`{}` was left where it is: {}", skipped.path, skipped.why),
-                None => "name a folder that has files of text in it".to_owned(),
+                None => "name a folder that contains text files".to_owned(),
             };
             return Err(Error::new(Kind::NotFound, message).hint(hint));
         }
@@ -163,10 +163,10 @@ impl Verb for ImportSilicaV1 {
             page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
         }
         for dead in imported.dead_links.iter().take(DEAD_LINKS_MAX) {
-            page.ink(Ink::Warning, &format!("{}: [[{}]] leads to no note\n", dead.from, dead.to))?;
+            page.ink(Ink::Warning, &format!("{}: [[{}]] points to no note\n", dead.from, dead.to))?;
         }
         if let Some(more) = imported.dead_links.len().checked_sub(DEAD_LINKS_MAX).filter(|more| *more > 0) {
-            page.ink(Ink::Warning, &format!("{more} more links lead to no note\n"))?;
+            page.ink(Ink::Warning, &format!("{more} more links point to no note\n"))?;
         }
         let done = if answer.dry_run { "would import" } else { "imported" };
         page.line(&format!(
@@ -204,12 +204,12 @@ fn gather(folder: &std::path::Path, under: &str, sources: &mut Vec<Source>) -> R
     Ok(())
 }
 
-/// Write all entities as the file of an MCP memory server
+/// Export all entities as the file of an MCP memory server
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ExportMcpMemory {
-    /// The file, which must not exist, or - for standard output [default: -]
+    /// New file to write to, or - for standard output [default: -]
     path: Option<PathBuf>,
-    /// With what was superseded or has ended, too
+    /// Include what was superseded or has ended
     #[arg(long)]
     #[serde(default)]
     all: bool,
@@ -270,7 +270,7 @@ impl Verb for ExportMcpMemory {
 }
 
 fn past_left_out(count: usize) -> String {
-    format!("left out what holds no longer ({count}): `--all` takes it along")
+    format!("left out what is no longer true ({count}): `--all` includes it")
 }
 
 /// Writes a file outside the store, where nothing is yet.

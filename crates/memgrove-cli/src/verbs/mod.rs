@@ -212,9 +212,9 @@ pub(crate) enum On {
     Graph,
     /// For agents that keep notes: one memory that grows
     Notes,
-    /// The tools of the MCP memory server alone, on this store or on the file at MEMORY_FILE_PATH
+    /// Only the tools of the MCP memory server, on this store or the file at MEMORY_FILE_PATH
     Kg,
-    /// Every tool, but those of the MCP memory server
+    /// Every tool except those of the MCP memory server
     All,
 }
 
@@ -320,7 +320,7 @@ where
         run_json: |arguments, cx| {
             let key = arguments.get("key").and_then(Value::as_str).map(str::to_owned);
             let verb: V = serde_json::from_value(arguments)
-                .map_err(|error| invalid(format!("the arguments of `{}` do not fit: {error}", V::NAME)))?;
+                .map_err(|error| invalid(format!("invalid arguments for `{}`: {error}", V::NAME)))?;
             answered(verb, key.as_deref(), cx)
         },
     }

@@ -38,7 +38,9 @@ impl FromStr for Given {
 
     fn from_str(text: &str) -> Result<Self, String> {
         exact(text)?;
-        serde_json::from_str(text).map(Given).map_err(|error| format!("`{text}` is no JSON object: {error}"))
+        serde_json::from_str(text)
+            .map(Given)
+            .map_err(|error| format!("`{text}` is not a JSON object: {error}"))
     }
 }
 
@@ -59,7 +61,7 @@ impl JsonSchema for Given {
 /// Refuses numbers that would be kept as another one.
 pub(super) fn exact(json: &str) -> Result<(), String> {
     match inexact_number(json) {
-        Some(number) => Err(format!("{number} would not be kept as it is: quote it, as \"{number}\"")),
+        Some(number) => Err(format!("{number} would lose precision: quote it, as \"{number}\"")),
         None => Ok(()),
     }
 }
@@ -99,8 +101,8 @@ pub(super) fn refuse_expect(guard: &Guard, what: &str) -> memgrove::Result<()> {
     match guard.expect {
         None => Ok(()),
         Some(_) => {
-            let message = format!("a {what} that is yet to be made has no version");
-            let hint = format!("leave it out, or change the {what} that is there");
+            let message = format!("a {what} that does not exist yet has no version");
+            let hint = format!("leave it out, or update the existing {what}");
             Err(Error::new(Kind::Invalid, message).hint(hint))
         }
     }

@@ -18,19 +18,19 @@ use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
-/// Tell what happened, newest first
+/// Show the history, newest first
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct History {
-    /// Only to this memory or folder
+    /// Only changes to this memory or folder
     address: Option<String>,
-    /// At most so many changes; 0 is all
+    /// Maximum number of changes; 0 shows all
     #[arg(long, default_value_t = LIMIT)]
     #[serde(default = "limit")]
     limit: usize,
     /// Only before this change
     #[arg(long, value_name = "CHANGE")]
     before: Option<String>,
-    /// Upkeep too, which nobody asked for
+    /// Include automatic maintenance
     #[arg(long)]
     #[serde(default)]
     all: bool,
@@ -116,7 +116,7 @@ impl Verb for History {
         let last = past.last().map(|change| change.change.as_str().to_owned());
         let left_out = match last.filter(|_| more) {
             Some(last) => Some(format!("older changes: history before {last}")),
-            None => cut.then(|| "older changes of its file were not looked into".to_owned()),
+            None => cut.then(|| "older changes of its file were not searched".to_owned()),
         };
         Ok(HistoryAnswer { changes: told_all(cx, &journals, past), left_out, of: self.address })
     }
@@ -127,8 +127,8 @@ impl Verb for History {
         }
         if answer.changes.is_empty() {
             let nothing = match &answer.of {
-                Some(address) => format!("nothing is known to have happened to {}", one_line(address)),
-                None => "nothing has happened yet".to_owned(),
+                Some(address) => format!("no changes to {} are known", one_line(address)),
+                None => "no changes yet".to_owned(),
             };
             page.ink(Ink::Dim, &format!("{nothing}\n"))?;
         }

@@ -16,16 +16,17 @@ use crate::http::keep_ids;
 use crate::journals::Journals;
 use crate::page::{Ink, Page, counted};
 
-/// Take the oldest changes out of the history for good, to make room
+/// Remove the oldest changes from the history for good, to free space
 ///
-/// The memories stay as they are; what they were then can be neither read nor brought back, and
-/// idempotency keys of then are forgotten. Changes go by the megabyte, so that somewhat more is kept than asked for.
+/// The memories stay as they are, but their pruned versions can no longer be read or restored, and
+/// idempotency keys from that time are forgotten. Changes are removed by the megabyte, so somewhat more
+/// may be kept than asked for.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct HistoryPrune {
-    /// Keep what happened since this date, such as 2026-01-31
+    /// Keep changes since this date, such as 2026-01-31
     #[arg(long, value_name = "DATE", required_unless_present = "keep", conflicts_with = "keep")]
     before: Option<String>,
-    /// Keep so many changes, the newest
+    /// Keep this many of the newest changes
     #[arg(long, value_name = "COUNT")]
     keep: Option<usize>,
     #[command(flatten)]
@@ -83,7 +84,7 @@ fn since(given: &str, zone: &TimeZone) -> Result<Timestamp> {
     let day = || Some(given).filter(|given| given.len() == 10)?.parse::<Date>().ok();
     let begins = || zone.to_timestamp(day()?.at(0, 0, 0, 0)).ok();
     given.parse::<Timestamp>().ok().or_else(begins).ok_or_else(|| {
-        Error::new(Kind::Invalid, format!("`{}` is no date", given.escape_debug()))
+        Error::new(Kind::Invalid, format!("`{}` is not a date", given.escape_debug()))
             .hint("dates look like 2026-01-31")
     })
 }

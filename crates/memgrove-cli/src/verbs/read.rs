@@ -33,18 +33,18 @@ const HIT_CHARS_BEFORE: usize = 60;
 /// The largest file that a search looks into.
 const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Read a memory by its address, exactly as it is
+/// Read a memory by its address, exactly as stored
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Read {
-    /// As recall gives it, or file:/memories/notes.md
+    /// As given by recall, or file:/memories/notes.md
     address: String,
-    /// As it was after this change, or at this version
+    /// The state after this change, or at this version
     #[arg(long, value_name = "CHANGE")]
     at: Option<String>,
-    /// With so many sections before and after it
+    /// Sections of context before and after it
     #[arg(long)]
     around: Option<usize>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -221,7 +221,7 @@ fn not_there(address: &str, change: &str) -> Error {
 fn gone(address: &str) -> Error {
     Error::new(Kind::NotFound, format!("`{address}` does not exist"))
         .code(code::FILE_NOT_FOUND)
-        .hint(format!("`memgrove history {}` tells what became of it", quoted(address)))
+        .hint(format!("`memgrove history {}` shows what became of it", quoted(address)))
 }
 
 fn folder(address: &str) -> Error {
@@ -254,9 +254,9 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
 /// Find text in all memories, line by line, ignoring case
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Find {
-    /// The text
+    /// Text to find
     text: String,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = FIND_TOKENS_MAX)]
     #[serde(default = "find_tokens_max")]
     budget: usize,
@@ -292,7 +292,7 @@ impl Verb for Find {
 
     fn run(self, cx: &Context) -> Result<FindAnswer> {
         if self.text.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "there is nothing to look for").hint("name a word or two"));
+            return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
         }
         let memory = cx.reading()?;
         let mut search =
@@ -392,7 +392,7 @@ fn clipped(line: &str, wanted: &str) -> String {
 }
 
 fn left_out(hits: usize, unread: usize) -> Option<String> {
-    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or look for more words"));
+    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or search for more words"));
     let unread = (unread > 0).then(|| format!("{unread} files are not text, or over 16 MiB"));
     let parts: Vec<String> = hits.into_iter().chain(unread).collect();
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::Context;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 
 /// What an answer costs, in tokens, unless it is asked for more.
 const TOKENS_MAX: usize = 1_000;
@@ -18,10 +18,10 @@ const RECEIPT_TOKENS: usize = 40;
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
 
-/// Find memories by a question or words, best first, within a token budget
+/// Find memories by question or keywords, best first, within a token budget
 ///
-/// Signs: "exact words", word*, -word, -tag:x, shape:records, type:task, tag:x, importance:high,
-/// since:7d, before:2024-05-01, in:FOLDER, is:hidden; or plain words such as last week.
+/// Query syntax: "exact words", word*, -word, -tag:x, shape:records, type:task, tag:x, importance:high,
+/// since:7d, before:2024-05-01, in:FOLDER, is:hidden, and plain phrases such as last week.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Recall {
     /// Words, or filters such as tag:x type:task since:7d in:folder
@@ -30,21 +30,21 @@ pub(crate) struct Recall {
     #[arg(hide = true)]
     #[serde(skip)]
     more: Vec<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,
-    /// At most so many memories
+    /// Maximum number of memories
     #[arg(long, default_value_t = HITS_MAX)]
     #[serde(default = "hits_max")]
     #[schemars(skip)]
     limit: usize,
-    /// Also what fits only faintly beside the best
+    /// Also show weak matches
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
     all: bool,
-    /// Show what each score is made of, beside the budget
+    /// Explain each score (not counted in the budget)
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
@@ -149,14 +149,14 @@ impl RecallAnswer {
         let mut next = match (shown, left_out) {
             (0, 0) if recalled.notices.is_empty() => vec!["other words may find more".to_owned()],
             (0, 0) => Vec::new(),
-            (_, 0) => vec!["`read ADDRESS` gives the whole".to_owned()],
-            (0, left) => vec![format!("{left} fit a larger {bound}")],
+            (_, 0) => vec!["`read ADDRESS` shows all of it".to_owned()],
+            (0, left) => vec![format!("{left} match: raise the {bound}")],
             (_, left) => {
-                vec![format!("{left} more fit a larger {bound}"), "`read ADDRESS` gives the whole".to_owned()]
+                vec![format!("{left} more: raise the {bound}"), "`read ADDRESS` shows all of it".to_owned()]
             }
         };
         if recalled.faint > 0 {
-            next.insert(0, format!("{} fit faintly (`all`)", recalled.faint));
+            next.insert(0, format!("{} (`all`)", counted(recalled.faint, "weak match", "weak matches")));
         }
         let next = next.join("; ");
         let mut receipt = Receipt {
@@ -263,8 +263,9 @@ impl Verb for Recall {
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
         let query = [&[self.query], self.more.as_slice()].concat().join(" ");
         if query.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "there is nothing to look for")
-                .hint("ask a question, or name a word or two"));
+            return Err(
+                Error::new(Kind::Invalid, "the query is empty").hint("ask a question, or give a word or two")
+            );
         }
         let (index, spend) = (cx.index()?, for_memories(self.budget));
         let recalled = match self.all {
@@ -282,22 +283,22 @@ impl Verb for Recall {
 /// Find memories like the one at an address
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Similar {
-    /// Its address
+    /// As given by recall
     address: String,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,
-    /// At most so many memories
+    /// Maximum number of memories
     #[arg(long, default_value_t = 10)]
     #[serde(default = "ten")]
     limit: usize,
-    /// Also what is only faintly like it
+    /// Also show weak matches
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
     all: bool,
-    /// Show what each score is made of, beside the budget
+    /// Explain each score (not counted in the budget)
     #[arg(long)]
     #[serde(default)]
     #[schemars(skip)]
@@ -325,7 +326,7 @@ impl Verb for Similar {
         };
         let mut answer = RecallAnswer::new(recalled, self.budget, self.limit, self.explain);
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
-            answer.receipt.next = "no other memory is like it".to_owned();
+            answer.receipt.next = "no other memory is similar".to_owned();
         }
         Ok(answer)
     }
@@ -335,10 +336,10 @@ impl Verb for Similar {
     }
 }
 
-/// What matters in this store: call it before starting work
+/// Show what matters in this store; use before starting work
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct BriefVerb {
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
     budget: usize,

@@ -125,7 +125,7 @@ fn guarded(given: &str, guard: &Guard) -> Guarded {
 fn refuse_version(guard: &Guard) -> Result<()> {
     match &guard.expect {
         None => Ok(()),
-        Some(_) => Err(Error::new(Kind::Invalid, "no one record is meant, so no version can be expected")
+        Some(_) => Err(Error::new(Kind::Invalid, "no single record is named, so no version can be expected")
             .hint("leave `expect` out, or name a record")),
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn got(cx: &Context, id: &str) -> Result<Got> {
     if cx.input == Input::Terminal
         && let Err(error) = records.flush()
     {
-        crate::notice(&format!("this reading is not counted: {error}"));
+        crate::notice(&format!("this read is not counted: {error}"));
     }
     tell(&records);
     Ok(got)

@@ -18,17 +18,17 @@ use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
-/// Take what a memory was out of the history for good
+/// Remove past versions of a memory from the history for good
 ///
-/// Every version but the one that is there now goes, out of the journal, the backups beside it and the
-/// index; `forget` it first to be rid of all of it. That there were changes, by whom, when and why, stays.
-/// A record goes with all that its file was while it was in there: other records keep what they
-/// are, and lose what they were then. This cannot be undone.
+/// Removes every version but the current one from the journal, the backups beside it and the index;
+/// `forget` it first to remove that one too. That changes were made, by whom, when and why,
+/// stays. Redacting a record removes every version of its file that held it: the other records stay as they are, but lose
+/// those past versions. This cannot be undone.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Redact {
-    /// Such as file:/memories/notes.md, or a record that was forgotten
+    /// Such as file:/memories/notes.md, or a forgotten record
     address: String,
-    /// Only what it was after this change
+    /// Only the version after this change
     #[arg(long)]
     change: Option<String>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ impl Verb for Redact {
                 let whole = self.address.split('#').next().unwrap_or_default();
                 let message = format!("`{}` is a part of a memory", self.address.escape_debug());
                 return Err(Error::new(Kind::Invalid, message)
-                    .hint(format!("forget it, then redact what the whole was: `memgrove redact {whole}`")));
+                    .hint(format!("forget it, then redact the whole: `memgrove redact {whole}`")));
             }
             Some((thing @ (Scheme::Node | Scheme::Connection), id)) => self.in_graph(cx, thing, id)?,
             _ => self.place(cx).map_err(|error| in_memories(cx, error))?,
@@ -155,7 +155,7 @@ impl Redact {
             is_there |= self.file(cx, &journals, at, &mut answer)?;
         }
         if is_there {
-            let stays = "what it is now stays: forget or change it first to redact that too";
+            let stays = "the current version stays: forget or change it first to redact that too";
             answer.left.insert(0, stays.to_owned());
         }
         Ok(answer)
@@ -188,7 +188,7 @@ impl Redact {
                 Ok(()) if answer.changes.contains(&name) => {}
                 Ok(()) => answer.changes.push(name),
                 Err(error) => {
-                    answer.left.push(format!("change {name} keeps what it was: {error}"));
+                    answer.left.push(format!("change {name} still holds it: {error}"));
                     answer.failed = Some(error.kind());
                 }
             }

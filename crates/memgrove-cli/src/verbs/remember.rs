@@ -24,20 +24,20 @@ use crate::journals::name_of;
 use crate::page::{Ink, Page, counted};
 use fact::Fact;
 
-/// Remember a fact: one sentence that will make sense on its own later
+/// Remember a fact: one sentence that makes sense on its own later
 ///
-/// A fact about someone or something (`about`) becomes an observation of that entity; any other
-/// becomes a record. Both are dated and can be found by the next search. `forget` takes them away;
-/// the history keeps them, so that `undo` can bring them back, until `redact`.
+/// A fact about someone or something (`about`) becomes an observation of that entity; any other becomes
+/// a record. Both are dated and searchable at once. `forget` removes them; the history keeps them, so
+/// `undo` can restore them, until `redact`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Remember {
     /// The fact [default: standard input]
     #[schemars(required)]
     text: Option<String>,
-    /// Whom or what it is about, by name
+    /// Who or what it is about, by name
     #[arg(long, value_name = "NAME")]
     about: Option<String>,
-    /// Words to find it by
+    /// Tags to find it by
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
@@ -113,16 +113,16 @@ impl Verb for Remember {
         show_facts(page, None, None, answer.replayed)?;
         if answer.archived > 0 {
             let facts = counted(answer.archived, "fact", "facts");
-            page.ink(Ink::Warning, &format!("[archived {facts} read longest ago, to make room]\n"))?;
+            page.ink(Ink::Warning, &format!("[archived {facts} least recently read, to make room]\n"))?;
         }
         answer.note.as_ref().map_or(Ok(()), |note| page.ink(Ink::Dim, &format!("[{note}]\n")))
     }
 }
 
-/// Forget a memory: a record, a file, an entity, or one section or observation (undo brings it back)
+/// Forget a memory: a record, file, entity, section or observation (undo restores it)
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Forget {
-    /// As recall gives it
+    /// As given by recall
     address: String,
     #[command(flatten)]
     #[serde(flatten)]
@@ -211,7 +211,7 @@ fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> 
     }
     match cx.index()?.document(address)? {
         Some(hit) => Ok(Some(hit)),
-        None => Err(Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
+        None => Err(Error::new(Kind::NotFound, format!("there is nothing at `{}`", address.escape_debug()))
             .hint("`memgrove recall` finds addresses by words")),
     }
 }
@@ -241,9 +241,9 @@ fn forget_section(
     if at.name().ends_with(META) {
         let kind = kind.name();
         let what =
-            format!("`{}` is all that is known of the {kind}, and stays with it", address.escape_debug());
+            format!("`{}` holds all properties of the {kind}, and stays with it", address.escape_debug());
         return Err(Error::new(Kind::Invalid, what).hint(format!(
-            "take a property away with `memgrove {kind} update {id} --unset NAME`, or forget `{kind}:{id}` whole"
+            "remove a property with `memgrove {kind} update {id} --unset NAME`, or forget all of `{kind}:{id}`"
         )));
     }
     let graph = cx.writing_graph()?;

@@ -15,18 +15,18 @@ use crate::context::{Context, Guard, Input};
 #[derive(Debug, Default, clap::Args, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Several {
-    /// A JSON array, or one object a line [default: standard input]
+    /// A JSON array, or one object per line [default: standard input]
     #[arg(long)]
     #[serde(skip)]
     text: Option<String>,
-    /// A file with them
+    /// Read them from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again: the first answer is given again. For
-    /// another request the key is refused.
+    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
+    /// for a different request is an error.
     #[arg(long)]
     key: Option<String>,
     /// Why, for the history
@@ -44,7 +44,7 @@ pub(crate) struct Kin {
 
 impl Kin {
     pub(crate) fn unfit(&self, error: &serde_json::Error) -> Error {
-        Error::new(Kind::Invalid, format!("it does not fit: {error}"))
+        Error::new(Kind::Invalid, format!("invalid input: {error}"))
             .hint(format!("one looks like {}", self.example))
     }
 }

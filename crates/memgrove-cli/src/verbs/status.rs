@@ -14,7 +14,7 @@ use crate::mounts;
 use crate::page::{Ink, Page, counted};
 use crate::settings;
 
-/// Say where the store is, what it holds, and how often the cache helps
+/// Show where the store is, what it holds, and how often the cache helps
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Status {}
 
@@ -68,7 +68,7 @@ fn held(memory: &Memory) -> Result<(usize, u64)> {
 
 impl Verb for Status {
     const NAME: &'static str = "status";
-    const TITLE: &'static str = "The state of the store";
+    const TITLE: &'static str = "Show the status";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Http];
     type Answer = StatusAnswer;

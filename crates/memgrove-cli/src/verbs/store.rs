@@ -16,10 +16,10 @@ use crate::context::{Context, random_id};
 use crate::page::{Ink, Page};
 use crate::settings::{self, Made, Settings};
 
-/// Make a store
+/// Create a store
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Init {
-    /// Its folder [default: ./.memgrove]
+    /// Where to create it [default: ./.memgrove]
     path: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct InitAnswer {
 
 impl Verb for Init {
     const NAME: &'static str = "init";
-    const TITLE: &'static str = "Make a store";
+    const TITLE: &'static str = "Create a store";
     const EFFECT: Effect = Effect::Add;
     const ON: &'static [On] = &[On::Cli];
     type Answer = InitAnswer;
@@ -49,7 +49,7 @@ impl Verb for Init {
                 let (one, other) = (path.display(), root.display());
                 return Err(Error::new(
                     Kind::Invalid,
-                    format!("two folders are named: `{one}` and `{other}`"),
+                    format!("two folders are given: `{one}` and `{other}`"),
                 )
                 .hint("leave out --store, or the folder"));
             }
@@ -58,7 +58,7 @@ impl Verb for Init {
             (None, _) => cx.environment().absolute(STORE_FOLDER.as_ref())?,
         };
         if crate::config::is_url(&root) {
-            return Err(Error::new(Kind::Invalid, "a store in a bucket is made by the first change in it")
+            return Err(Error::new(Kind::Invalid, "a store in a bucket is created by its first change")
                 .hint(format!("use it with --store {}", root.display())));
         }
         check_apart(&root)?;
@@ -78,7 +78,7 @@ impl Verb for Init {
     }
 
     fn show(answer: &InitAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.put(if answer.made { "made a store at " } else { "there is a store already at " })?;
+        page.put(if answer.made { "created a store at " } else { "there is already a store at " })?;
         page.ink(Ink::Strong, &answer.store)?;
         page.put("\n")?;
         answer.until_now.iter().try_for_each(|home| {
@@ -91,10 +91,12 @@ impl Verb for Init {
 fn check_makeable(backend: Option<&str>) -> Result<()> {
     let (why, hint) = match backend {
         Some(ram::PROTOCOL) => {
-            ("would forget all that is put into it", "leave the backend out: files keep memories")
+            ("would forget everything put into it", "leave the backend out: files keep memories")
         }
-        Some(object::PROTOCOL) => ("is named, not made", "use it with --store s3://bucket/prefix"),
-        Some(anthropic::PROTOCOL) => ("is named, not made", "use it with --store anthropic://memstore_…"),
+        Some(object::PROTOCOL) => ("is not created this way", "use it with --store s3://bucket/prefix"),
+        Some(anthropic::PROTOCOL) => {
+            ("is not created this way", "use it with --store anthropic://memstore_…")
+        }
         _ => return Registry::standard().select(backend, None, &[]).map(drop),
     };
     let message = format!("a store of the backend `{}` {why}", backend.unwrap_or_default());
@@ -111,10 +113,10 @@ fn check_apart(root: &Path) -> Result<()> {
     }
 }
 
-/// List the backends, and say which one is used and why
+/// List the backends, and which one is used and why
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Backends {
-    /// What the backend must offer, such as concurrent_writers,encryption
+    /// Capabilities it must offer, such as concurrent_writers,encryption
     #[arg(long, value_delimiter = ',', value_name = "CAPABILITIES")]
     #[serde(default)]
     requires: Vec<String>,
@@ -201,7 +203,7 @@ impl Verb for Backends {
     fn run(self, cx: &Context) -> Result<BackendsAnswer> {
         let known = Capabilities::default().entries().map(|(name, _)| name);
         if let Some(unknown) = self.requires.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(Error::new(Kind::Invalid, format!("`{unknown}` is no capability"))
+            return Err(Error::new(Kind::Invalid, format!("`{unknown}` is not a capability"))
                 .hint(format!("choose from: {}", known.join(", "))));
         }
         let registry = Registry::standard();

@@ -27,8 +27,8 @@ pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> 
     match (found.next(), found.next()) {
         (Some(version), None) => Ok(Point::Version(version)),
         (Some(_), Some(_)) => {
-            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` begin with `{start}`"))
-                .hint("give more of it"))
+            Err(Error::new(Kind::Invalid, format!("several versions of `{at}` start with `{start}`"))
+                .hint("give more characters of it"))
         }
         // A whole version may be of a content that was appended to, which the history does not name.
         _ if start.len() == VERSION_CHARS => Ok(Point::Version(Version::new(start))),
@@ -61,12 +61,12 @@ fn after(change: &str) -> Point {
     Point::Moment(Moment::After(ChangeId::new(change)))
 }
 
-/// Make a memory what it was after a change
+/// Restore a memory to what it was after a change
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Restore {
     /// Such as file:/memories/notes.md
     address: String,
-    /// The change or version
+    /// Change or version to restore
     #[arg(long, value_name = "CHANGE")]
     to: String,
     #[command(flatten)]
@@ -153,25 +153,25 @@ impl Verb for Restore {
     }
 }
 
-/// Take back the latest change, or the one named
+/// Undo the latest change, or the one given
 ///
-/// In a session (over MCP, or with MEMGROVE_SESSION) the latest change of that session. An undo is a
-/// change itself, and can be undone by its name.
+/// In a session (over MCP, or with MEMGROVE_SESSION), that is the session's latest change. An undo is
+/// itself a change, and can be undone by its number.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Undo {
-    /// The change
+    /// Change to undo
     #[arg(group = "scope")]
     change: Option<String>,
     /// All changes of this session
     #[arg(long, group = "scope")]
     session: Option<String>,
-    /// All changes of this client or origin
+    /// All changes by this client or origin
     #[arg(long, group = "scope", value_name = "NAME")]
     source: Option<String>,
-    /// The latest change of this memory
+    /// The latest change to this memory
     #[arg(long, group = "scope", value_name = "ADDRESS")]
     memory: Option<String>,
-    /// Only tell what would be done
+    /// Only show what would be done
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -337,6 +337,6 @@ fn latest_live(memory: &Memory, changes: Vec<Past>) -> Result<ChangeId> {
             _ => return Ok(past.change),
         }
     }
-    Err(Error::new(Kind::NotFound, "nothing of it is left to undo")
+    Err(Error::new(Kind::NotFound, "there is nothing left to undo")
         .hint("another change can be undone by its number; `memgrove history` lists them"))
 }

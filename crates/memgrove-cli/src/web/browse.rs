@@ -57,7 +57,7 @@ pub(super) const SHAPES: &[Shape] = &[
         title: "Entities",
         one: "entity",
         folder: "knowledge",
-        about: "People, projects and things, and how they stand to each other.",
+        about: "People, projects and things, and their relations.",
         texts: false,
         list: |shape, call| Box::pin(entities::list(shape, call)),
     },
@@ -75,7 +75,7 @@ pub(super) const SHAPES: &[Shape] = &[
         title: "Files",
         one: "file",
         folder: "files",
-        about: "What agents know as /memories.",
+        about: "What agents see as /memories.",
         texts: true,
         list: |shape, call| Box::pin(tree::page(shape, call)),
     },
@@ -159,7 +159,7 @@ pub(super) async fn shape(call: Call) -> Result<Response> {
     match SHAPES.iter().find(|shape| shape.name == name) {
         Some(shape) => (shape.list)(shape, call).await,
         None => Err(Error::new(Kind::NotFound, format!("there is no shape `{}`", name.escape_debug()))
-            .hint("the shapes are beneath Browse")),
+            .hint("the shapes are under Browse")),
     }
 }
 

@@ -105,7 +105,7 @@ fn one(call: &Call, Found { conflict, texts, seen, is_memory }: &Found) -> Marku
                 li data-item="" data-level="warning" {
                     p { span.level { "name" } " " (link(at)) }
                     p.dim {
-                        "It is no copy, but another file: its name differed from " code { (of) }
+                        "It is not a copy, but another file: its name differed from " code { (of) }
                         " in case alone. Give it a name of its own, or delete it."
                     }
                 }

@@ -31,7 +31,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             h1 { "Health" }
             @if may_write(&call) {
                 form.actions method="post" action=(url(&call, "/doctor", &[])) {
-                    button.main { "Mend what is safe to mend" }
+                    button.main { "Fix what is safe to fix" }
                 }
             }
         }

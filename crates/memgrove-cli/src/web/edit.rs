@@ -58,9 +58,7 @@ enum Filled {
 pub(super) async fn page(call: Call) -> Result<Response> {
     let Asked { under, done: said, changed } = call.query()?;
     if !may_write(&call) {
-        return Err(
-            Error::new(Kind::Denied, "nothing may be changed here").hint("it can be read all the same")
-        );
+        return Err(Error::new(Kind::Denied, "nothing may be changed here").hint("it can still be read"));
     }
     if call.query::<place::Which>()?.is_none() {
         let under = if under.is_empty() { "files".to_owned() } else { under };
@@ -210,7 +208,7 @@ fn checked(at: &Locator, old: &str, text: &str) -> Result<()> {
             let is_new = |line: &str| !line.trim().is_empty() && !old.lines().any(|old| old == line);
             let mut lines = text.lines().enumerate().filter(|(_, line)| is_new(line));
             lines.try_for_each(|(number, line)| {
-                let unfit = || unfit(at.name(), line).map(|why| format!("can be no record: {why}"));
+                let unfit = || unfit(at.name(), line).map(|why| format!("cannot be a record: {why}"));
                 match parsed(line).err().map(not_json).or_else(unfit) {
                     Some(why) => wrong(format!("line {}", number + 1), why),
                     None => Ok(()),
@@ -229,9 +227,9 @@ fn shown_somewhere(cx: &Context, at: &Locator) -> Result<()> {
     if is_shown || is_its_own && was_ever(cx, at)? {
         return Ok(());
     }
-    let what = format!("a new file `{at}` would be no memory");
+    let what = format!("a new file `{at}` would not be a memory");
     let hint =
-        "make a file beneath files/, or a note beneath notes/; what was deleted comes back from its history";
+        "create a file under files/, or a note under notes/; what was deleted is restored from its history";
     Err(Error::new(Kind::Invalid, what).hint(hint))
 }
 
@@ -256,7 +254,7 @@ fn refused(call: &Call, sent: &Sent, error: &Error) -> Response {
 pub(super) async fn sent<T: serde::de::DeserializeOwned>(call: &Call) -> Result<T> {
     let body = call.body().await?;
     serde_urlencoded::from_bytes(&body)
-        .map_err(|error| Error::new(Kind::Invalid, format!("the form does not fit: {error}")))
+        .map_err(|error| Error::new(Kind::Invalid, format!("invalid form: {error}")))
 }
 
 enum Saved {
@@ -306,7 +304,7 @@ async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
             @if is_new { "Go back and choose another name, or put both together. " }
             @else if version.is_empty() { (at.name()) " was deleted while you edited it. " }
             @else { (at.name()) " was changed while you edited it. " }
-            "Nothing of yours is lost: put together what shall stay, and save that."
+            "Nothing of yours is lost: combine what should stay, and save that."
         }
         (side_by_side(&text, &mine, &Sides { left: "There now", right: "Yours" }))
         h2 { "Yours" }

@@ -300,15 +300,15 @@ pub(super) fn done(word: &str) -> Markup {
     let said = match word {
         "saved" => "Saved.",
         "same" => "Nothing had changed.",
-        "deleted" => "Deleted. The timeline can bring it back.",
+        "deleted" => "Deleted. The timeline can restore it.",
         "restored" => "Restored.",
-        "undone" => "Taken back. Redo has it back.",
+        "undone" => "Undone. Redo brings it back.",
         "redone" => "Done again.",
         "added" => "Added as a new record.",
         "archived" => "Archived.",
         "merged" => "Merged. The history keeps what was there.",
-        "mended" => "Mended what was safe to mend.",
-        "unmended" => "There was nothing that is safe to mend.",
+        "mended" => "Fixed what was safe to fix.",
+        "unmended" => "There was nothing that is safe to fix.",
         _ => return html! {},
     };
     html! { p.done role="status" { (said) } }

@@ -46,7 +46,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
                 }
             }
             p.dim {
-                "Drag to move, scroll to come closer, click to open. Records have no links, and are not drawn."
+                "Drag to move, scroll to zoom, click to open. Records have no links, and are not drawn."
             }
             details {
                 summary { "As a list" }

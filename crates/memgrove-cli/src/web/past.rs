@@ -193,7 +193,7 @@ pub(super) async fn history(call: Call) -> Result<Response> {
             h1 { (title) }
             p.actions { a.button href=(subject.url(&call, "/read", &[])) data-key="Escape" { "Back" } }
         }
-        @if past.is_empty() { p.empty { "Nothing is known of its past: it was written past memgrove." } }
+        @if past.is_empty() { p.empty { "It has no history: it was written outside memgrove." } }
         @else if subject.is_of_many() && may_write(&call) {
             p.warning {
                 "This file holds many records: Restore takes back every later change of all of them, and every later record. One record alone goes back on its own page."
@@ -282,11 +282,11 @@ pub(super) async fn diff(call: Call) -> Result<Response> {
             (Side::Text(old), Side::Text(new)) if old == new && moved.is_some() => {},
             (Side::Text(old), Side::Text(new)) => (side_by_side(old, new, &names)),
             (Side::Redacted, Side::Text(text)) | (Side::Text(text), Side::Redacted) => {
-                p.warning { "One side was taken out of the history for good. The other:" }
+                p.warning { "One side was removed from the history for good. The other:" }
                 pre { (text) }
             },
             (Side::Redacted, _) | (_, Side::Redacted) => {
-                p.warning { "What was there was taken out of the history for good." }
+                p.warning { "What was there was removed from the history for good." }
             },
             _ => p.empty { "Bytes that are not text cannot be shown side by side." },
         }

@@ -71,8 +71,10 @@ pub(super) fn located(at: &str) -> Result<Locator> {
     let place = Locator::new(at)?;
     match browse::shape_of(&place) {
         Some(_) => Ok(place),
-        None => Err(Error::new(Kind::NotFound, format!("`{}` is no place of memories", at.escape_debug()))
-            .hint("choose one from the pages beneath Browse")),
+        None => {
+            Err(Error::new(Kind::NotFound, format!("`{}` is not a place for memories", at.escape_debug()))
+                .hint("choose one from the pages under Browse"))
+        }
     }
 }
 
@@ -118,5 +120,5 @@ fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
         return Ok(loaded.path);
     }
     Err(Error::new(Kind::NotFound, format!("nothing is called `{}`", link.escape_debug()))
-        .hint("the link leads nowhere yet: write it, or search for it"))
+        .hint("the link points nowhere yet: write it, or search for it"))
 }

@@ -211,7 +211,7 @@ async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
     let (theirs, mine) = (&got["record"], sent.laid_over(&got["record"]));
     let body = html! {
         h1 { "Someone else was faster" }
-        p { "The record was changed while you edited it. Put together what shall stay, and save that." }
+        p { "The record was changed while you edited it. Combine what should stay, and save that." }
         (side_by_side(&said(theirs), &said(&mine), &Sides { left: "There now", right: "Yours" }))
         h2 { "Yours" }
         (form(call, &mine, got["version"].as_str().unwrap_or_default(), &Filled::Typed))

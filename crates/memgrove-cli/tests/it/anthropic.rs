@@ -220,7 +220,7 @@ fn what_a_memory_store_cannot_hold_stays_behind_when_a_store_is_copied() {
         assert_eq!((&copied["files"], &copied["same"]), (&json!(files), &json!(same)), "{copied}");
         let refused = copied["refused"].to_string();
         assert!(
-            refused.contains("image.png` is none") && refused.contains("would have 102401 bytes"),
+            refused.contains("image.png` is not text") && refused.contains("would have 102401 bytes"),
             "{refused}"
         );
     }

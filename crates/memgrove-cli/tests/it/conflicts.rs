@@ -192,11 +192,11 @@ fn one_copy_that_cannot_be_merged_keeps_no_other_from_it() {
     assert_eq!(ran.code, 5, "{ran:?}");
     assert!(
         ran.out.contains(
-            "pic.png` or its copy is no text, and cannot be merged\n  hint: look at both, then take"
+            "pic.png` or its copy is not text, and cannot be merged\n  hint: compare both, then take"
         )
     );
     assert!(ran.out.contains("differed from a neighbour's in case alone"), "{}", ran.out);
-    assert!(ran.out.contains("ABCDEFG.md: it is its file now"), "{}", ran.out);
+    assert!(ran.out.contains("ABCDEFG.md: replaced its file"), "{}", ran.out);
     let read = |name: &str| std::fs::read(store.join(name)).expect("a file");
     assert_eq!((read("files/zoo.md"), read(clash)), (b"one\ntwo\n".to_vec(), b"large\n".to_vec()));
     assert_eq!(read("files/pic.png"), ours);
@@ -224,7 +224,7 @@ fn a_clash_of_lines_is_left_to_git() {
         put(&sandbox.project(), name, text);
     }
     let ran = sandbox.run(&["merge-driver", "base", "ours", "theirs", "files/a.md"]);
-    assert_eq!((ran.code, &*ran.out), (5, "1 places are left to you\n"));
+    assert_eq!((ran.code, &*ran.out), (5, "conflicts left to resolve: 1\n"));
     let merged = std::fs::read_to_string(sandbox.project().join("ours")).expect("a file");
     assert_eq!(merged, "<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n");
 }
@@ -245,7 +245,7 @@ fn a_vault_keeps_its_journal_outside_and_merges_copies() {
     let doctor = sandbox.run(&["doctor"]);
     assert!(doctor.out.contains("a conflict copy of `a.md` by Syncthing"), "{}", doctor.out);
     let merged = sandbox.run(&["conflicts", "merge", "--take", "theirs"]).ok();
-    assert_eq!(merged, "files/a.sync-conflict-20260131-120000-ABCDEFG.md: it is its file now\n");
+    assert_eq!(merged, "files/a.sync-conflict-20260131-120000-ABCDEFG.md: replaced its file\n");
     assert_eq!(std::fs::read_to_string(store.join("files/a.md")).expect("a file"), "one\ntwo\n");
     assert_eq!(sandbox.run(&["conflicts"]).ok(), "no conflicts\n");
 }
@@ -284,7 +284,10 @@ fn a_bucket_is_chosen_by_name_and_never_by_chance() {
     let settings = "format = 1\nbackend = \"object\"\n[object]\nlocation = \"s3://theirs/x\"\n";
     put(&sandbox.store(), "memgrove.toml", settings);
     let refused = sandbox.run(&["file", "view"]).fails(10);
-    assert!(refused.contains("was merely found, and may not send memories to `s3://theirs/x`"), "{refused}");
+    assert!(
+        refused.contains("was found, not named, so it may not send memories to `s3://theirs/x`"),
+        "{refused}"
+    );
 }
 
 /// Answers as a service that takes every write, whatever its condition, and keeps none.
@@ -378,13 +381,16 @@ fn git_that_was_not_told_how_to_merge_is_found_out() {
     assert!(doctor().ok().ends_with("all is well\n"));
     put(&sandbox.store(), ".gitattributes", "*.jsonl merge=memgrove\n");
     let told = doctor().ok();
-    assert!(told.contains("warning: .gitattributes: git shall merge memories by memgrove here"), "{told}");
+    assert!(
+        told.contains("warning: .gitattributes: git is set to merge memories with memgrove here"),
+        "{told}"
+    );
     let hint = told.lines().find_map(|line| line.strip_prefix("  hint: git ")).expect("a hint");
     let hint = format!("git {hint}");
     let done = sandbox.command("/bin/sh").args(["-c", &hint]).status().expect("there is a shell");
     assert!(done.success(), "{hint}");
     let told = doctor().ok();
-    assert!(!told.contains(".gitattributes: git shall"), "{told}");
+    assert!(!told.contains(".gitattributes: git is set"), "{told}");
     // What git left behind where it did not know.
     let file = sandbox.store().join("records/learnings.jsonl");
     let line = std::fs::read_to_string(&file).expect("a file");

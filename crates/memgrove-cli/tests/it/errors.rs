@@ -25,7 +25,7 @@ fn invalid_is_2() {
     let told = sandbox.run(&["file", "create", "/memories/../x", "--text", ""]).fails(2);
     assert!(told.starts_with("error: `") && told.contains("\n  hint: "), "{told}");
     let told = sandbox.run(&["file", "view", "/elsewhere"]).fails(2);
-    assert!(told.contains("`/elsewhere` is not beneath /memories"), "{told}");
+    assert!(told.contains("`/elsewhere` is not under /memories"), "{told}");
     sandbox.run(&["file", "insert", "a.md", "9", "--text", "x"]).fails(2);
     sandbox.run(&["file", "replace", "a.md", "--old", "two", "--new", "x"]).fails(2);
     sandbox.run(&["file", "delete", "a.md", "--expect", "short"]).fails(2);
@@ -91,7 +91,7 @@ fn an_answer_that_cannot_be_written_is_told_as_such() {
     let ran = shell(&sandbox, &format!("{MEMGROVE} file create b.md --text x > /dev/full"));
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.starts_with("error: the answer could not be written: "), "{ran:?}");
-    assert!(ran.err.contains("done all the same") && !ran.err.contains("nothing was changed"), "{ran:?}");
+    assert!(ran.err.contains("made nevertheless") && !ran.err.contains("nothing was changed"), "{ran:?}");
     assert_eq!(sandbox.run(&["read", "b.md"]).ok(), "x");
     let ran = shell(&sandbox, &format!("{MEMGROVE} history > /dev/full"));
     assert!(ran.code == 1 && !ran.err.contains("hint"), "{ran:?}");
@@ -107,11 +107,11 @@ fn not_found_is_3() {
     sandbox.run(&["read", "file:/memories/none.md"]).fails(3);
     let told = sandbox.run(&["--store", "nowhere", "file", "view"]).fails(3);
     assert!(
-        told.contains("(named by --store)") && told.contains("hint: make one with `memgrove init"),
+        told.contains("(named by --store)") && told.contains("hint: create one with `memgrove init"),
         "{told}"
     );
     let told = sandbox.run(&["--store", ".", "file", "view"]).fails(3);
-    assert!(told.contains("hint: there is one in it: name `"), "{told}");
+    assert!(told.contains("hint: there is one inside: use `"), "{told}");
 }
 
 #[test]
@@ -247,13 +247,13 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 fn the_store_at_home_is_made_when_first_written_to() {
     let sandbox = Sandbox::empty();
     assert_eq!(sandbox.run(&["file", "view"]).ok(), "/memories\n(empty)\n");
-    assert_eq!(sandbox.run(&["history"]).ok(), "nothing has happened yet\n");
+    assert_eq!(sandbox.run(&["history"]).ok(), "no changes yet\n");
     sandbox.run(&["read", "a.md"]).fails(3);
     assert!(sandbox.run(&["doctor"]).ok().contains("there is no store yet"));
     assert!(!sandbox.home().join(".memgrove").exists());
     let ran = sandbox.run(&["file", "create", "a.md", "--text", "x"]);
     let home = sandbox.home().display().to_string();
-    assert_eq!(ran.err, format!("memgrove: made a store at {home}/.memgrove\n"));
+    assert_eq!(ran.err, format!("memgrove: created a store at {home}/.memgrove\n"));
     assert_eq!(sandbox.run(&["file", "create", "b.md", "--text", "x"]).err, "");
     assert_eq!(sandbox.run(&["find", "x"]).ok().lines().count(), 2);
 }
@@ -273,7 +273,7 @@ fn modes_are_private_and_the_doctor_mends_them() {
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("our own file");
     let told = sandbox.run(&["doctor"]).ok();
     assert!(told.contains("warning: files/a.md: other users"), "{told}");
-    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("mended the modes of 1 file"));
+    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("fixed the permissions of 1 file"));
     assert_eq!(mode("files/a.md"), 0o600);
     assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
     // What has a name elsewhere too is not the store's alone.

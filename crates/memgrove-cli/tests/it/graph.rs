@@ -285,6 +285,6 @@ fn a_node_that_is_too_large_for_a_list_is_shown_shortened() {
         assert!(list.starts_with(one) && list.len() < 2_000, "{list}");
         assert!(list.contains("long properties are shortened"), "{list}");
     }
-    assert!(sandbox.run(&["node", "list"]).ok().contains("1 more: pass over 1 with skip"));
+    assert!(sandbox.run(&["node", "list"]).ok().contains("1 more: skip the first 1"));
     assert_eq!(sandbox.run(&["node", "list", "--skip", "1"]).ok(), "node:mem_a_002 a {}\n");
 }

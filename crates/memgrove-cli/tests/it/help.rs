@@ -158,8 +158,8 @@ fn other_names_of_verbs_are_understood() {
     sandbox.run(&["remember", "sings", "--about", "Alice"]).ok();
     assert!(sandbox.run(&["read", "Alice"]).fails(3).contains("did you mean `entity:general/Alice`?"));
     let twin = sandbox.run(&["remember", "dances", "--about", "alice"]).ok();
-    assert!(twin.contains("another than entity:general/Alice"), "{twin}");
-    assert!(!sandbox.run(&["remember", "hums", "--about", "alice"]).ok().contains("another"));
+    assert!(twin.contains("a different entity from entity:general/Alice"), "{twin}");
+    assert!(!sandbox.run(&["remember", "hums", "--about", "alice"]).ok().contains("different"));
     for (verb, choices) in [("--type", "core, learning, task"), ("--importance", "high, medium, low")] {
         let told = sandbox.run(&["record", "add", "x", verb, "nonsense"]).fails(2);
         assert!(told.contains(choices), "{told}");

@@ -94,7 +94,8 @@ fn past_versions_of_files_and_entities_are_redacted() {
     assert!(sandbox.run(&["redact", "node:mem_person_001", "--yes"]).fails(3).contains("there is no node"));
     let told = sandbox.run(&["redact", "b.md", "--yes"]).ok();
     assert!(
-        told.starts_with("redacted file:/memories/b.md in change") && told.contains("now stays"),
+        told.starts_with("redacted file:/memories/b.md in change")
+            && told.contains("the current version stays"),
         "{told}"
     );
     sandbox.run(&["redact", "entity:general/Ada", "--yes"]).ok();
@@ -124,7 +125,7 @@ fn nodes_and_connections_are_redacted_with_what_the_registry_knew() {
     assert!(planned.starts_with("would redact node:mem_safe_002 in changes "), "{planned}");
     assert_ne!(stands_anywhere(&sandbox, "hunter2"), "", "the test can fail");
     let told = sandbox.run(&["redact", node, "--yes", "--reason", "a password"]).ok();
-    assert!(told.contains("what it is now stays"), "{told}");
+    assert!(told.contains("the current version stays"), "{told}");
     for gone in ["node:mem_safe_001", "connection:conn_001"] {
         let told = sandbox.run(&["redact", gone, "--yes"]).ok();
         assert!(told.starts_with(&format!("redacted {gone} in change")) && !told.contains("stays"), "{told}");

@@ -419,8 +419,7 @@ fn what_stands_in_the_way_in_a_mounted_folder_is_named_as_the_store_names_it() {
         refused.contains("`records/learnings.jsonl` is not as change records:2 left it: change records:3 ("),
         "{refused}"
     );
-    let hint = "undo change records:3 first, or bring back what it was before: \
-                `memgrove restore records/learnings.jsonl --to records:1`";
+    let hint = "undo change records:3 first, or restore what it was before: `memgrove restore records/learnings.jsonl --to records:1`";
     assert!(refused.contains(hint), "{refused}");
     sandbox.run(&["restore", "records/learnings.jsonl", "--to", "records:1"]).ok();
     for address in [format!("record:{id}"), "records/learnings.jsonl".to_owned()] {

@@ -152,7 +152,7 @@ fn a_fresh_machine_needs_one_command() {
         fresh.trim().strip_prefix(&format!("http://{}", server.address)).expect("the same server").to_owned();
     assert_eq!(server.send("GET", &fresh, &[], b"").status, 200);
     let nobody = sandbox.run(&["serve", "--link", "--listen", "127.0.0.1:9"]).fails(3);
-    assert!(nobody.contains("no server of yours runs"), "{nobody}");
+    assert!(nobody.contains("you have no server running"), "{nobody}");
     let policy = door.header("content-security-policy").expect("a policy");
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(opened.header("access-control-allow-origin"), None);
@@ -232,7 +232,7 @@ fn arguments_are_lists_as_the_description_says_and_none_is_passed_over() {
     refused(server.post("/api/file_replace", &edit, &[]), "takes no argument `if_match`");
     refused(server.post("/api/find", &json!(["tea", 100]), &[]), "not a JSON object");
     let edit = json!({"path": "a.md", "old": "one", "new": "two"});
-    refused(server.post("/api/file_replace", &edit, &[("If-Match", "*")]), "names one version");
+    refused(server.post("/api/file_replace", &edit, &[("If-Match", "*")]), "must name exactly one version");
     server.end();
 }
 
@@ -394,19 +394,19 @@ fn spaces_and_tokens_have_their_own_rights() {
 fn it_says_what_it_does_and_listens_to_this_machine_alone() {
     let sandbox = Sandbox::new();
     let refused = sandbox.run(&["serve", "--listen", "0.0.0.0:0"]).fails(10);
-    assert!(refused.contains("not only for this machine"), "{refused}");
+    assert!(refused.contains("is reachable from other machines"), "{refused}");
     for (arguments, told) in [
         (&["--listen", "0.0.0.0:0", "--unencrypted"][..], "add --host"),
-        (&["--requests-max", "0"], "a number from 1 on"),
+        (&["--requests-max", "0"], "a number of at least 1"),
         (&["--host", "http://evil/"], "a name and perhaps a port"),
-        (&["--space", "default=."], "there are two spaces `default`"),
+        (&["--space", "default=."], "two spaces are named `default`"),
     ] {
         let refused = sandbox.run(&[&["serve"], arguments].concat()).fails(2);
         assert!(refused.contains(told), "{arguments:?}: {refused}");
     }
     let server = Server::start(&sandbox, &["--log-format", "json", "--read-only"]);
     let taken = sandbox.run(&["serve", "--listen", &server.address]).fails(8);
-    assert!(taken.contains("is taken already") && taken.contains("--link"), "{taken}");
+    assert!(taken.contains("is already in use") && taken.contains("--link"), "{taken}");
     assert_eq!(server.send("GET", "/healthz", &[], b"").body, b"ok\n");
     assert_eq!(server.post("/api/file_create", &json!({"path": "a.md", "text": "x"}), &[]).status, 403);
     let metrics = server.get("/metrics", &[]);

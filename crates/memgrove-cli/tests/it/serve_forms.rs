@@ -242,7 +242,10 @@ fn nodes_are_edited_by_way_of_the_graph() {
     assert!(led(&gone).ends_with("done=deleted"), "{}", shown(&gone));
     // What no page would show is not made, and nothing of it is lost.
     let refused = shown(&sent(&server, "/edit", &[("at", "graph/foo.md"), ("text", "precious")]));
-    assert!(refused.contains("would be no memory") && refused.contains("precious</textarea>"), "{refused}");
+    assert!(
+        refused.contains("would not be a memory") && refused.contains("precious</textarea>"),
+        "{refused}"
+    );
     server.end();
 }
 
@@ -353,8 +356,8 @@ fn what_a_shape_could_not_read_is_not_saved() {
     let (records, said) = (format!("records/{jsonl}"), "graph/_content/nodes/mem_doc_001.meta.json");
     for (at, text, why) in [
         (records.as_str(), "no <JSON>\n", "is not JSON"),
-        (&records, "1\n{}\n", "Line 1 can be no record: it is not a JSON object"),
-        (&records, "{}\n", "Line 1 can be no record: it has no"),
+        (&records, "1\n{}\n", "Line 1 cannot be a record: it is not a JSON object"),
+        (&records, "{}\n", "Line 1 cannot be a record: it has no"),
         (said, "no <JSON>\n", "is not JSON"),
         (said, "[]", "cannot be read"),
         (said, "{\"type\": \"doc\"}", "of the node <code>mem_doc_001</code> cannot be changed here"),

@@ -79,13 +79,12 @@ fn a_store_is_opened_as_what_it_is() {
     let sandbox = Sandbox::new();
     sandbox.run(&["record", "add", "one"]).ok();
     let refused = sandbox.run(&["--backend", "vault", "undo"]).fails(2);
-    assert!(refused.contains("the store is of the backend `device-local`: as `vault` (named by --backend)"));
+    assert!(refused.contains("the store uses the backend `device-local`: as `vault` (named by --backend)"));
     assert!(refused.contains("memgrove copy --to vault:FOLDER"), "{refused}");
     let mut named = sandbox.memgrove(&["record", "list"]);
     let output = named.env("MEMGROVE_BACKEND", "vault").output().expect("it runs");
     assert!(
-        String::from_utf8_lossy(&output.stderr)
-            .contains("(named by MEMGROVE_BACKEND) it would have a second")
+        String::from_utf8_lossy(&output.stderr).contains("(named by MEMGROVE_BACKEND) it would get a second")
     );
     sandbox.run(&["--backend", "device-local", "record", "list"]).ok();
     // What cannot be used is said before a store is looked for or made.
@@ -125,8 +124,8 @@ fn a_copy_takes_memories_along_and_nothing_that_is_made_of_them() {
     std::fs::create_dir(sandbox.project().join("odd/files/d.md")).expect("free");
     let ran = sandbox.run(&["copy", "--from", "odd", "--to", "far", "--replace"]);
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.out.contains("`files/a` is no file at the far end"), "{ran:?}");
-    assert!(ran.out.contains("`files/d.md` is no folder at the far end"), "{ran:?}");
+    assert!(ran.out.contains("`files/a` is not a file in the target"), "{ran:?}");
+    assert!(ran.out.contains("`files/d.md` is not a folder in the target"), "{ran:?}");
     assert!(sandbox.project().join("far/files/c.md").exists());
     // A conflict copy is no memory, but it is somebody's: it is told.
     sandbox.run(&["--backend", "vault", "init", "vault"]).ok();

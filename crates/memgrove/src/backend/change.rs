@@ -35,7 +35,7 @@ impl Expect {
                 let found = there.map_or("gone".to_owned(), |version| format!("at version {version}"));
                 Err(Error::new(Kind::Conflict, format!("`{at}` is {found}, not at version {wanted}"))
                     .code(code::VERSION_MISMATCH)
-                    .hint("read it again and repeat the change on what is there now"))
+                    .hint("read it again, then redo the change on the current version"))
             }
         }
     }

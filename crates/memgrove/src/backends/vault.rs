@@ -133,7 +133,7 @@ impl Vault {
         while !self.is_settled(at)? {
             if waited >= WAIT {
                 return Err(Error::new(Kind::Busy, format!("`{at}` is being changed by another program"))
-                    .hint("try again in a few seconds, when it is all there"));
+                    .hint("try again in a few seconds, when it is complete"));
             }
             thread::sleep(PAUSE);
             waited += PAUSE;
@@ -318,14 +318,14 @@ impl Backend for Vault {
                 findings.push(finding(Level::Warning, what, hint));
             } else if let Some(copy) = copy_of(info.locator.name()).filter(|copy| is_beside(info, copy)) {
                 let what = format!("perhaps a conflict copy of `{}` by {}", copy.base, copy.family.name());
-                let hint = "look at both; `memgrove conflicts merge` takes one if you name it, with --take";
+                let hint = "compare both, then name it to `memgrove conflicts merge` with --take";
                 findings.push(finding(Level::Info, what, hint));
             } else if copies::placeholder(info.locator.name()).is_some() {
                 let error = elsewhere(&stands_for(&info.locator).unwrap_or_default());
                 let (what, hint) = (error.message().to_owned(), error.hint_text().unwrap_or_default());
                 findings.push(finding(Level::Warning, what, hint));
             } else if info.size == 0 && young(info.mtime, self.clock.now()) {
-                let what = "it is empty and young: perhaps it is still on its way".to_owned();
+                let what = "it is empty and new: it may still be syncing".to_owned();
                 findings.push(finding(Level::Info, what, "look again in a few seconds"));
             }
         }

@@ -316,7 +316,7 @@ pub(crate) fn meant(error: rusqlite::Error) -> Error {
     let made = Error::new(kind, format!("the index cannot be used: {error}"));
     let made = match kind {
         Kind::Busy => made.hint("another process is building it: try again in a moment"),
-        Kind::Corrupt => made.hint("it is made anew by itself; `memgrove index rebuild` does it now"),
+        Kind::Corrupt => made.hint("it is rebuilt automatically; `memgrove index rebuild` does it now"),
         _ => made.hint("the memories are safe: the index can be deleted at any time"),
     };
     made.source(error)

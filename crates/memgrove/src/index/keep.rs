@@ -110,7 +110,7 @@ impl Index {
         match busy {
             0 => Ok(()),
             _ => Err(Error::new(Kind::Busy, "another process is reading the index")
-                .hint("`memgrove index rebuild` makes it anew without what was redacted")),
+                .hint("`memgrove index rebuild` rebuilds it without what was redacted")),
         }
     }
 
@@ -185,7 +185,7 @@ impl DerivedMaintenance for Index {
             Tier::LocalIndex => self.rebuild(&mut |_, _| ()).map(drop),
             Tier::SharedAbstracts => {
                 Err(Error::new(Kind::Unsupported, "the index does not write the shared abstracts")
-                    .hint("`memgrove doctor --fix` writes them anew"))
+                    .hint("`memgrove doctor --fix` rewrites them"))
             }
             Tier::Source => {
                 Err(Error::new(Kind::Invalid, "the source is not derived: there is nothing to make it from"))
@@ -207,6 +207,6 @@ impl DerivedMaintenance for Index {
 
 /// The error for an address that no document has.
 pub(super) fn no_document(address: &str) -> Error {
-    Error::new(Kind::NotFound, format!("nothing is at `{}`", address.escape_debug()))
+    Error::new(Kind::NotFound, format!("there is nothing at `{}`", address.escape_debug()))
         .hint("`memgrove recall` finds addresses by words")
 }

@@ -38,6 +38,6 @@ fn odd(at: String, bytes: &[u8]) -> Option<Finding> {
         level: Level::Warning,
         at,
         what: format!("line {line} has bytes that are not UTF-8 text, so words with them are not found"),
-        hint: "save it as UTF-8; until then search takes such a byte for a `?`".to_owned(),
+        hint: "save it as UTF-8; until then search reads such a byte as `?`".to_owned(),
     })
 }

@@ -110,7 +110,7 @@ fn number(bytes: &mut &[u8]) -> Result<u32> {
 }
 
 pub(crate) fn broken() -> Error {
-    Error::new(Kind::Corrupt, "the index has a damaged block").hint("it is made anew by itself")
+    Error::new(Kind::Corrupt, "the index has a damaged block").hint("it is rebuilt automatically")
 }
 
 #[cfg(test)]

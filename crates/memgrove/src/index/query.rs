@@ -108,7 +108,7 @@ impl Filter {
             "tag" => self.tags.push(folded(value)),
             "in" => self.within.push(value.to_owned()),
             _ if value.eq_ignore_ascii_case("hidden") => self.hidden = true,
-            _ => return wrong("what something can be", "`is:hidden` is all there is".to_owned()),
+            _ => return wrong("what something can be", "only `is:hidden` exists".to_owned()),
         }
         Ok(())
     }
@@ -270,10 +270,9 @@ impl Query {
         let Piece { negated, key, value, quoted, .. } = *piece;
         if !key.is_empty() {
             if negated && matches!(key, "since" | "before" | "is") {
-                let said = format!("`-{key}:` means nothing");
-                return Err(
-                    Error::new(Kind::Invalid, said).hint("since: and before: are each other's opposite")
-                );
+                let said = format!("`-{key}:` has no meaning");
+                return Err(Error::new(Kind::Invalid, said)
+                    .hint("since: and before: are opposites: use the other one"));
             }
             let mut filter = if negated { Filter::default() } else { std::mem::take(&mut self.filter) };
             filter.take(key, value, now)?;
@@ -362,7 +361,7 @@ mod tests {
         assert_eq!(told("shape:cube"), Err("`cube` is not a shape".to_owned()));
         assert_eq!(told("importance:huge"), Err("`huge` is not an importance".to_owned()));
         assert_eq!(told("since:whenever"), Err("`whenever` is not a date".to_owned()));
-        assert_eq!(told("-since:2024"), Err("`-since:` means nothing".to_owned()));
+        assert_eq!(told("-since:2024"), Err("`-since:` has no meaning".to_owned()));
         assert_eq!(told("is:archived"), Err("`archived` is not what something can be".to_owned()));
         assert_eq!(told("any:thing else: -is"), Ok(()));
     }

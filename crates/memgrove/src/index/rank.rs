@@ -236,7 +236,7 @@ fn is_then(hit: &Candidate, asked: Option<&Asked>) -> bool {
 }
 
 /// Keeps the candidates, best first, that have something to do with what was asked: what is from a
-/// time that comes first, before all others. `false` if nothing is from then.
+/// time that comes first, before all others. `false` if nothing is from that time.
 pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, wordless: bool) -> bool {
     // The name of a time means nothing beside that time.
     let alone = asked.is_some_and(|asked| asked.alone);

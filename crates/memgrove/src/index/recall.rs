@@ -180,21 +180,21 @@ fn notices(found: &Found) -> Vec<String> {
     }
     if !found.unreadable.is_empty() {
         let places: Vec<&str> = found.unreadable.iter().map(String::as_str).collect();
-        told.push(format!("{} cannot be read: what is known of it may be old", few(&places)));
+        told.push(format!("{} cannot be read: what is known of it may be outdated", few(&places)));
     }
     if !found.nowhere.is_empty() {
         let places: Vec<&str> = found.nowhere.iter().map(String::as_str).collect();
-        told.push(format!("nothing lies in {}", few(&places)));
+        told.push(format!("nothing is in {}", few(&places)));
     }
     let sentences = [
-        (found.barred && found.nowhere.is_empty(), "the filters let nothing pass"),
-        (found.untimely && !found.barred, "nothing is from then"),
-        (found.newest && found.total > 0, "no word to look for: these are the newest"),
-        (found.wordless && found.total > 0, "no memory has these words, some mean alike"),
+        (found.barred && found.nowhere.is_empty(), "nothing passes the filters"),
+        (found.untimely && !found.barred, "nothing is from that time"),
+        (found.newest && found.total > 0, "no words to search for: these are the newest"),
+        (found.wordless && found.total > 0, "no memory has these words; these are similar in meaning"),
     ];
     told.extend(sentences.into_iter().filter(|(so, _)| *so).map(|(_, sentence)| sentence.to_owned()));
     if found.hidden > 0 {
-        told.push(format!("{} hidden: `is:hidden` finds what was superseded or put away", found.hidden));
+        told.push(format!("{} hidden: `is:hidden` finds what was superseded or archived", found.hidden));
     }
     told
 }

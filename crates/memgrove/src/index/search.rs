@@ -39,7 +39,7 @@ pub struct Found {
     pub untimely: bool,
     /// Whether there was no word to look for: then hits are the newest.
     pub newest: bool,
-    /// Whether the filters let nothing pass.
+    /// Whether nothing passes the filters.
     pub barred: bool,
     /// Places that were asked for and hold nothing, where that is so.
     pub nowhere: Vec<String>,

@@ -171,7 +171,7 @@ impl Entity {
     pub fn check(&self) -> Result<()> {
         if self.observations.is_empty() && !self.name.trim().is_empty() {
             let what = format!("the entity `{}` has no observations", self.name.escape_debug());
-            return Err(wrong(what, "say at least one thing that is known of it"));
+            return Err(wrong(what, "give at least one observation"));
         }
         self.check_addition()
     }
@@ -179,7 +179,7 @@ impl Entity {
     /// Checks what is to be added to an entity that is there: tags and relations alone will do.
     fn check_addition(&self) -> Result<()> {
         if self.name.trim().is_empty() {
-            return Err(wrong("the entity has no name", "give it the name by which it will be looked for"));
+            return Err(wrong("the entity has no name", "give it a name to find it by"));
         }
         if self.observations.is_empty() && self.tags.is_empty() && self.relations.is_empty() {
             return self.check();

@@ -40,7 +40,7 @@ pub const MERGERS: &[Merger] = &[
 
 /// What is left to a person.
 const TAKE_ONE: &str =
-    "look at both, then take one of them with --take ours or --take theirs; the history keeps the other";
+    "compare both, then take one with --take ours or --take theirs; the history keeps the other";
 
 /// The three texts of a merge.
 pub struct Texts<'a> {

@@ -193,11 +193,11 @@ impl Notes {
             paths.iter().max_by_key(|other| shared(other)).filter(|other| shared(other) > 2).cloned()
         });
         Ok(match near {
-            Some(near) => error.hint(format!("there is `{near}`")),
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
             None if paths.is_empty() => {
-                error.hint("nothing was written yet: `memgrove note write` begins the first note")
+                error.hint("nothing was written yet: `memgrove note write` creates the first note")
             }
-            None => error.hint("`memgrove note list` names all notes"),
+            None => error.hint("`memgrove note list` lists all notes"),
         })
     }
 
@@ -282,7 +282,7 @@ impl Notes {
     /// `Invalid` for an empty query; else as the store says.
     pub fn search(&self, search: &Search) -> Result<Searched> {
         if search.query.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "there is nothing to look for").hint("name a word or two"));
+            return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
         }
         // An index that fails is no reason not to answer.
         let holders = self.accelerator.as_ref().and_then(|index| index.holders(&search.query).ok().flatten());

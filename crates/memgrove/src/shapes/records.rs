@@ -266,7 +266,7 @@ impl Records {
     /// Says which files have nothing left that can be read, so that none is not taken for none.
     fn warn_of_ruins(&self, tables: &[(Arc<table::Table>, bool)]) {
         for (table, _) in tables.iter().filter(|(table, _)| table.is_ruined()) {
-            let warning = format!("no record in `{}` can be read: ask `memgrove doctor`", table.kind.file());
+            let warning = format!("no record in `{}` can be read: run `memgrove doctor`", table.kind.file());
             self.state().warnings.push(warning);
         }
     }

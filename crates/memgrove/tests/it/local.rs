@@ -109,7 +109,7 @@ fn a_store_that_cannot_be_written_to_is_found_by_the_check() {
     assert_eq!(local.check().unwrap(), []);
     disk.plan(FaultPlan { of: Some(Call::Open), after: 0, fault: Fault::Eacces, sticky: false });
     let found = local.check().unwrap();
-    assert!(found.len() == 1 && found[0].what.starts_with("nothing can be changed here"), "{found:?}");
+    assert!(found.len() == 1 && found[0].what.starts_with("the store is read-only here"), "{found:?}");
 }
 
 /// With the journal elsewhere, the folder holds the user's files and nothing of ours.

@@ -181,7 +181,7 @@ fn a_conflict_names_what_is_in_the_way() {
     let refused = || memory.undo(Note::default(), &UndoScope::Change(first.clone())).expect_err("a conflict");
     let error = refused();
     assert!(error.message().ends_with("change 3 (test) came later"), "{error}");
-    let hint = "undo change 3 first, or bring back what it was before: `memgrove restore a.md --to 1`";
+    let hint = "undo change 3 first, or restore what it was before: `memgrove restore a.md --to 1`";
     assert_eq!(error.hint_text(), Some(hint));
     undo(&memory, &UndoScope::Change(second));
     std::fs::write(root.path().join("a.md"), "by hand").unwrap();

@@ -61,7 +61,7 @@ impl Keys {
         let others = match read_small(&path) {
             Ok(text) => toml::from_str::<File>(&text).map_err(|error| {
                 Error::new(Kind::Corrupt, format!("`{}`: {}", path.display(), error.message())).hint(
-                    "each [[token]] has a name, a token, and perhaps a scope (read or write) and a space",
+                    "each [[token]] has a name, a token, and optionally a scope (read or write) and a space",
                 )
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::default(),
@@ -69,9 +69,7 @@ impl Keys {
         };
         if modes::is_open_to_others(&path) {
             let path = path.display();
-            crate::notice(&format!(
-                "other users of this machine may read {path}: `chmod 600` takes that away"
-            ));
+            crate::notice(&format!("other users of this machine may read {path}: run `chmod 600` on it"));
         }
         if let Some(weak) = others.token.iter().find(|key| key.token.len() < 32) {
             return Err(Error::new(Kind::Invalid, format!("the token of `{}` is too short", weak.name))
@@ -83,13 +81,13 @@ impl Keys {
             if let Some(other) = keys[..number].iter().find(|other| other.token == key.token) {
                 let (name, other) = (key.name.escape_debug(), other.name.escape_debug());
                 return Err(Error::new(Kind::Invalid, format!("`{other}` and `{name}` have the same token"))
-                    .hint("a token says who asks: give each one of its own"));
+                    .hint("a token identifies its owner: give each its own"));
             }
             let wrong = |c: char| c == BETWEEN || c.is_control();
             if taken || key.name.trim().is_empty() || key.name.contains(wrong) {
                 let name = key.name.escape_debug();
                 return Err(Error::new(Kind::Invalid, format!("`{name}` cannot be the name of a token"))
-                    .hint("each has a name of its own, without `/`; `owner` is the server's own"));
+                    .hint("names are unique and have no `/`; `owner` is reserved"));
             }
         }
         Ok(Keys(keys))

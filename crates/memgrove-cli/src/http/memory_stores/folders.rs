@@ -43,7 +43,7 @@ pub(super) fn claimed(cx: &Context, store: &Store, made: &MemoryStore) -> Result
             return Ok((folder, edits));
         }
     }
-    Err(Error::new(Kind::Full, "there is no folder left"))
+    Err(Error::new(Kind::Full, "no free folder name is left"))
 }
 
 /// Deleting one of two memory stores in a folder would empty the other.

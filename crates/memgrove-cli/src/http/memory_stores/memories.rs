@@ -337,7 +337,7 @@ fn held(store: &Store, at: &Locator, id: &str, expected: Option<&str>) -> Result
         true => Ok(there),
         false => Err(Error::new(Kind::Conflict, "the content is not what the precondition says")
             .code(code::VERSION_MISMATCH)
-            .hint("retrieve it again and repeat the change on what is there now")),
+            .hint("retrieve it again, then redo the change on the current version")),
     }
 }
 

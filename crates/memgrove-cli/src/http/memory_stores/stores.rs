@@ -118,7 +118,7 @@ fn read(store: &Store, id: &str) -> Result<(MemoryStore, Version)> {
     let at = place(id)?;
     let there = store.read_optional(&at)?.ok_or_else(|| absent("memory store", id))?;
     let found = serde_json::from_slice(&there.bytes).map_err(|error| {
-        Error::new(Kind::Corrupt, format!("`{at}` cannot be understood: {error}")).hint("mend it by hand")
+        Error::new(Kind::Corrupt, format!("`{at}` cannot be understood: {error}")).hint("fix it by hand")
     })?;
     Ok((found, there.version))
 }
@@ -148,7 +148,7 @@ pub(crate) fn check(cx: &Context) -> Result<Vec<Finding>> {
         level: Level::Error,
         at,
         what: format!("a memory store is not served: {}", error.message()),
-        hint: "mend it by hand, or bring it back with `memgrove restore`".to_owned(),
+        hint: "fix it by hand, or restore it with `memgrove restore`".to_owned(),
     };
     Ok(wrong.filter(|(_, error)| error.kind() != Kind::NotFound).map(finding).collect())
 }

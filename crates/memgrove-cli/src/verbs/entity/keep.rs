@@ -15,12 +15,12 @@ use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
 use crate::verbs::{Effect, On, Verb};
 
-/// Remember things about an entity; adds to what is known
+/// Store facts about an entity, adding to what is known
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityStore {
     /// Its name
     name: String,
-    /// What kind of thing, such as person
+    /// Entity type, such as person
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
@@ -28,24 +28,24 @@ pub(crate) struct EntityStore {
     #[arg(long = "observation", short = 'o', value_name = "TEXT", allow_hyphen_values = true)]
     #[serde(default)]
     observations: Vec<String>,
-    /// Words to find it by
+    /// Tags to find it by
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
-    /// How it stands to others, such as works-at:Acme
+    /// Relations to others, such as works-at:Acme
     #[arg(long = "relation", value_name = "TYPE:TO")]
     #[serde(default)]
     relations: Vec<Related>,
-    /// Where the observations come from
+    /// Source of the observations
     #[arg(long)]
     source: Option<String>,
-    /// The date from which they hold
+    /// Date from which they are true
     #[arg(long, value_name = "DATE")]
     valid_from: Option<String>,
-    /// An observation that the new one replaces
+    /// Observation that the new one replaces
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     supersedes: Option<String>,
-    /// Make the entity exactly this
+    /// Replace the entity instead of adding to it
     #[arg(long)]
     #[serde(default)]
     replace: bool,
@@ -94,14 +94,14 @@ impl Verb for EntityStore {
     }
 }
 
-/// Store many entities as one change
+/// Store many entities in one change
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityBatch {
     /// As JSON: [{name, type, observations, tags, relations}] [default: standard input]
     #[arg(long, visible_alias = "text", value_name = "JSON", value_parser = in_json)]
     #[schemars(with = "Vec<Value>", required)]
     entities: Option<Value>,
-    /// A file with the JSON
+    /// Read the JSON from a file
     #[arg(long, value_name = "FILE", conflicts_with = "entities")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -128,7 +128,7 @@ impl Verb for EntityBatch {
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
         let wrong =
-            |error: serde_json::Error| Error::new(Kind::Invalid, format!("the entities do not fit: {error}"));
+            |error: serde_json::Error| Error::new(Kind::Invalid, format!("invalid entities: {error}"));
         let given = match self.entities {
             Some(Value::String(text)) => {
                 serde_json::from_slice(&cx.text(Some(text), None)?).map_err(wrong)?
@@ -146,12 +146,12 @@ impl Verb for EntityBatch {
     }
 }
 
-/// Delete an entity (undo brings it back)
+/// Delete an entity (undo restores it)
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityDelete {
     /// Its name
     name: String,
-    /// Its type, where several have the name
+    /// Its type, if the name is ambiguous
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
@@ -196,10 +196,10 @@ impl Verb for EntityDelete {
     }
 }
 
-/// Keep what was learned from a mistake
+/// Record a lesson learned from a mistake
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityLearn {
-    /// What kind of mistake
+    /// Kind of mistake
     error_type: String,
     /// The error itself
     #[arg(long, default_value = "", hide_default_value = true)]
@@ -220,7 +220,7 @@ pub(crate) struct EntityLearn {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     role: String,
-    /// What kind of task it was
+    /// Kind of task
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     task_type: String,
@@ -228,7 +228,7 @@ pub(crate) struct EntityLearn {
 
 impl Verb for EntityLearn {
     const NAME: &'static str = "entity_learn";
-    const TITLE: &'static str = "Keep a lesson";
+    const TITLE: &'static str = "Record a lesson";
     const EFFECT: Effect = Effect::Add;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;
@@ -246,7 +246,7 @@ impl Verb for EntityLearn {
     }
 }
 
-/// Keep how a role stands, instead of how it stood
+/// Record the state of a role, replacing the previous one
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityRole {
     /// The role
@@ -263,7 +263,7 @@ pub(crate) struct EntityRole {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     active_context: String,
-    /// How many tasks it has done
+    /// Number of tasks done
     #[arg(long, default_value_t)]
     #[serde(default)]
     tasks: usize,
@@ -271,7 +271,7 @@ pub(crate) struct EntityRole {
 
 impl Verb for EntityRole {
     const NAME: &'static str = "entity_role";
-    const TITLE: &'static str = "Keep a role's state";
+    const TITLE: &'static str = "Record a role's state";
     const EFFECT: Effect = Effect::Remove;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;
@@ -289,10 +289,10 @@ impl Verb for EntityRole {
     }
 }
 
-/// Keep something that works
+/// Record a pattern that works
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityPattern {
-    /// What kind of pattern
+    /// Kind of pattern
     #[serde(rename = "type")]
     kind: String,
     /// Its name
@@ -304,7 +304,7 @@ pub(crate) struct EntityPattern {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     context: String,
-    /// What comes of it
+    /// What it achieves
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     outcome: String,
@@ -312,7 +312,7 @@ pub(crate) struct EntityPattern {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     instructions: String,
-    /// What it belongs to
+    /// Its category
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     category: String,
@@ -320,7 +320,7 @@ pub(crate) struct EntityPattern {
 
 impl Verb for EntityPattern {
     const NAME: &'static str = "entity_pattern";
-    const TITLE: &'static str = "Keep a pattern";
+    const TITLE: &'static str = "Record a pattern";
     const EFFECT: Effect = Effect::Add;
     const ON: &'static [On] = &[On::Cli, On::All];
     const TEXT_ONLY: bool = true;

@@ -27,20 +27,20 @@ const NAMED_MAX: usize = 8;
 /// How much of an observation a hit shows, in characters.
 const SNIPPET_CHARS_MAX: usize = 70;
 
-/// Find entities by words or a question
+/// Find entities by question or keywords
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntitySearch {
-    /// Words, a question, or nothing for the newest
+    /// Question or keywords; empty lists the newest
     #[arg(default_value = "", hide_default_value = true)]
     query: String,
-    /// Only of this type
+    /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
-    /// What held on this date
+    /// What was true on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -124,8 +124,10 @@ impl Verb for EntitySearch {
         match (left, answer.weaker) {
             _ if answer.total == 0 => page.ink(Ink::Dim, "nothing found\n"),
             (0, 0) => Ok(()),
-            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weaker left out]\n")),
-            (left, _) => page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or say more]\n")),
+            (0, weaker) => page.ink(Ink::Dim, &format!("[{weaker} weak matches left out]\n")),
+            (left, _) => {
+                page.ink(Ink::Warning, &format!("[{left} more: raise the budget, or be more specific]\n"))
+            }
         }
     }
 }
@@ -160,20 +162,20 @@ fn snippet(text: &str, query: &str) -> String {
     format!("{head}{}{tail}", part.trim())
 }
 
-/// Load entities by name, with all that holds of them
+/// Load entities by name, with all that is true of them
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityLoad {
-    /// Their names
+    /// Entity names
     #[arg(required = true)]
     names: Vec<String>,
-    /// Only of this type
+    /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
     kind: Option<String>,
-    /// What held on this date
+    /// What was true on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -314,7 +316,7 @@ pub(super) fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<
     for name in names {
         let hits = knowledge.search_memory(name)?;
         if let Some(hit) = hits.iter().find(|hit| alike(name, &hit.entity.name)) {
-            hint = format!("there is `{}`", hit.entity.name);
+            hint = format!("did you mean `{}`?", hit.entity.name);
         }
     }
     let message = format!("there is no entity `{}`", names.join("`, `"));

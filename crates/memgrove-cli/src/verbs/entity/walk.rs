@@ -19,13 +19,13 @@ const WALK_TOKENS_MAX: usize = 600;
 /// Follow relations from an entity to its neighbours
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct EntityWalk {
-    /// Where to start
+    /// Entity to start from
     name: String,
-    /// How many relations away
+    /// How many relations to follow
     #[arg(long, default_value_t = 1)]
     #[serde(default = "one")]
     depth: usize,
-    /// Only along relations of this type
+    /// Follow only relations of this type
     #[arg(long, value_name = "TYPE")]
     relation: Option<String>,
     /// out, in or both
@@ -33,10 +33,10 @@ pub(crate) struct EntityWalk {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     direction: Direction,
-    /// What held on this date
+    /// What was true on this date
     #[arg(long, value_name = "DATE")]
     as_of: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }

@@ -15,11 +15,11 @@ use crate::page::{Ink, Page};
 use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
-/// Do several file operations as one change: all of them or none
+/// Apply several file operations as one change: all or none
 ///
-/// Each is an object with `type` (create, write, str_replace, insert, delete, rename) and its
-/// fields: `path` and `content`, `old_str` and `new_str`, `insert_line` and `new_str`, or
-/// `old_path` and `new_path`; any but create may have `expect`.
+/// Each operation is an object with `type` (create, write, str_replace, insert, delete, rename) and its
+/// fields: `path` and `content`, `old_str` and `new_str`, `insert_line` and `new_str`, or `old_path` and
+/// `new_path`; all but create may have `expect`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Batch {
     /// Objects such as {"type":"create","path":…,"content":…}; also write, str_replace (old_str, new_str), insert (insert_line, new_str), delete, rename (old_path, new_path)

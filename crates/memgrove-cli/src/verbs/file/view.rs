@@ -29,7 +29,7 @@ pub(crate) struct View {
     /// Only these lines, such as 10:20 or 10:
     #[arg(long, value_name = "FROM:TO")]
     lines: Option<LineRange>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }

@@ -18,7 +18,7 @@ use crate::verbs::node::id_of;
 use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
-/// Do several changes of the graph as one: all of them or none
+/// Apply several graph changes as one: all or none
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphBatch {
     /// {"op":"create_node","as":"a","type":…}, {"op":"connect","from":"@a","type":…,"to":…}; also update_node (id, set, unset), edit_node (id, edit), delete_node (id, cascade), update_connection, edit_connection, disconnect (id)
@@ -48,7 +48,7 @@ pub(crate) struct BatchAnswer {
 
 impl Verb for GraphBatch {
     const NAME: &'static str = "graph_batch";
-    const TITLE: &'static str = "Change the graph in one go";
+    const TITLE: &'static str = "Change the graph in one batch";
     const EFFECT: Effect = Effect::Remove;
     const ON: &'static [On] = &[On::Cli, On::Graph];
     const TEXT_ONLY: bool = true;
@@ -88,15 +88,15 @@ pub(crate) struct GraphExport {
     #[arg(long, default_value = "json", value_parser = Form::ALL.map(Form::name), hide_possible_values = true)]
     #[serde(default = "json")]
     form: String,
-    /// Only what is around these nodes
+    /// Only the part around these nodes
     #[arg(long = "around", value_name = "ID")]
     #[serde(default)]
     around: Vec<String>,
-    /// How many connections away
+    /// How many connections to follow
     #[arg(long, default_value_t = 1)]
     #[serde(default = "one")]
     depth: usize,
-    /// A file that must not exist [default: standard output]
+    /// New file to write to [default: standard output]
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     to: Option<PathBuf>,
@@ -163,16 +163,16 @@ impl Verb for GraphExport {
     }
 }
 
-/// Take over a graph from JSON: an export, or a registry
+/// Import a graph from JSON: an export or a registry
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphImport {
     /// {"nodes":[{id,type,properties,content}],"connections":[{type,from,to}]}
     #[arg(skip)]
     graph: Option<Value>,
-    /// A file with the JSON [default: standard input]
+    /// JSON file to import [default: standard input]
     #[serde(skip)]
     path: Option<PathBuf>,
-    /// What is there already: skip, replace or refuse
+    /// If an entry exists: skip, replace or refuse
     #[arg(long, default_value = "skip", value_parser = ["skip", "replace", "refuse"], hide_possible_values = true)]
     #[serde(default = "skip")]
     existing: String,
@@ -225,7 +225,7 @@ impl Verb for GraphImport {
         if !without_content.is_empty() {
             let shown = without_content.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
             let more = if without_content.len() > NAMED_MAX { ", …" } else { "" };
-            let what = format!("[without content, which is not in it: {shown}{more}]\n");
+            let what = format!("[imported without content, which the file does not have: {shown}{more}]\n");
             page.ink(Ink::Warning, &what)?;
         }
         errors.iter().try_for_each(|error| page.ink(Ink::Warning, &format!("{error}\n")))

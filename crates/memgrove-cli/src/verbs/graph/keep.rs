@@ -21,14 +21,14 @@ const MISFITS_MAX: usize = 50;
 /// Show, check, infer, compare or write the ontology
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphOntology {
-    /// show, check (what does not fit), infer, diff or write
+    /// show, check (list violations), infer, diff or write
     #[arg(default_value = "show", value_parser = ["show", "check", "infer", "diff", "write"], hide_possible_values = true)]
     #[serde(default = "show")]
     action: String,
-    /// For diff and write: the ontology in YAML
+    /// For diff and write: the ontology as YAML
     #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
-    /// A file with it
+    /// Read it from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl GraphOntology {
         let other = match self.given(cx)? {
             None => graph.inferred()?,
             Some(text) => Ontology::parse(&text)
-                .map_err(|why| Error::new(Kind::Invalid, format!("this is no ontology: {why}")))?,
+                .map_err(|why| Error::new(Kind::Invalid, format!("this is not an ontology: {why}")))?,
         };
         let (differences, misfits) = graph.compare(&other)?;
         let problems = other.problems();
@@ -106,7 +106,7 @@ impl GraphOntology {
 fn checked(graph: &Graph) -> Result<OntologyAnswer> {
     let (misfits, problems) = match graph.ontology()? {
         Some(ontology) => (graph.misfits(&ontology)?, ontology.problems()),
-        None => (Vec::new(), vec!["there is no ontology: anything fits".to_owned()]),
+        None => (Vec::new(), vec!["there is no ontology: anything is allowed".to_owned()]),
     };
     Ok(OntologyAnswer { misfits: Some(misfits), problems, ..OntologyAnswer::default() })
 }
@@ -132,7 +132,7 @@ impl Verb for GraphOntology {
             "write" => self.write(cx),
             other => Err(Error::new(
                 Kind::Invalid,
-                format!("`{}` cannot be done to an ontology", other.escape_debug()),
+                format!("`{}` is not an action for an ontology", other.escape_debug()),
             )
             .hint("choose from: show, check, infer, diff, write")),
         }
@@ -171,7 +171,7 @@ impl Verb for GraphOntology {
 /// Check the graph against its files; rebuild its registry if asked
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphCheck {
-    /// Make the registry anew from what the files say
+    /// Rebuild the registry from the files
     #[arg(long)]
     #[serde(default)]
     rebuild: bool,
@@ -194,7 +194,7 @@ fn put_aside(at: &str) -> Finding {
         level: Level::Warning,
         at: at.to_owned(),
         what: "it could not be read, and was put aside: the graph has what the registry knew".to_owned(),
-        hint: "look whether it said more than `memgrove node get` shows".to_owned(),
+        hint: "check whether it held more than `memgrove node read` shows".to_owned(),
     }
 }
 
@@ -232,8 +232,8 @@ impl Verb for GraphCheck {
             (&report.edited, "content changed by hand"),
             (&report.adopted, "content that belonged to no node"),
             (&report.stale, "not what the registry said"),
-            (&report.gone, "without a file any more"),
-            (&report.lost, "`.meta.json` written anew"),
+            (&report.gone, "without a file"),
+            (&report.lost, "`.meta.json` rewritten"),
         ] {
             if answer.change.is_some() && !ids.is_empty() {
                 page.line(&format!("{what}: {}", ids.join(", ")))?;

@@ -28,13 +28,13 @@ fn path_depth_max() -> usize {
 /// List the neighbours of a node, up to a depth
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphNeighbours {
-    /// The node
+    /// Node id
     id: String,
-    /// How many connections away
+    /// How many connections to follow
     #[arg(long, default_value_t = 1)]
     #[serde(default = "one")]
     depth: usize,
-    /// Only along these types, or their inverses
+    /// Follow only these types, or their inverses
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "types", default)]
     kinds: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct GraphNeighbours {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     direction: Direction,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
     budget: usize,
@@ -106,18 +106,18 @@ impl Verb for GraphNeighbours {
     }
 }
 
-/// Find a shortest path between two nodes
+/// Find the shortest path between two nodes
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphPath {
-    /// Where it starts
+    /// Start node
     from: String,
-    /// Where it ends
+    /// End node
     to: String,
-    /// Of at most so many connections
+    /// Maximum number of connections
     #[arg(long, default_value_t = PATH_DEPTH_MAX)]
     #[serde(default = "path_depth_max")]
     depth: usize,
-    /// Only along these types, or their inverses
+    /// Follow only these types, or their inverses
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "types", default)]
     kinds: Vec<String>,
@@ -148,17 +148,17 @@ impl Verb for GraphPath {
     }
 }
 
-/// Show the part of the graph around some nodes
+/// Show the part of the graph around given nodes
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphSubgraph {
-    /// The nodes
+    /// Node ids
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// How many connections away
+    /// How many connections to follow
     #[arg(long, default_value_t = 1)]
     #[serde(default = "one")]
     depth: usize,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
     budget: usize,

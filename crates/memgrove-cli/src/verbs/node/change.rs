@@ -21,33 +21,33 @@ fn changed(done: &'static str, outcome: Done<Node>) -> Changed {
     Changed::new(done, address, &outcome.outcome, outcome.change, outcome.replayed)
 }
 
-/// Create a node with a type, properties and content of any kind
+/// Create a node with a type, properties and any content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeCreate {
-    /// What kind of thing, such as project
+    /// Node type, such as project
     #[serde(rename = "type")]
     kind: String,
-    /// What is known of it
+    /// Properties to set
     #[arg(long, value_name = "JSON")]
     properties: Option<Given>,
-    /// One property; a value that is JSON is what it says
+    /// One property; the value may be JSON
     #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
     #[serde(skip)]
     pairs: Vec<Pair>,
-    /// Its content
+    /// Content
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
-    /// Content that is not text
+    /// Binary content
     #[arg(skip)]
     content_base64: Option<String>,
-    /// A file whose bytes are the content; - is standard input
+    /// Read the content from a file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "content")]
     #[serde(skip)]
     from: Option<PathBuf>,
     /// markdown, json, text, or an extension such as pdf
     #[arg(long)]
     format: Option<String>,
-    /// Its id, instead of the next free one
+    /// Id to use instead of the next free one
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]
@@ -102,7 +102,7 @@ fn twice() -> Error {
 /// Set or remove properties of a node, or change its type
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeUpdate {
-    /// Its id
+    /// Node id
     id: String,
     /// Properties to set
     #[arg(long, value_name = "JSON")]
@@ -115,7 +115,7 @@ pub(crate) struct NodeUpdate {
     #[arg(long, value_name = "NAME")]
     #[serde(default)]
     unset: Vec<String>,
-    /// Another type
+    /// New type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -155,25 +155,25 @@ const OPERATIONS: [&str; 6] = ["create", "write", "str_replace", "insert", "dele
 /// How a content is to be edited, as nodes and connections take it.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(in crate::verbs) struct Editing {
-    /// create, write (all of it), str_replace, insert, delete, or rename (its format)
+    /// create, write (replace all), str_replace, insert, delete, or rename (change format)
     #[arg(value_parser = OPERATIONS, hide_possible_values = true)]
     operation: String,
-    /// For str_replace: the text that is there, once
+    /// For str_replace: text that occurs exactly once
     #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]
     old_str: Option<String>,
     /// For str_replace and insert: the new text
     #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]
     new_str: Option<String>,
-    /// For insert: before this line, from 1
+    /// For insert: line to insert before, from 1
     #[arg(long, value_name = "LINE")]
     insert_line: Option<usize>,
     /// For create and write [default: standard input]
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
-    /// For write: content that is not text
+    /// For write: binary content
     #[arg(skip)]
     content_base64: Option<String>,
-    /// A file whose bytes are the content
+    /// Read the content from a file
     #[arg(long, value_name = "FILE", conflicts_with = "content")]
     #[serde(skip)]
     from: Option<PathBuf>,
@@ -200,7 +200,7 @@ impl Editing {
             (None, None, None, Input::Terminal) => match cx.text(None, None)? {
                 bytes if bytes.is_empty() => {
                     Err(Error::new(Kind::Invalid, "the content is empty: nothing was written")
-                        .hint("empty it with `--content ''`, or take it away with the operation `delete`"))
+                        .hint("empty it with `--content ''`, or remove it with the operation `delete`"))
                 }
                 bytes => Ok(bytes),
             },
@@ -238,7 +238,7 @@ impl Editing {
 /// Edit a node's content: create, write, str_replace, insert, delete or rename
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeEdit {
-    /// Its id
+    /// Node id
     id: String,
     #[command(flatten)]
     #[serde(flatten)]
@@ -267,12 +267,12 @@ impl Verb for NodeEdit {
     }
 }
 
-/// Delete a node (undo brings it back)
+/// Delete a node (undo restores it)
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeDelete {
-    /// Its id
+    /// Node id
     id: String,
-    /// With its connections; else a node that has some stays
+    /// Also delete its connections; else refused if it has any
     #[arg(long)]
     #[serde(default)]
     cascade: bool,

@@ -27,12 +27,12 @@ const SHORTENED_CHARS: usize = 200;
 /// Read a node: properties, connections and content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeRead {
-    /// Its id, such as mem_proj_001
+    /// Node id, such as mem_proj_001
     id: String,
     /// Only these lines of the content, such as 10:20
     #[arg(long, value_name = "FROM:TO")]
     lines: Option<LineRange>,
-    /// At most so many tokens of content
+    /// Token budget for the content
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -124,23 +124,23 @@ impl Verb for NodeRead {
 /// List nodes by type and property
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeList {
-    /// Of this type, or one that extends it
+    /// Only this type and types that extend it
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// Such as status=active; also !=, <, <=, >, >=, ~ (contains)
+    /// Filter such as status=active; also !=, <, <=, >, >=, ~ (contains)
     #[arg(long = "where", value_name = "FILTER", allow_hyphen_values = true)]
     #[serde(rename = "where", default)]
     filters: Vec<String>,
-    /// Pass over so many
+    /// Number to skip
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     skip: usize,
-    /// At most so many
+    /// Maximum number of nodes
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     limit: usize,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
     budget: usize,
@@ -189,8 +189,8 @@ pub(in crate::verbs) fn fitted<T>(
 
 /// What a list does not tell, and how to get it.
 pub(in crate::verbs) fn left_out(shown: usize, total: usize, shortened: bool) -> Option<String> {
-    let more = (shown < total).then(|| format!("{} more: pass over {shown} with skip", total - shown));
-    let short = shortened.then(|| "long properties are shortened: read gives all of them".to_owned());
+    let more = (shown < total).then(|| format!("{} more: skip the first {shown}", total - shown));
+    let short = shortened.then(|| "long properties are shortened: read shows them in full".to_owned());
     let told: Vec<String> = short.into_iter().chain(more).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

@@ -24,9 +24,9 @@ const DECISIONS: usize = 20;
 /// Read a note
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteRead {
-    /// Its path; the root memory by default
+    /// Path of the note; the root memory by default
     path: Option<String>,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long)]
     budget: Option<usize>,
 }
@@ -71,12 +71,12 @@ impl Verb for NoteRead {
     }
 }
 
-/// Search memory by following links from the root
+/// Search notes by following links from the root
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteSearch {
-    /// The question
+    /// What to search for
     query: String,
-    /// At most so many results
+    /// Maximum number of results
     #[arg(long, alias = "limit", default_value_t = RESULTS)]
     #[serde(default = "results")]
     max_results: usize,
@@ -177,7 +177,7 @@ impl Verb for NoteList {
         }
         for proposal in &answer.mergeable {
             let hint = format!(
-                "[small: `memgrove note merge {}` would put {} back]\n",
+                "[small: `memgrove note merge {}` would merge {} back]\n",
                 proposal.path,
                 proposal.children.join(", ")
             );
@@ -187,18 +187,18 @@ impl Verb for NoteList {
     }
 }
 
-/// Show how notes are linked: a tree with sizes, or a picture
+/// Show how notes are linked, as a tree with sizes or a picture
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteGraph {
-    /// As SVG
+    /// Output SVG
     #[arg(long, conflicts_with_all = ["dot", "mermaid"])]
     #[serde(skip)]
     svg: bool,
-    /// For Graphviz
+    /// Output DOT for Graphviz
     #[arg(long, conflicts_with = "mermaid")]
     #[serde(skip)]
     dot: bool,
-    /// For Mermaid
+    /// Output Mermaid
     #[arg(long)]
     #[serde(skip)]
     mermaid: bool,
@@ -258,12 +258,12 @@ impl Verb for NoteGraph {
     }
 }
 
-/// Show what was decided about notes, by whom and why
+/// Show decisions about notes, by whom and why
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteLog {
     /// Only about this note
     path: Option<String>,
-    /// At most so many
+    /// Maximum number of decisions
     #[arg(long, default_value_t = DECISIONS)]
     #[serde(default)]
     limit: usize,
@@ -322,7 +322,7 @@ impl Verb for NoteLog {
             }
         }
         if answer.decisions.is_empty() {
-            page.ink(Ink::Dim, "nothing was decided yet\n")?;
+            page.ink(Ink::Dim, "no decisions yet\n")?;
         }
         match answer.damaged {
             0 => Ok(()),

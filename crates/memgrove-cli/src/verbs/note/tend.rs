@@ -14,12 +14,12 @@ use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
 use crate::verbs::{Effect, On, Verb};
 
-/// Split a note into linked notes; every block is kept
+/// Split a note into linked notes, keeping every block
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteSplit {
     /// The note; the root memory by default
     path: Option<String>,
-    /// Show the plan, and change nothing
+    /// Show the plan, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -86,17 +86,17 @@ impl Verb for NoteSplit {
 /// Merge notes back into the one they were split from
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteMerge {
-    /// The note that takes them in; the root memory by default
+    /// The note to merge into; the root memory by default
     path: Option<String>,
-    /// Which of its notes; all by default
+    /// Which notes to merge; all by default
     #[arg(long = "child", value_name = "PATH")]
     #[serde(default)]
     children: Vec<String>,
-    /// Also if the note becomes too large
+    /// Even if the note becomes too large
     #[arg(long)]
     #[serde(default)]
     any_size: bool,
-    /// Say what would come of it, and change nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,

@@ -16,7 +16,7 @@ use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
 use crate::verbs::{Effect, On, Verb};
 
-/// Remember something; it finds its place, and notes that grow too large are split
+/// Remember something; it is filed where it fits, and oversized notes are split
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NoteWrite {
     /// What to remember [default: standard input]
@@ -30,11 +30,11 @@ pub(crate) struct NoteWrite {
     #[arg(long, value_enum, default_value_t, hide_default_value = true, hide_possible_values = true)]
     #[serde(default)]
     mode: WriteMode,
-    /// A file with the content
+    /// Read the content from a file
     #[arg(long, value_name = "FILE", conflicts_with = "content")]
     #[serde(skip)]
     from: Option<PathBuf>,
-    /// Say what would come of it, and change nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     #[serde(skip)]
     dry_run: bool,
@@ -115,7 +115,7 @@ impl Verb for NoteWrite {
         let done = match (result.changed, answer.dry_run) {
             (true, true) => "would write ",
             (true, false) => "wrote ",
-            (false, _) => "known already in ",
+            (false, _) => "already known in ",
         };
         page.put(done)?;
         page.ink(Ink::Strong, &Scheme::Note.address(&result.path))?;
@@ -134,7 +134,7 @@ impl Verb for NoteWrite {
             let (path, children) = (&proposed.path, proposed.children.join(", "));
             page.ink(
                 Ink::Dim,
-                &format!("{children} stayed small: `memgrove note merge {path}` takes them back\n"),
+                &format!("{children} stayed small: `memgrove note merge {path}` merges them back\n"),
             )?;
         }
         show_change(answer.change.as_deref(), answer.replayed, page)

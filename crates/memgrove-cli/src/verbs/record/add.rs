@@ -28,10 +28,10 @@ pub(crate) struct Add {
     #[serde(rename = "type", default = "learning")]
     #[schemars(with = "TypeName")]
     kind: RecordType,
-    /// What it is about, in a word
+    /// Topic, in one word
     #[arg(long)]
     category: Option<String>,
-    /// Words to find it by
+    /// Tags to find it by
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
@@ -40,21 +40,21 @@ pub(crate) struct Add {
     #[serde(default)]
     #[schemars(with = "ImportanceName")]
     importance: Importance,
-    /// How far the task is: completed, in-progress or blocked
+    /// Task status: completed, in-progress or blocked
     #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
-    /// What the blocked task waits for
+    /// What blocks the task
     #[arg(long = "blocker", value_name = "BLOCKER")]
     #[serde(default)]
     blockers: Vec<String>,
-    /// What came of the completed task
+    /// Outcome of the completed task
     #[arg(long)]
     outcome: Option<String>,
     /// Idempotency key
     ///
-    /// A change with a key that was used before is not made again: the first answer is given again. For
-    /// another request the key is refused.
+    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
+    /// for a different request is an error.
     #[arg(long)]
     key: Option<String>,
     /// Why, for the history

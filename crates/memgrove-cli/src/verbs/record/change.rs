@@ -15,32 +15,32 @@ use crate::journals::name_of;
 use crate::page::{Ink, Page};
 use crate::verbs::{Effect, On, Verb};
 
-/// Change parts of a record; what is not named stays
+/// Update a record; what is not given stays as it is
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Update {
-    /// Its id
+    /// Record id
     id: String,
-    /// The memory; - is standard input
+    /// New content; - is standard input
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
-    /// What it is about; empty takes it away
+    /// Topic; empty removes it
     #[arg(long)]
     category: Option<String>,
-    /// All of its tags; an empty one takes them away
+    /// Replace all tags; an empty one removes them
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     tags: Option<Vec<String>>,
     /// high, medium or low
     #[arg(long, value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
-    /// How far the task is
+    /// Task status
     #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
-    /// What the blocked task waits for
+    /// What blocks the task
     #[arg(long = "blocker", value_name = "BLOCKER")]
     blockers: Option<Vec<String>>,
-    /// What came of the completed task
+    /// Outcome of the completed task
     #[arg(long)]
     outcome: Option<String>,
     #[command(flatten)]
@@ -91,7 +91,7 @@ impl Verb for Update {
         };
         if patch == Patch::default() {
             return Err(Error::new(Kind::Invalid, "there is nothing to change")
-                .hint("name what shall change, such as content or tags"));
+                .hint("name what to change, such as content or tags"));
         }
         let note = cx.note(Self::NAME, &self.guard);
         change(cx, "updated", |records| records.update(note, &which, &patch))
@@ -102,14 +102,14 @@ impl Verb for Update {
     }
 }
 
-/// Put records away into the archive
+/// Archive records
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Archive {
-    /// Their ids
+    /// Record ids
     #[arg(value_name = "ID")]
     #[serde(default)]
     ids: Vec<String>,
-    /// Archive what is due instead
+    /// Archive everything that is due instead
     #[arg(long, conflicts_with = "ids")]
     #[serde(default)]
     due: bool,
@@ -138,10 +138,7 @@ impl Verb for Archive {
 
     fn run(self, cx: &Context) -> Result<ArchiveAnswer> {
         if self.ids.is_empty() != self.due {
-            return Err(Error::new(
-                Kind::Invalid,
-                "name the records to archive, or say that it is what is due",
-            ));
+            return Err(Error::new(Kind::Invalid, "name the records to archive, or pass --due (`due`)"));
         }
         if self.due {
             refuse_version(&self.guard)?;
@@ -174,10 +171,10 @@ impl Verb for Archive {
     }
 }
 
-/// Get a record back out of the archive
+/// Restore a record from the archive
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Restore {
-    /// Its id
+    /// Record id
     id: String,
     #[command(flatten)]
     #[serde(flatten)]
@@ -202,10 +199,10 @@ impl Verb for Restore {
     }
 }
 
-/// Delete a record; backups and the history still hold it
+/// Delete a record; backups and the history keep it
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Delete {
-    /// Its id
+    /// Record id
     id: String,
     #[command(flatten)]
     #[serde(flatten)]

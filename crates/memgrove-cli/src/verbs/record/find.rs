@@ -27,10 +27,10 @@ const FRAME_TOKENS: usize = 50;
 /// What records are sorted by.
 const SORTS: [&str; 6] = ["updated", "created", "oldest", "accessed", "used", "importance"];
 
-/// Get a record by its id; this counts as an access
+/// Get a record by its id; counts as an access
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Get {
-    /// Its id, or its address `record:ID`
+    /// Record id, or its address `record:ID`
     id: String,
 }
 
@@ -81,40 +81,40 @@ pub(crate) struct List {
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
     kind: Option<RecordType>,
-    /// With all of these tags
+    /// Only with all of these tags
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     #[serde(default)]
     tags: Vec<String>,
-    /// Of this category
+    /// Only this category
     #[arg(long)]
     category: Option<String>,
     /// high, medium or low
     #[arg(long, value_parser = chosen::<Importance>(Importance::ALL.map(Importance::name)), hide_possible_values = true)]
     #[schemars(with = "Option<ImportanceName>")]
     importance: Option<Importance>,
-    /// Tasks that are this far
+    /// Only tasks with this status
     #[arg(long, value_parser = chosen::<Status>(Status::ALL.map(Status::name)), hide_possible_values = true)]
     #[schemars(with = "Option<StatusName>")]
     status: Option<Status>,
-    /// Changed since, such as 2026-01-31, 7d, yesterday or a full time
+    /// Changed since, such as 2026-01-31, 7d, yesterday or a timestamp
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Changed before
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// no, only or any
+    /// Archived records: no, only or any
     #[arg(long, default_value = "no", value_parser = ["no", "only", "any"], hide_possible_values = true)]
     #[serde(default = "no")]
     archived: String,
-    /// updated, created, oldest, accessed, used or importance
+    /// Sort by updated, created, oldest, accessed, used or importance
     #[arg(long, default_value = "updated", value_parser = SORTS, hide_possible_values = true)]
     #[serde(default = "updated")]
     sort: String,
-    /// At most so many
+    /// Maximum number of records
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     #[serde(default)]
     limit: usize,
-    /// At most so many tokens
+    /// Token budget
     #[arg(long, default_value_t = LIST_TOKENS_MAX)]
     #[serde(default = "list_tokens_max")]
     budget: usize,
@@ -185,7 +185,7 @@ impl Verb for List {
         }
         let rest = found.total - shown.len();
         let left_out = (rest > 0).then(|| {
-            format!("{rest} of {} records left out: raise limit or budget, or ask for less", found.total)
+            format!("{rest} of {} records left out: raise limit or budget, or narrow the query", found.total)
         });
         Ok(ListAnswer { records: shown, total: found.total, left_out })
     }
@@ -212,12 +212,12 @@ fn moment(text: &str, now: &jiff::Zoned) -> Result<Timestamp> {
 
 fn named<T: serde::de::DeserializeOwned>(text: &str, argument: &str, names: &str, _: T) -> Result<T> {
     serde_json::from_value(text.into()).map_err(|_| {
-        Error::new(Kind::Invalid, format!("`{}` is no value of `{argument}`", text.escape_default()))
+        Error::new(Kind::Invalid, format!("`{}` is not a value of `{argument}`", text.escape_default()))
             .hint(format!("choose from: {names}"))
     })
 }
 
-/// Say what would be archived by now, and why
+/// Show what is due to be archived, and why
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Due {}
 
@@ -230,7 +230,7 @@ pub(crate) struct DueAnswer {
 
 impl Verb for Due {
     const NAME: &'static str = "record_due";
-    const TITLE: &'static str = "What is due to be archived";
+    const TITLE: &'static str = "Show what is due to be archived";
     const EFFECT: Effect = Effect::Read;
     const ON: &'static [On] = &[On::Cli, On::Records];
     type Answer = DueAnswer;
@@ -251,7 +251,7 @@ impl Verb for Due {
     }
 }
 
-/// Count the records
+/// Count records
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Stats {}
 

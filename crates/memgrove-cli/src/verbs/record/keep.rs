@@ -13,10 +13,10 @@ use crate::page::{Ink, Page};
 use crate::portion;
 use crate::verbs::{Effect, On, Verb};
 
-/// Make a file of records what a backup holds, or list the backups
+/// Restore a file of records from a backup, or list the backups
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct RestoreBackup {
-    /// A backup's name, or core, learning or task for the newest; none lists them
+    /// Name of a backup, or core, learning or task for its newest; omit to list them
     backup: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
@@ -71,7 +71,7 @@ impl Verb for RestoreBackup {
             return restored
                 .kept
                 .iter()
-                .try_for_each(|kept| page.line(&format!("what was there is in {kept}")));
+                .try_for_each(|kept| page.line(&format!("the previous content is in {kept}")));
         }
         for backup in &answer.backups {
             page.line(&format!("{}  {}", backup.name, portion::size(backup.bytes)))?;
@@ -80,7 +80,7 @@ impl Verb for RestoreBackup {
     }
 }
 
-/// Bring the records to the newest version of their format
+/// Migrate records to the newest format version
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Migrate {}
 

@@ -33,7 +33,7 @@ impl Fact {
         let known = if note.key.is_none() { self.known(cx) } else { Ok(None) };
         // Where that cannot be looked up, the fact is kept all the same.
         let known = known.unwrap_or_else(|error| {
-            crate::notice(&format!("it cannot be told whether this is known already: {error}"));
+            crate::notice(&format!("cannot tell whether this is already known: {error}"));
             None
         });
         if let Some(address) = known {
@@ -91,7 +91,7 @@ impl Fact {
             ..Patch::default()
         };
         let told = (!patch.add_tags.is_empty() || patch.importance.is_some())
-            .then(|| "tags and importance are as said now".to_owned());
+            .then(|| "tags and importance are updated".to_owned());
         let mut change = None;
         if told.is_some() {
             let done = records.update(note, &Guarded { id: id.to_owned(), expect: None }, &patch)?;
@@ -110,8 +110,7 @@ impl Fact {
     pub(super) fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.writing_knowledge()?;
         let there = about(&knowledge, name)?;
-        let mut told =
-            self.importance.map(|_| "an observation has no importance: it was not kept".to_owned());
+        let mut told = self.importance.map(|_| "an observation has no importance: it was ignored".to_owned());
         let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
         if let Some((loaded, number)) = same
             && note.key.is_none()
@@ -127,7 +126,9 @@ impl Fact {
         if there.is_none()
             && let Some(twin) = twin(&knowledge, &name)?
         {
-            told = Some(format!("this is another than {twin}: if it is the same, undo, and name it so"));
+            told = Some(format!(
+                "this is a different entity from {twin}: if you meant that one, undo and use its name"
+            ));
         }
         // As it stands there already, so that it is not kept twice.
         let said =

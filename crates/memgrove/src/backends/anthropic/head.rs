@@ -44,7 +44,7 @@ pub(super) fn number(line: &str) -> Result<u64> {
 }
 
 pub(super) fn spoiled(why: &str) -> Error {
-    Error::new(Kind::Corrupt, format!("the log of the memory store cannot be understood: {why}")).hint(
+    Error::new(Kind::Corrupt, format!("the log of the memory store cannot be read: {why}")).hint(
         "restore `/.memgrove/log/head` from its versions, or delete it: the files then begin a new history",
     )
 }

@@ -182,9 +182,12 @@ impl Memories {
     }
 
     fn not_text(&self, what: &str) -> Error {
-        Error::new(Kind::Unsupported, format!("{} holds text alone, and `{what}` is none", self.service.name))
-            .code(code::NOT_TEXT)
-            .hint("keep binary content in a store of another backend")
+        Error::new(
+            Kind::Unsupported,
+            format!("{} holds only text, and `{what}` is not text", self.service.name),
+        )
+        .code(code::NOT_TEXT)
+        .hint("keep binary content in a store of another backend")
     }
 }
 

@@ -279,8 +279,8 @@ impl Service {
         if (200..300).contains(&status) {
             let read = serde_json::from_str(text).map(Asked::Done);
             return read.map_err(|error| {
-                Error::new(Kind::Corrupt, format!("{name} gave an answer that cannot be understood: {error}"))
-                    .hint("check that ANTHROPIC_BASE_URL leads to a service that has memory stores")
+                Error::new(Kind::Corrupt, format!("{name} sent an invalid answer: {error}"))
+                    .hint("check that ANTHROPIC_BASE_URL points to a service with memory stores")
             });
         }
         let value: Value = serde_json::from_str(text).unwrap_or_default();
@@ -290,7 +290,7 @@ impl Service {
             404 => return Ok(Asked::Absent),
             409 => return Ok(Asked::Refused),
             401 | 403 => told(Kind::Denied, "refuses access").hint("check ANTHROPIC_API_KEY"),
-            413 => told(Kind::Full, "has no room left").hint("delete memories that nobody needs"),
+            413 => told(Kind::Full, "has no room left").hint("delete memories that are no longer needed"),
             400 if said.contains("archived") => told(Kind::Denied, "can only be read")
                 .hint("an archived memory store stays as it is: `memgrove copy` carries it into another"),
             400 | 422 => told(Kind::Invalid, "cannot hold it")
@@ -302,7 +302,7 @@ impl Service {
     /// Said when there is no such memory store.
     pub(super) fn gone(&self) -> Error {
         Error::new(Kind::NotFound, format!("{} does not exist", self.name))
-            .hint("make it with the API or an SDK, and name it as anthropic://memstore_…")
+            .hint("create it with the API or an SDK, and name it as anthropic://memstore_…")
     }
 }
 

@@ -28,8 +28,8 @@ impl Core {
             found.push(finding(
                 Level::Warning,
                 LOCK,
-                format!("nothing can be changed here, only read ({error})"),
-                "see who owns the store, and whether its disk may be written to",
+                format!("the store is read-only here ({error})"),
+                "check who owns the store, and whether its disk is writable",
             ));
         }
         self.check_journal(&mut found)?;
@@ -73,7 +73,7 @@ impl Core {
                     found.push(finding(
                         Level::Warning,
                         &format!("{folder}/{shown}"),
-                        "the name is not one that memgrove can spell, so the file is not seen".into(),
+                        "memgrove cannot spell this name, so the file is ignored".into(),
                         "rename it to printable UTF-8 of at most 255 bytes",
                     ));
                     continue;
@@ -117,7 +117,7 @@ impl Core {
         let (what, hint) = match ours.is_some_and(|ours| ours.numbers(name).is_some()) {
             true => ("a temporary file of a writer", "the next checkpoint removes it if its writer died"),
             false => (
-                "it is called as temporary files are, and is none of this journal",
+                "it is named like a temporary file, but is not one of this journal",
                 "if no other state folder is used with this folder, move it or delete it by hand",
             ),
         };
@@ -127,7 +127,7 @@ impl Core {
 
 fn unreadable(at: &Locator, error: &io::Error) -> Finding {
     let what = format!("it cannot be read ({error}), so nothing in it is found");
-    finding(Level::Error, at.key(), what, "see who owns it and what its permissions are")
+    finding(Level::Error, at.key(), what, "check its owner and permissions")
 }
 
 fn finding(level: Level, at: &str, what: String, hint: &str) -> Finding {

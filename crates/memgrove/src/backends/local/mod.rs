@@ -341,7 +341,7 @@ impl Core {
                     let seconds = LOCK_WAIT.as_secs();
                     let held = format!("another process has held the store's lock for {seconds} seconds");
                     Error::new(Kind::Busy, held)
-                        .hint(format!("try again; if it stays so, see which process holds `{LOCK}`"))
+                        .hint(format!("try again; if this persists, check which process holds `{LOCK}`"))
                 }
                 _ => Error::from_io(error, LOCK),
             })?;

@@ -68,7 +68,7 @@ impl Core {
         Ok(found)
     }
 
-    /// The lock, and the number of a segment in which nothing has happened yet: whatever is in those
+    /// The lock, and the number of a segment in which no changes yet: whatever is in those
     /// before is durable in its place, so recovery does not look at them.
     pub(super) fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
         for _ in 0..ATTEMPTS {
@@ -84,7 +84,7 @@ impl Core {
             let current = journal.mark.segment;
             return Ok((locked, current));
         }
-        Err(Error::new(Kind::Busy, "others change the store without a pause").hint("try again"))
+        Err(Error::new(Kind::Busy, "other processes keep changing the store").hint("try again"))
     }
 
     /// Forgets files that were replaced and hold it. Refuses while a program has one open to write: what it leaves

@@ -226,9 +226,8 @@ impl Core {
         }
         self.lock_for(change).map_err(|error| match error.kind() {
             Kind::Busy => {
-                Error::new(Kind::Io, format!("the change is kept, but not to be seen yet: {error}")).hint(
-                    "do not repeat it: it takes its place with the next change, or when the store is opened",
-                )
+                Error::new(Kind::Io, format!("the change is recorded, but not visible yet: {error}"))
+                    .hint("do not repeat it: the next change, or opening the store, makes it visible")
             }
             _ => self.unplaced(&error),
         })

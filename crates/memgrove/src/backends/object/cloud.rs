@@ -55,7 +55,7 @@ impl Cloud {
         let number = |name: &str, usual: u64| match settings.get(name) {
             None => Ok(usual),
             Some(text) => text.parse().map_err(|_| {
-                Error::new(Kind::Invalid, format!("`{text}` is no number of milliseconds for `{name}`"))
+                Error::new(Kind::Invalid, format!("`{text}` is not a number of milliseconds for `{name}`"))
             }),
         };
         let endpoint = settings.get("endpoint");
@@ -116,13 +116,13 @@ fn check_settings(settings: &BTreeMap<String, String>) -> Result<()> {
     };
     for (name, value) in settings {
         if value.chars().any(char::is_control) {
-            return wrong(name, "has a line break or another control character", "take it out");
+            return wrong(name, "has a line break or another control character", "remove it");
         }
     }
     if settings.get("endpoint").is_some_and(|endpoint| host_of(endpoint).is_none()) {
         return wrong(
             "endpoint",
-            "is no address of a server",
+            "is not the address of a server",
             "write it as https://host or http://host:port",
         );
     }
@@ -254,7 +254,7 @@ impl Bucket for Cloud {
             Fault::InvalidPath { source } => {
                 let why = format!("{} cannot be listed while an object has such a key: {source}", self.name);
                 Error::new(Kind::Invalid, why)
-                    .hint("rename that object, or use a prefix that it is not beneath")
+                    .hint("rename that object, or use a prefix that it is not under")
             }
             _ => self.failed(fault),
         })?;

@@ -25,7 +25,7 @@ impl Cloud {
         let says = |words: &[&str]| words.iter().any(|word| told.contains(word));
         match &fault {
             _ if says(NO_BUCKET) => Error::new(Kind::NotFound, format!("{name} does not exist"))
-                .hint("make the bucket, or correct its name"),
+                .hint("create the bucket, or correct its name"),
             _ if says(ASKED_THE_MACHINE) => Error::new(
                 Kind::Denied,
                 format!("there are no credentials for {name}"),
@@ -36,7 +36,7 @@ impl Cloud {
                     .hint("check the credentials in the environment and what they may do in the bucket")
             }
             Fault::NotFound { .. } => Error::new(Kind::NotFound, format!("{name} does not exist"))
-                .hint("make the bucket, or correct its name"),
+                .hint("create the bucket, or correct its name"),
             Fault::InvalidPath { .. } => {
                 Error::new(Kind::Invalid, format!("{name} cannot hold that key: {fault}"))
                     .hint("use another name")

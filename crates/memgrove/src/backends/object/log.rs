@@ -250,8 +250,8 @@ impl ObjectStore {
         }
         Err(doubt.unwrap_or_else(|| Error::new(Kind::Busy, "the bucket did not take the change"))).map_err(
             |error| {
-                error.while_doing("whether the change was made is not known").hint(
-                    "look before you repeat it, or repeat it with the same idempotency key, which makes it once",
+                error.while_doing("it is not known whether the change was made").hint(
+                    "check before you retry, or retry with the same idempotency key, which applies it only once",
                 )
             },
         )

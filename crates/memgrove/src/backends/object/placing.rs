@@ -227,9 +227,9 @@ impl ObjectStore {
                 level: Level::Info,
                 at: self.bucket.name(),
                 what: format!(
-                    "the plain objects of {flushed} files were missing, or behind the log, and are not now"
+                    "the plain objects of {flushed} files were missing or outdated, and are now restored"
                 ),
-                hint: "nothing is to be done".into(),
+                hint: "nothing to do".into(),
             });
         }
         if let Err(error) = self.check_conditions() {

@@ -100,11 +100,8 @@ impl ObjectStore {
     /// `Invalid` for a file of a store that lies deeper.
     pub(super) fn take_in_stranger(&self, at: &Locator, found: Option<&Object>) -> Result<()> {
         if let Some(store) = self.deeper_store(at)? {
-            return Err(Error::new(
-                Kind::Invalid,
-                format!("`{at}` belongs to the store that lies in `{store}`"),
-            )
-            .hint("name that store to change it"));
+            return Err(Error::new(Kind::Invalid, format!("`{at}` belongs to the store in `{store}`"))
+                .hint("name that store to change it"));
         }
         match found {
             Some(object) => self.adopt(at, object),

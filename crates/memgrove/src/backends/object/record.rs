@@ -113,7 +113,7 @@ pub(super) fn encode(header: &Header, body: &[u8]) -> Vec<u8> {
 pub(super) fn decode(number: u64, bytes: &[u8]) -> Result<(Header, &[u8])> {
     let damaged = |why: &str| damaged(&format!("number {number}: {why}"));
     let end = memchr::memchr(b'\n', bytes).ok_or_else(|| damaged("it has no header"))?;
-    let line = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged("its header is no text"))?;
+    let line = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged("its header is not text"))?;
     let header: Header = serde_json::from_str(line).map_err(|error| damaged(&error.to_string()))?;
     match header.seq == number {
         true => Ok((header, &bytes[end + 1..])),

@@ -13,7 +13,7 @@ use crate::locator::Locator;
 /// How many objects of other programs are taken in with one change.
 const STRAYS_AT_ONCE: usize = 32;
 /// Why an object cannot be taken in beside another.
-pub(super) const SAME_NAME: &str = "another file has its name but for upper and lower case";
+pub(super) const SAME_NAME: &str = "another file has the same name but for upper and lower case";
 
 impl ObjectStore {
     /// Takes into the log every object that other programs have put into the bucket, as it is, and
@@ -37,7 +37,7 @@ impl ObjectStore {
                         strays.push(at);
                     }
                 }
-                _ => findings.push(unfit(name, "its key is no name that every system can hold")),
+                _ => findings.push(unfit(name, "its key is not a name that every system can hold")),
             }
         }
         for batch in strays.chunks(STRAYS_AT_ONCE) {
@@ -55,7 +55,7 @@ impl ObjectStore {
                 let finding = Finding {
                     level: Level::Warning,
                     at: self.bucket.name(),
-                    what: format!("what other programs put there cannot be taken in: {}", error.message()),
+                    what: format!("what other programs put there cannot be adopted: {}", error.message()),
                     hint: error.hint_text().unwrap_or_default().to_owned(),
                 };
                 Ok((self.bucket.list(&self.own(""))?, vec![finding]))
@@ -106,7 +106,7 @@ impl ObjectStore {
             level: Level::Info,
             at: at.key().to_owned(),
             what: "it was put into the bucket by another program, and is now in the history".into(),
-            hint: "nothing is to be done".into(),
+            hint: "nothing to do".into(),
         };
         if self.adopt_together(&strangers).is_ok() {
             return Ok(strangers.iter().map(|(at, _)| taken_in(at)).collect());
@@ -143,7 +143,7 @@ fn unfit(name: &str, why: &str) -> Finding {
     Finding {
         level: Level::Warning,
         at: name.to_owned(),
-        what: format!("another program put it into the bucket, and it cannot be taken in: {why}"),
+        what: format!("another program put it into the bucket, and it cannot be adopted: {why}"),
         hint: "rename the object".into(),
     }
 }

@@ -174,7 +174,7 @@ impl ObjectStore {
         for name in plain_names(&names) {
             match Locator::new(name) {
                 Ok(at) if at.key() == name => drop(tags.insert(at, tag_of[name].clone().unwrap_or_default())),
-                _ => findings.push(unfit(name, "its path is no name that every system can hold")),
+                _ => findings.push(unfit(name, "its path is not a name that every system can hold")),
             }
         }
         let files: Vec<(Locator, Arc<Leaf>)> = {

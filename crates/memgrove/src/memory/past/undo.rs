@@ -270,5 +270,5 @@ pub fn undone_by(note: &Note) -> Vec<ChangeId> {
 
 fn undone_already(change: &ChangeId) -> Error {
     Error::new(Kind::Invalid, format!("change {change} is undone already"))
-        .hint("to have it back, undo the change that undid it: `memgrove history` names it")
+        .hint("to redo it, undo the change that undid it: `memgrove history` shows it")
 }

@@ -30,7 +30,7 @@ pub fn as_of(date: &str) -> Result<Timestamp> {
 }
 
 pub(super) fn misdated(date: &str) -> Error {
-    Error::new(Kind::Invalid, format!("`{}` is no date", date.escape_debug()))
+    Error::new(Kind::Invalid, format!("`{}` is not a date", date.escape_debug()))
         .code(code::INVALID_ENTITY)
         .hint("dates look like 2026-06-01, or 2026-06-01T12:00:00Z")
 }

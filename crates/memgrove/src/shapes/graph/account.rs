@@ -91,7 +91,7 @@ impl Registry {
             let unknown = || {
                 let error = Thing::Node.unknown(end);
                 let hint = format!(
-                    "`{}` connects it: bring the node back first: `memgrove history node:{end}` shows its past",
+                    "`{}` connects it: restore the node first: `memgrove history node:{end}` shows its past",
                     one.id
                 );
                 error.hint(hint)

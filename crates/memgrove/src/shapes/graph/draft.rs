@@ -146,7 +146,7 @@ impl<'a> Draft<'a> {
             None => Ok(&self.desk.shelf.catalog),
             Some(_) => Err(Error::new(Kind::Corrupt, "the registry is lost")
                 .code(code::REGISTRY_LOST)
-                .hint("`memgrove graph check --rebuild` makes it anew from content")),
+                .hint("`memgrove graph check --rebuild` rebuilds it from the files")),
         }
     }
 
@@ -296,7 +296,7 @@ impl<'a> Draft<'a> {
         };
         Err(Error::new(Kind::Conflict, what)
             .code(code::VERSION_MISMATCH)
-            .hint("read it again and repeat the change on what is there now"))
+            .hint("read it again, then redo the change on the current version"))
     }
 
     /// Writes what is said of a node or connection, beside its content and for the registry.

@@ -106,9 +106,11 @@ impl Entry {
         let wrong = |why: String| {
             Error::new(
                 Kind::Corrupt,
-                format!("what is said of the {} `{id}` cannot be read: {why}", thing.noun()),
+                format!("the properties of the {} `{id}` cannot be read: {why}", thing.noun()),
             )
-            .hint("mend its `.meta.json`, or `memgrove graph check --rebuild` takes what the registry knows")
+            .hint(
+                "fix its `.meta.json`, or restore it from the registry with `memgrove graph check --rebuild`",
+            )
         };
         let text = unmarked(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;
         let read = match thing {
@@ -219,8 +221,11 @@ pub(super) fn read_connection(id: &str, text: &str) -> Result<Connection> {
 }
 
 fn unreadable(thing: Thing, id: &str, error: &serde_json::Error) -> Error {
-    Error::new(Kind::Corrupt, format!("what is said of the {} `{id}` cannot be read: {error}", thing.noun()))
-        .hint("mend its `.meta.json`, then `memgrove graph check --rebuild`")
+    Error::new(
+        Kind::Corrupt,
+        format!("the properties of the {} `{id}` cannot be read: {error}", thing.noun()),
+    )
+    .hint("fix its `.meta.json`, then run `memgrove graph check --rebuild`")
 }
 
 /// The content that an entry names, if it can be told.

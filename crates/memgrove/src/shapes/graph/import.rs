@@ -67,7 +67,7 @@ struct Whole<'a> {
 impl Given {
     fn read(bytes: &[u8]) -> Result<Self> {
         let wrong = |why: String| {
-            Error::new(Kind::Invalid, format!("this is no graph: {why}"))
+            Error::new(Kind::Invalid, format!("this is not a graph: {why}"))
                 .hint("a graph is {\"nodes\": [{id, type, properties, content}], \"connections\": [{type, from, to}]}")
         };
         let text = str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))?;

@@ -245,7 +245,7 @@ impl Ontology {
         let wrong = |why: String| {
             Error::new(Kind::Corrupt, format!("`{at}` cannot be read: {why}"))
                 .code(code::ONTOLOGY_RULE)
-                .hint("mend it, or move it away: without an ontology anything may be written")
+                .hint("fix it, or move it away: without an ontology anything may be written")
         };
         if bytes.len() > ONTOLOGY_BYTES_MAX {
             return Err(wrong(format!("it has more than {ONTOLOGY_BYTES_MAX} bytes")));

@@ -122,11 +122,12 @@ impl Layout {
         let at = self.root.child(path)?;
         match at.is_within(&contents) && at != contents && !at.name().ends_with(META) {
             true => Ok(at),
-            false => {
-                Err(Error::new(Kind::Corrupt, format!("`{}` is no place for content", path.escape_debug()))
-                    .code(code::INVALID_PATH)
-                    .hint("content lies beneath `_content`: correct `storage.path` of the entry"))
-            }
+            false => Err(Error::new(
+                Kind::Corrupt,
+                format!("`{}` is not a place for content", path.escape_debug()),
+            )
+            .code(code::INVALID_PATH)
+            .hint("content must be under `_content`: correct `storage.path` of the entry")),
         }
     }
 }
@@ -150,7 +151,7 @@ pub fn extension(format: &str) -> Result<String> {
         && lower.bytes().all(|byte| byte.is_ascii_alphanumeric());
     match fits {
         true => Ok(lower),
-        false => Err(Error::new(Kind::Invalid, format!("`{}` is no format", format.escape_debug()))
+        false => Err(Error::new(Kind::Invalid, format!("`{}` is not a format", format.escape_debug()))
             .hint("use markdown, json, text, binary, or an extension such as pdf or png")),
     }
 }

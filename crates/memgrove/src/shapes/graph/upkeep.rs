@@ -131,14 +131,14 @@ impl Graph {
                 });
             }
         };
-        let rebuild = "`memgrove graph check --rebuild` takes over what the files say";
+        let rebuild = "`memgrove graph check --rebuild` takes over what is in the files";
         found(Level::Info, &report.edited, "contents were changed by hand", rebuild);
         found(Level::Warning, &report.adopted, "files with content belong to no node", rebuild);
         let hint = "move them away, or give them an id of their own and rebuild";
-        found(Level::Info, &report.stray, "files are called as a content that nobody says they are", hint);
+        found(Level::Info, &report.stray, "files are named like content, but belong to nothing", hint);
         found(Level::Warning, &report.stale, "entries of the registry are not what the files say", rebuild);
-        found(Level::Warning, &report.gone, "entries of the registry have no file any more", rebuild);
-        let hint = "`memgrove graph check --rebuild` writes them anew";
+        found(Level::Warning, &report.gone, "entries of the registry have no file", rebuild);
+        let hint = "`memgrove graph check --rebuild` rewrites them";
         found(
             Level::Warning,
             &report.lost,
@@ -149,18 +149,17 @@ impl Graph {
             Level::Warning,
             &report.missing,
             "contents are missing",
-            "bring them back with `memgrove restore`",
+            "restore them with `memgrove restore`",
         );
         found(Level::Warning, &report.dangling, "connections have an end that does not exist", "delete them");
-        let hint =
-            "mend them by hand; `memgrove graph check --rebuild` puts those aside that the registry knows";
+        let hint = "fix them by hand; `memgrove graph check --rebuild` sets aside those the registry knows";
         found(Level::Error, &report.damaged, "files cannot be read", hint);
         let hint = "resolve them in git, or by hand; then `memgrove graph check --rebuild`";
         found(Level::Error, &report.marked, "files have git's conflict markers", hint);
-        let hint = "mend them in the registry, or give them files of their own; until then they stay there";
+        let hint = "fix them in the registry, or give them files of their own; until then they stay there";
         found(Level::Error, &report.unread, "entries of the registry cannot be read", hint);
         let hint = "the name counts: `memgrove graph check --rebuild` writes it into them";
-        found(Level::Warning, &report.misnamed, "files say another id than their name", hint);
+        found(Level::Warning, &report.misnamed, "files have an id that differs from their name", hint);
         findings.extend(self.ontology_findings()?);
         Ok(findings)
     }
@@ -189,7 +188,12 @@ impl Graph {
             .collect();
         let misfits = self.misfits(&ontology)?;
         if let Some(first) = misfits.first() {
-            let what = format!("{} things do not fit: {} ({})", misfits.len(), first.id, first.broken.what);
+            let what = format!(
+                "{} things do not fit the ontology: {} ({})",
+                misfits.len(),
+                first.id,
+                first.broken.what
+            );
             findings.push(finding(Level::Warning, what, "`memgrove graph ontology check` lists them"));
         }
         Ok(findings)
@@ -278,7 +282,8 @@ impl Graph {
                 .code(code::ONTOLOGY_RULE)
                 .hint("nothing was written: correct it, then try again")
         };
-        let ontology = Ontology::parse(text).map_err(|why| invalid(format!("this is no ontology: {why}")))?;
+        let ontology =
+            Ontology::parse(text).map_err(|why| invalid(format!("this is not an ontology: {why}")))?;
         if let Some(problem) = ontology.problems().into_iter().next() {
             return Err(invalid(problem));
         }

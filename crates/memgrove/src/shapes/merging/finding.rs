@@ -167,7 +167,7 @@ pub fn merge_seen(
             let there = store.info_optional(at)?.and_then(|info| info.version);
             if *seen != there {
                 let what = format!("`{at}` was changed since it was looked at");
-                let hint = "look at both again, and then choose";
+                let hint = "compare both again, then choose";
                 return Err(Error::new(Kind::Conflict, what).code(code::VERSION_MISMATCH).hint(hint));
             }
         }
@@ -204,7 +204,7 @@ pub fn merge_seen(
 fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: Option<Side>) -> Result<()> {
     if named.family == Family::CaseClash {
         let why = format!(
-            "`{copy}` is no copy, but another file whose name differed from a neighbour's in case alone"
+            "`{copy}` is not a copy, but another file whose name differed from a neighbour's in case alone"
         );
         return Err(Error::new(Kind::Conflict, why).hint("give it a name of its own, or delete it"));
     }
@@ -222,7 +222,7 @@ fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: O
 /// One text of both.
 fn merged(store: &Store, at: &Locator, ours: &[u8], theirs: &[u8]) -> Result<Merged> {
     let (Ok(ours), Ok(theirs)) = (str::from_utf8(ours), str::from_utf8(theirs)) else {
-        let why = format!("`{at}` or its copy is no text, and cannot be merged");
+        let why = format!("`{at}` or its copy is not text, and cannot be merged");
         return Err(Error::new(Kind::Conflict, why).hint(TAKE_ONE));
     };
     let merged = merge_with_history(store, at, ours, theirs)?;

@@ -127,7 +127,7 @@ impl Notes {
             for target in targets.iter().filter(|target| !desk.leads(target, path) && !leads(target)) {
                 // A link in the text may be one to a note that is still to be written.
                 let level = if listed.contains(target) { Level::Warning } else { Level::Info };
-                let what = format!("`[[{target}]]` leads to no note");
+                let what = format!("`[[{target}]]` points to no note");
                 found(level, what, "write that note, or correct the link".to_owned());
             }
         }
@@ -136,7 +136,7 @@ impl Notes {
                 level: Level::Info,
                 at: note_at(&self.root, &proposal.path)?.key().to_owned(),
                 what: format!("what was split off it stayed small: {}", proposal.children.join(", ")),
-                hint: format!("`memgrove note merge {}` takes it back in", proposal.path),
+                hint: format!("`memgrove note merge {}` merges it back", proposal.path),
             });
         }
         let damaged = self.decisions()?.1;

@@ -77,7 +77,7 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// A link in a file that was taken over, which leads to no note.
+/// A link in a file that was taken over, which points to no note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLink {
     /// The file.
@@ -134,7 +134,7 @@ pub(super) fn import(
             |_| {
                 let files = (0..taken.len()).collect();
                 let notes = vec![MigratedNote { path: ROOT.to_owned(), files }];
-                Ok(Advice::free(MigrationPlan { notes }, "all of it goes into the root, as it was asked for"))
+                Ok(Advice::free(MigrationPlan { notes }, "all of it goes into the root, as requested"))
             },
             |_| Ok(()),
         )?,
@@ -326,8 +326,9 @@ fn account(draft: &Draft<'_>, taken: &[Taken<'_>], homes: &[Home], imported: &mu
             let Some((place, count)) = left.min_by_key(|(path, _)| near(path)) else {
                 let message =
                     format!("a block of `{}` is not in the result, so nothing was changed", file.from);
-                return Err(Error::new(Kind::Corrupt, message)
-                    .hint("please report this: it is a mistake in memgrove"));
+                return Err(
+                    Error::new(Kind::Corrupt, message).hint("please report this: it is a bug in memgrove")
+                );
             };
             // A line that lists a note is there once, whoever lists it.
             *count -= usize::from(piece.role != Role::Link);

@@ -66,7 +66,7 @@ pub(super) fn merge(
     kept.count(&page, &aside);
     if given != kept || !page.reads_back() {
         let message = format!("merging into `{path}` would not keep every block, so nothing was changed");
-        return Err(Error::new(Kind::Unsupported, message).hint("look for code fences that never end"));
+        return Err(Error::new(Kind::Unsupported, message).hint("look for unclosed code fences"));
     }
     draft.put(path, page)?;
     let size_bytes = draft.bytes(path)?;
@@ -92,12 +92,12 @@ fn chosen(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Vec<
         }
     }
     if let Some(other) = children.iter().find(|child| !chosen.contains(child)) {
-        let message = format!("`{other}` did not come of splitting `{path}`");
-        return Err(Error::new(Kind::Invalid, message).hint("`memgrove note list` shows what did"));
+        let message = format!("`{other}` was not split from `{path}`");
+        return Err(Error::new(Kind::Invalid, message).hint("`memgrove note list` shows what was"));
     }
     if chosen.is_empty() {
-        let message = format!("`{path}` has no notes that came of splitting it");
-        return Err(Error::new(Kind::NotFound, message).hint("`memgrove note list` shows what has"));
+        let message = format!("no notes were split from `{path}`");
+        return Err(Error::new(Kind::NotFound, message).hint("`memgrove note list` shows what was split"));
     }
     Ok(chosen)
 }

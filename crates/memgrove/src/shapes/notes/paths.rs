@@ -25,7 +25,7 @@ pub fn normal_path(given: Option<&str>) -> Result<String> {
         return Ok(ROOT.to_owned());
     }
     if at.parts().any(|part| part.starts_with('.')) {
-        return Err(Error::new(Kind::Invalid, format!("`{key}` is not a path of a note"))
+        return Err(Error::new(Kind::Invalid, format!("`{key}` is not a note path"))
             .code(code::INVALID_PATH)
             .hint("paths look like projects/silica; no part begins with a dot"));
     }

@@ -262,7 +262,7 @@ fn prove(
     for (place, page) in after {
         if !page.reads_back() {
             let why = format!("`{place}` would not read back as it was meant");
-            return Err(Error::new(Kind::Unsupported, why).hint("look for code fences that never end"));
+            return Err(Error::new(Kind::Unsupported, why).hint("look for unclosed code fences"));
         }
     }
     let aside: BTreeSet<&str> = described.iter().map(String::as_str).collect();
@@ -302,5 +302,5 @@ impl Census {
 
 fn lossy(path: &str) -> Error {
     Error::new(Kind::Corrupt, format!("splitting `{path}` would lose a block, so nothing was changed"))
-        .hint("please report this: it is a mistake in memgrove")
+        .hint("please report this: it is a bug in memgrove")
 }

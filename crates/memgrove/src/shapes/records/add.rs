@@ -231,6 +231,6 @@ impl Records {
             Some(records) => format!("{records} of {} records", limit.records_max),
             None => format!("{size} of {} bytes", limit.bytes_max),
         };
-        Some(format!("`{}` is nearly full: {used}; archive what is not needed any more", kind.file()))
+        Some(format!("`{}` is nearly full: {used}; archive what is no longer needed", kind.file()))
     }
 }

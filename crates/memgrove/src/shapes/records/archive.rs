@@ -74,7 +74,7 @@ impl Records {
                 let Some(place) = found else {
                     // Either it is nowhere, or it is put away.
                     self.find(store, &one.id)?;
-                    return Err(invalid(format!("the record `{}` is in the archive already", one.id)));
+                    return Err(invalid(format!("the record `{}` is already archived", one.id)));
                 };
                 let at = tables[place].find(&one.id).expect("it was just found");
                 one.check(tables[place].object(&tables[place].rows[at]))?;

@@ -134,8 +134,8 @@ impl Records {
             Some((kind, inside))
         });
         let (kind, inside) = place.ok_or_else(|| {
-            invalid(format!("`{}` is no backup of a file of records", backup.name.escape_default()))
-                .hint("copy it by hand to where it belongs")
+            invalid(format!("`{}` is not a backup of a file of records", backup.name.escape_default()))
+                .hint("copy it where it belongs by hand")
         })?;
         Ok((kind, self.root.child(inside)?))
     }

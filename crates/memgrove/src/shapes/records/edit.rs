@@ -63,7 +63,7 @@ impl Guarded {
         let message = format!("the record `{}` is at version {there}, not at version {expected}", self.id);
         Err(Error::new(Kind::Conflict, message)
             .code(code::VERSION_MISMATCH)
-            .hint("read it again and repeat the change on what is there now"))
+            .hint("read it again, then redo the change on the current version"))
     }
 }
 

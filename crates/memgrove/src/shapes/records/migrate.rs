@@ -43,10 +43,10 @@ pub struct Migrated {
 impl fmt::Display for Migrated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.steps.is_empty() {
-            true => write!(f, "the records are of version {}: nothing to do", self.to),
+            true => write!(f, "the records have version {}: nothing to do", self.to),
             false => write!(
                 f,
-                "{} records were brought from version {} to {}: {}",
+                "migrated {} records from version {} to {}: {}",
                 self.records,
                 self.from,
                 self.to,
@@ -153,5 +153,5 @@ fn broken(step: &Migration, error: &serde_json::Error) -> Error {
         Kind::Corrupt,
         format!("the step from {} to {} does not lead to JSON: {error}", step.from, step.to),
     )
-    .hint("nothing was changed; mend the record, then migrate again")
+    .hint("nothing was changed; fix the record, then migrate again")
 }

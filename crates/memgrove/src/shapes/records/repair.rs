@@ -22,7 +22,7 @@ use crate::text::jsonl::{self, BYTE_ORDER_MARK};
 /// How many lines of one file are reported one by one.
 const REPORTED_MAX: usize = 50;
 const ROUNDS_MAX: usize = 4;
-const FIX: &str = "`memgrove doctor --fix` mends it, with a backup first";
+const FIX: &str = "`memgrove doctor --fix` repairs it, after a backup";
 
 /// What mending did.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl Records {
             return None;
         }
         let what = format!("it is over its limit: {} records, {} bytes", table.rows.len(), table.bytes.len());
-        let hint = "archive what is not needed any more: `memgrove record archive`".to_owned();
+        let hint = "archive what is no longer needed: `memgrove record archive`".to_owned();
         Some(Finding { level: Level::Warning, at: at.to_string(), what, hint })
     }
 
@@ -116,7 +116,7 @@ impl Records {
                 (Level::Warning, format!("it is of version {version}, not {}", self.version))
             }
         };
-        let hint = "it is derived, and written anew after the next change or by `memgrove doctor --fix`";
+        let hint = "it is derived, and rewritten after the next change or by `memgrove doctor --fix`";
         Ok(Some(Finding { level, at, what, hint: hint.to_owned() }))
     }
 
@@ -133,7 +133,7 @@ impl Records {
                 let (mut bytes, mut what) = self.remade(store, &at, &table, now)?;
                 if let Some(one) = slipped.iter().find(|one| one.at == at) {
                     one.add_to(&mut bytes);
-                    what.push(format!("{} records of another program put back", one.lines.len()));
+                    what.push(format!("restored {} records of another program", one.lines.len()));
                 }
                 if bytes != table.bytes {
                     edits.extend(self.replaced(store, &at, &table, bytes, now)?);
@@ -192,7 +192,7 @@ impl Records {
             }
             bytes = mended;
         }
-        (bytes, format!("{corrections} records corrected, {lines} lines mended"))
+        (bytes, format!("{corrections} records corrected, {lines} lines fixed"))
     }
 
     /// The file with one object a line, names for the nameless, and without byte order mark, NUL
@@ -258,7 +258,7 @@ fn is_copy(table: &Table, object: &[u8]) -> bool {
 fn lines_of(at: &Locator, table: &Table) -> Vec<Finding> {
     let finding = |problem: &super::table::Problem| {
         let (level, hint) = match problem.fate {
-            Fate::Skipped => (Level::Warning, "it is skipped and kept: look at it, and mend it by hand"),
+            Fate::Skipped => (Level::Warning, "it is skipped and kept: check it, and fix it by hand"),
             Fate::Mendable | Fate::Corrected => (Level::Warning, FIX),
             Fate::Kept => (Level::Info, "it is used as it is"),
         };
@@ -274,8 +274,8 @@ fn lines_of(at: &Locator, table: &Table) -> Vec<Finding> {
         findings.push(Finding {
             level: Level::Warning,
             at: at.to_string(),
-            what: format!("{more} more lines have something wrong"),
-            hint: "mend these first".to_owned(),
+            what: format!("{more} more lines have problems"),
+            hint: "fix these first".to_owned(),
         });
     }
     findings

@@ -49,10 +49,10 @@ impl Ruin {
             _ => None,
         };
         let what = match (lost, &table.version) {
-            (Some(records), _) => format!("{records} records are gone that nobody took out with memgrove"),
-            (None, None) => "it is gone, and nobody took its records out with memgrove".to_owned(),
+            (Some(records), _) => format!("{records} records are gone, but were not deleted with memgrove"),
+            (None, None) => "it is gone, but its records were not deleted with memgrove".to_owned(),
             (None, _) if table.bytes.is_empty() => {
-                "it is empty, and nobody took its records out with memgrove".to_owned()
+                "it is empty, but its records were not deleted with memgrove".to_owned()
             }
             _ => "no record in it can be read".to_owned(),
         };

@@ -260,7 +260,7 @@ impl Records {
                 1 => String::new(),
                 count => format!(" and {} more", count - 1),
             };
-            let warning = format!("other users of this machine could read {first}{more}: mended");
+            let warning = format!("other users of this machine could read {first}{more}: fixed");
             self.state().warnings.push(warning);
         }
     }

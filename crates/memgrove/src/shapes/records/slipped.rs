@@ -62,11 +62,11 @@ impl Records {
         let told = match self.taken_in() {
             Ok(0) => return,
             Ok(count) => {
-                format!("another program wrote at the same time: {count} records of it were put back")
+                format!("another program wrote at the same time: {count} of its records were restored")
             }
             Err(error) => format!(
                 "what another program wrote at the same time is only in the history ({error}): \
-                 `memgrove doctor --fix` puts it back"
+                 `memgrove doctor --fix` restores it"
             ),
         };
         self.state().warnings.push(told);

@@ -74,7 +74,7 @@ fn what_is_no_date_is_refused_and_others_are_written_alike() {
     assert_eq!(seen(&fixture, "b", None), ["y"], "what is no date hides nothing");
     let findings = fixture.knowledge.check().expect("checked");
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!(findings[0].what, "`valid from: whenever` is no date");
+    assert_eq!(findings[0].what, "`valid from: whenever` is not a date");
 }
 
 #[test]

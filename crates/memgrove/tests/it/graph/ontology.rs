@@ -170,8 +170,8 @@ fn a_bad_ontology_is_refused_or_reported() {
     for (bad, part) in [
         ("node_types: [", "line"),
         ("node_types: {a: {extends: b}}", "extends `b`"),
-        ("node_types: {a: {extends: b}, b: {extends: a}}", "circle"),
-        ("node_types: {a: {requird: true}}", "means nothing"),
+        ("node_types: {a: {extends: b}, b: {extends: a}}", "cycle"),
+        ("node_types: {a: {requird: true}}", "is not known here"),
         ("connection_types: {x: {from: [nobody]}}", "nobody"),
         ("node_types: {a: {properties: {n: {type: integer, default: x}}}}", "default"),
     ] {

@@ -110,7 +110,7 @@ fn relative_links_lead_where_they_led_before_a_split() {
     assert!(read(&notes, "work/plan/rest").contains("[[./budget]] and [[../people]]"), "as it was written");
     assert_eq!(notes.linked("./budget", "work/plan/rest").unwrap().as_deref(), Some("work/budget"));
     let dead: Vec<_> =
-        notes.check().unwrap().into_iter().filter(|f| f.what.contains("leads to no")).collect();
+        notes.check().unwrap().into_iter().filter(|f| f.what.contains("points to no")).collect();
     assert!(dead.is_empty(), "{dead:?}");
 }
 

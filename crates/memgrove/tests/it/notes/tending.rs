@@ -52,8 +52,8 @@ fn what_is_wrong_is_told_and_metadata_is_mended() {
     has(Level::Warning, "large.md", "more than the 10240");
     has(Level::Warning, "silica.md", "split from `gone`");
     has(Level::Info, "silica.md", "`size_bytes` says");
-    has(Level::Info, "silica.md", "`[[nowhere]]` leads to no note");
-    has(Level::Warning, "garden.md", "`[[lost]]` leads to no note");
+    has(Level::Info, "silica.md", "`[[nowhere]]` points to no note");
+    has(Level::Warning, "garden.md", "`[[lost]]` points to no note");
     assert_eq!(found.len(), 6, "{found:?}");
     let done = notes.mend(noted()).unwrap();
     assert_eq!(done.outcome.len(), 3, "{:?}", done.outcome);

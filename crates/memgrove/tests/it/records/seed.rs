@@ -243,7 +243,7 @@ fn the_archive_is_by_year_and_quarter() {
     let statistics = folder.records.statistics().unwrap();
     assert_eq!((statistics.total_memories, statistics.archived_count), (1, 2));
     let error = folder.records.archive(note("a"), &[any(&learning)]).unwrap_err();
-    assert_eq!(error.message(), format!("the record `{}` is in the archive already", learning.id));
+    assert_eq!(error.message(), format!("the record `{}` is already archived", learning.id));
     let back = folder.records.restore(note("r"), &any(&learning)).unwrap().outcome.record;
     assert!(!back.archived);
     assert_eq!(folder.contents(&Query { kinds: vec![RecordType::Learning], ..Query::default() }), ["old"]);
@@ -395,6 +395,6 @@ fn a_chain_of_migrations_is_walked_whole_or_not_at_all() {
             .any(|backup| { folder.bytes(&format!(".backup/{}", backup.name)) == before })
     );
     let again = next.migrate(note("record_migrate")).unwrap();
-    assert_eq!(again.outcome.to_string(), "the records are of version 2.1.0: nothing to do");
+    assert_eq!(again.outcome.to_string(), "the records have version 2.1.0: nothing to do");
     assert!(again.change.is_none());
 }

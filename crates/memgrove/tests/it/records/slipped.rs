@@ -104,7 +104,7 @@ fn what_slips_in_while_a_file_is_replaced_is_put_back_at_once() {
         lines.lock().unwrap().extend([line(&format!("a{round}111")), line(&format!("b{round}111"))]);
         update(&records, &own.id, &format!("own {round}"));
         let told = records.take_warnings();
-        assert_eq!(told, ["another program wrote at the same time: 2 records of it were put back"]);
+        assert_eq!(told, ["another program wrote at the same time: 2 of its records were restored"]);
     }
     assert_eq!(said(&folder), ["a0111", "a1111", "a2111", "b0111", "b1111", "b2111", "own 2"]);
     assert!(records.check().unwrap().is_empty());
@@ -133,7 +133,7 @@ fn what_was_not_put_back_at_once_is_told_and_mended_later() {
     let told: Vec<&str> = findings.iter().map(|finding| &*finding.what).collect();
     assert_eq!(told, ["1 records that another program added are only in the history"]);
     let done = folder.records.mend(note("doctor")).unwrap().outcome.done;
-    assert_eq!(done, ["records/learnings.jsonl: 1 records of another program put back"]);
+    assert_eq!(done, ["records/learnings.jsonl: restored 1 records of another program"]);
     assert_eq!(said(&folder), ["1a7e1", "own 2"]);
     assert!(folder.records.check().unwrap().is_empty());
 }

@@ -332,7 +332,7 @@ impl<'a> Inverse<'a> {
         };
         let message = format!("`{at}` is not as change {} left it: {who} came later", past.change);
         let older = history.get(here + 1).map_or(String::new(), |older| {
-            format!(", or bring back what it was before: `memgrove restore {at} --to {}`", older.change)
+            format!(", or restore what it was before: `memgrove restore {at} --to {}`", older.change)
         });
         Ok(Error::new(Kind::Conflict, message).code(code::VERSION_MISMATCH).hint(format!("{first}{older}")))
     }

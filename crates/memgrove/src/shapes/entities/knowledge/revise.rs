@@ -39,8 +39,11 @@ impl Knowledge {
             (None, _) => None,
             (Some(old), [_]) => Some(*old),
             _ => {
-                return Err(Error::new(Kind::Invalid, "one observation takes the place of another")
-                    .hint("give exactly one observation with `supersedes`"));
+                return Err(Error::new(
+                    Kind::Invalid,
+                    "`supersedes` replaces one observation with one other",
+                )
+                .hint("give exactly one observation with `supersedes`"));
             }
         };
         let kind = Some(entity.kind.trim()).filter(|kind| !kind.is_empty());
@@ -135,7 +138,7 @@ fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observ
     let holds = |o: &Observation| o.text == old && o.facts.superseded_by.is_none();
     if !draft.read(place)?.is_some_and(|entity| entity.observations.iter().any(holds)) {
         return Err(Error::new(Kind::NotFound, format!("there is no observation `{}`", old.escape_debug()))
-            .hint("give its text exactly as it stands"));
+            .hint("give its text exactly as stored"));
     }
     new.facts.normalise();
     let since = new.facts.valid_from.as_ref().unwrap_or(&now);
@@ -152,5 +155,5 @@ fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observ
 fn moved_on(name: &str) -> Error {
     Error::new(Kind::Conflict, format!("the entity `{}` is at another version", name.escape_debug()))
         .code(code::VERSION_MISMATCH)
-        .hint("read it again and repeat the change on what is there now")
+        .hint("read it again, then redo the change on the current version")
 }

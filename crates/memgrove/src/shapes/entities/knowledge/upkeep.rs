@@ -101,8 +101,8 @@ impl Knowledge {
                     ));
                 }
                 if let Some(what) = card.entity.misdated() {
-                    let hint = "write it as 2026-06-01; until then it says nothing";
-                    findings.push(warning(at, format!("`{}` is no date", what.escape_debug()), hint));
+                    let hint = "write it as 2026-06-01; until then it is ignored";
+                    findings.push(warning(at, format!("`{}` is not a date", what.escape_debug()), hint));
                 }
                 places.entry((card.entity.kind.to_lowercase(), &card.entity.name)).or_default().push(at);
             }

@@ -99,7 +99,7 @@ impl Draft<'_> {
                         format!("the {} `{id}` has content already", thing.noun()),
                     )
                     .code(code::FILE_EXISTS)
-                    .hint("replace text in it, or write all of it anew"));
+                    .hint("replace text in it, or write all of it"));
                 }
                 Some(self.store_content(thing, id, format.as_deref(), content.into(), own)?)
             }

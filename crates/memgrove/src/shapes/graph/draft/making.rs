@@ -94,7 +94,7 @@ impl Draft<'_> {
             false => Ok(()),
             true => Err(Error::new(Kind::Exists, format!("there is a {} `{id}` already", thing.noun()))
                 .code(code::NODE_EXISTS)
-                .hint("choose another id, or none: then the next free one is taken")),
+                .hint("choose another id, or give none to get the next free one")),
         }
     }
 
@@ -276,8 +276,8 @@ pub(super) fn check_kind(thing: Thing, kind: &str) -> Result<()> {
     let noun = thing.noun();
     if kind.trim().is_empty() {
         return Err(Error::new(Kind::Invalid, format!("the {noun} has no type")).hint(match thing {
-            Thing::Node => "say what kind of thing it is, such as project",
-            Thing::Connection => "say how they are connected, such as depends_on",
+            Thing::Node => "give a type, such as project",
+            Thing::Connection => "give a type, such as depends_on",
         }));
     }
     if kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {

@@ -80,7 +80,7 @@ impl Ontology {
         }
         let Some(known) = self.node_types.get(kind) else {
             let names: Vec<&str> = self.node_types.keys().map(String::as_str).collect();
-            let what = format!("`{}` is not a type of nodes: {}", kind.escape_debug(), names.join(", "));
+            let what = format!("`{}` is not a node type: {}", kind.escape_debug(), names.join(", "));
             return vec![Break::new("node_types".to_owned(), what)];
         };
         let mut breaks = Vec::new();
@@ -102,8 +102,7 @@ impl Ontology {
         }
         if !self.connection_types.contains_key(kind) {
             let names: Vec<&str> = self.connection_types.keys().map(String::as_str).collect();
-            let what =
-                format!("`{}` is not a type of connections: {}", kind.escape_debug(), names.join(", "));
+            let what = format!("`{}` is not a connection type: {}", kind.escape_debug(), names.join(", "));
             return vec![Break::new("connection_types".to_owned(), what)];
         }
         let mut breaks = self.end_breaks(kind, from, to);
@@ -196,7 +195,7 @@ impl Ontology {
         let mut found = Vec::new();
         let mut unknown = |place: &str, other: &BTreeMap<String, Value>, known: &[&str]| {
             for key in other.keys().filter(|key| !known.contains(&key.as_str())) {
-                found.push(format!("`{place}{key}` means nothing here"));
+                found.push(format!("`{place}{key}` is not known here"));
             }
         };
         unknown("", &self.other, &["version", "name", "description"]);
@@ -223,23 +222,23 @@ impl Ontology {
         let is_connection = |kind: &String| self.connection_types.contains_key(kind);
         for (kind, known) in &self.node_types {
             if let Some(parent) = known.extends.as_ref().filter(|parent| !is_node(parent)) {
-                found.push(format!("`node_types.{kind}` extends `{parent}`, which is no type of nodes"));
+                found.push(format!("`node_types.{kind}` extends `{parent}`, which is not a node type"));
             }
             let last = self.lineage(kind).last().unwrap_or(kind);
             if self.node_types.get(last).is_some_and(|last| last.extends.as_ref().is_some_and(is_node)) {
-                found.push(format!("`node_types.{kind}` extends itself in a circle"));
+                found.push(format!("`node_types.{kind}` extends itself in a cycle"));
             }
         }
         for (kind, known) in &self.connection_types {
             if let Some(parent) = known.extends.as_ref().filter(|parent| !is_connection(parent)) {
                 found.push(format!(
-                    "`connection_types.{kind}` extends `{parent}`, which is no type of connections"
+                    "`connection_types.{kind}` extends `{parent}`, which is not a connection type"
                 ));
             }
             for (end, ends) in [("from", &known.from), ("to", &known.to)] {
                 for there in ends.iter().filter(|there| *there != "*" && !is_node(there)) {
                     found.push(format!(
-                        "`connection_types.{kind}.{end}` names `{there}`, which is no type of nodes"
+                        "`connection_types.{kind}.{end}` names `{there}`, which is not a node type"
                     ));
                 }
             }
@@ -271,7 +270,7 @@ impl Ontology {
                 if let Some((at, values)) = &rule.values {
                     for value in values.iter().filter(|value| !rule.fits(value)) {
                         let kind = rule.kind.as_ref().map_or("value", |(_, kind)| kind.name());
-                        found.push(format!("`{at}.enum` has {}, which is no {kind}", shown(value)));
+                        found.push(format!("`{at}.enum` has {}, which is not a {kind}", shown(value)));
                     }
                 }
                 if let Some((at, default)) = &rule.default
@@ -366,7 +365,8 @@ fn property_breaks(rules: &Rules<'_>, closed: Option<String>, properties: &Prope
     if let Some(closed) = closed {
         for name in properties.keys().filter(|name| !rules.contains_key(name.as_str())) {
             let names: Vec<&str> = rules.keys().copied().collect();
-            let what = format!("`{}` is none of its properties: {}", name.escape_debug(), names.join(", "));
+            let what =
+                format!("`{}` is not one of its properties: {}", name.escape_debug(), names.join(", "));
             breaks.push(Break::new(closed.clone(), what));
         }
     }
