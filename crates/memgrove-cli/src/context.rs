@@ -1,6 +1,7 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
 mod shapes;
+mod shown;
 mod text;
 
 pub(crate) use shapes::{GRAPH, KNOWLEDGE};
@@ -22,6 +23,7 @@ use serde::Deserialize;
 use crate::config::{self, Environment, How, Place, STORE_FOLDER};
 use crate::opening::{self, Selected};
 use crate::settings::{self, Made, Settings};
+use shown::Shown;
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 pub(crate) const FILES: &str = "files";
@@ -54,6 +56,7 @@ struct Shared {
     graph: OnceLock<Graph>,
     notes: OnceLock<Notes>,
     index: OnceLock<Arc<Index>>,
+    shown: Shown,
 }
 
 impl Shared {
@@ -68,6 +71,7 @@ impl Shared {
             graph: OnceLock::new(),
             notes: OnceLock::new(),
             index: OnceLock::new(),
+            shown: Shown::default(),
         }
     }
 }
@@ -137,7 +141,8 @@ impl Context {
     pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
         if let Some(Place { root, how: How::Flag }) = self.place() {
             let both = format!("both a folder and the store `{}` are given", root.display());
-            return Err(Error::new(Kind::Invalid, both).hint("leave out `--memories` or `--store`"));
+            return Err(Error::new(Kind::Invalid, both)
+                .hint("leave out `--store`, or else `--memories` (MEMORY_FILE_PATH)"));
         }
         let environment = self.shared.environment.clone();
         let given = environment.absolute(folder)?;

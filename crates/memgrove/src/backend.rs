@@ -101,6 +101,9 @@ pub struct Content {
     pub version: Version,
 }
 
+/// What stands where a version was redacted.
+const REDACTED: &str = "redacted";
+
 /// Names the state of one file. Opaque: a content hash here, an ETag there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -116,6 +119,16 @@ impl Version {
     pub fn of(bytes: &[u8]) -> Self {
         let hash = blake3::hash(bytes);
         Version(hash.to_hex()[..32].into())
+    }
+
+    /// What the history says instead of a version whose content was redacted.
+    pub fn redacted() -> Self {
+        Version(REDACTED.into())
+    }
+
+    /// Whether it stands for a content that was redacted.
+    pub fn is_redacted(&self) -> bool {
+        &*self.0 == REDACTED
     }
 
     /// The version's text.

@@ -272,6 +272,7 @@ impl Verb for Recall {
             true => index.recall_all(&query, spend, self.limit)?,
             false => index.recall(&query, spend, self.limit)?,
         };
+        cx.note_shown(recalled.snippets.iter().map(|snippet| &snippet.hit));
         Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
     }
 
@@ -324,6 +325,7 @@ impl Verb for Similar {
             true => index.recall_all_similar(&self.address, spend, self.limit)?,
             false => index.recall_similar(&self.address, spend, self.limit)?,
         };
+        cx.note_shown(recalled.snippets.iter().map(|snippet| &snippet.hit));
         let mut answer = RecallAnswer::new(recalled, self.budget, self.limit, self.explain);
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
             answer.receipt.next = "no other memory is similar".to_owned();
@@ -367,6 +369,7 @@ impl Verb for BriefVerb {
 
     fn run(self, cx: &Context) -> Result<BriefAnswer> {
         let Brief { shapes, files, tags, snippets, tokens, left_out } = cx.index()?.brief(self.budget)?;
+        cx.note_shown(snippets.iter().map(|snippet| &snippet.hit));
         Ok(BriefAnswer {
             shapes: shapes.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
             files,

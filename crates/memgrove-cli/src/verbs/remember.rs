@@ -171,6 +171,7 @@ impl Forget {
         if let Some(before) = cx.changing()?.repeated(&note)? {
             return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
         }
+        cx.check_shown(&address)?;
         let change = if let Some(id) = Scheme::Record.of(&address) {
             let records = cx.writing_records()?;
             let which = Guarded { id: id.to_owned(), expect: self.guard.expect.clone() };

@@ -202,7 +202,8 @@ impl Verb for Undo {
     const NAME: &'static str = "undo";
     const TITLE: &'static str = "Undo a change";
     const EFFECT: Effect = Effect::Remove;
-    const ON: &'static [On] = &[On::Cli, On::Core, On::Files];
+    const ON: &'static [On] =
+        &[On::Cli, On::Core, On::Files, On::Records, On::Entities, On::Notes, On::Graph];
     type Answer = UndoAnswer;
 
     fn run(self, cx: &Context) -> Result<UndoAnswer> {

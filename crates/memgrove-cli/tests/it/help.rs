@@ -160,6 +160,14 @@ fn other_names_of_verbs_are_understood() {
     let twin = sandbox.run(&["remember", "dances", "--about", "alice"]).ok();
     assert!(twin.contains("a different entity from entity:general/Alice"), "{twin}");
     assert!(!sandbox.run(&["remember", "hums", "--about", "alice"]).ok().contains("different"));
+    for (about, address) in [
+        ("entity:person/Ann", "entity:person/Ann#1"),
+        ("person/Bob", "entity:person/Bob#1"),
+        ("TCP/IP", "entity:general/TCP/IP#1"),
+    ] {
+        let said = sandbox.run(&["remember", "is new here", "--about", about]).ok();
+        assert!(said.contains(address), "{about}: {said}");
+    }
     for (verb, choices) in [("--type", "core, learning, task"), ("--importance", "high, medium, low")] {
         let told = sandbox.run(&["record", "add", "x", verb, "nonsense"]).fails(2);
         assert!(told.contains(choices), "{told}");

@@ -183,6 +183,30 @@ fn keys_are_taken_by_every_tool_that_changes_something() {
     notes.close();
 }
 
+/// Parts are counted anew when one before them is forgotten: what an agent was shown at an address is not another by now.
+#[test]
+fn forgetting_twice_from_one_answer_forgets_what_was_shown() {
+    let sandbox = Sandbox::new();
+    let mut core = Connection::new(&sandbox, &[]);
+    let text = |answer: &Value| answer["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    for fact in ["drinks tea", "lives in Oslo", "rides a bicycle"] {
+        core.call("remember", json!({"text": fact, "about": "Ann"}));
+    }
+    assert!(text(&core.call("recall", json!({"query": "Ann"}))).contains("entity:general/Ann#3"));
+    assert_eq!(core.call("forget", json!({"address": "entity:general/Ann#1"}))["isError"], false);
+    let second = json!({"address": "entity:general/Ann#2"});
+    let refused = core.call("forget", second.clone());
+    assert_eq!(refused["isError"], true, "{refused}");
+    let said = text(&refused);
+    assert!(said.contains("rides a bicycle") && said.contains("now `entity:general/Ann#1`"), "{said}");
+    assert_eq!(core.call("forget", json!({"address": "entity:general/Ann#1"}))["isError"], false);
+    let left = text(&core.call("recall", json!({"query": "Ann"})));
+    assert!(left.contains("bicycle") && !left.contains("Oslo"), "{left}");
+    core.call("remember", json!({"text": "likes rain", "about": "Ann"}));
+    assert_eq!(core.call("forget", second)["isError"], false, "what was told once is known");
+    core.close();
+}
+
 /// Every argument that schemas leave out is taken by MCP and by HTTP, and by its own type.
 #[test]
 fn what_schemas_leave_out_is_taken_by_its_type() {

@@ -7,7 +7,7 @@ use memgrove::backends::local::{Local, LocalOptions};
 use memgrove::backends::{CacheOptions, Cached, Ram, Vault};
 use memgrove::clock::ManualClock;
 use memgrove::error::code;
-use memgrove::memory::REDACTION;
+use memgrove::memory::{REDACTION, UndoScope};
 use memgrove::vfs::{Open, SimFs, Vfs};
 use memgrove::{Backend, Kind, Locator, Memory, Store};
 
@@ -104,6 +104,21 @@ fn what_is_redacted_is_nowhere_and_the_history_stays() {
     drop(memory);
     let backend = open(Arc::new(disk.clone()), None, None).unwrap();
     check_the_rest(&backend, &first);
+}
+
+#[test]
+fn an_undo_that_meets_what_was_redacted_names_another() {
+    let memory = memory(&SimFs::new());
+    let backend = memory.store().backend();
+    let kept = wrote(&**backend, "kept.md", "harmless\n");
+    let secret = wrote(&**backend, "a.md", SECRET);
+    did(&**backend, Edit::Delete { at: at("a.md"), expect: Expect::Any });
+    memory.redact(note("redact"), &at("a.md"), &Moment::After(secret)).unwrap();
+    let refused = memory.undo(note("undo"), &UndoScope::Last).unwrap_err();
+    assert_eq!(refused.code_name(), Some(code::REDACTED));
+    assert!(refused.hint_text().unwrap().contains(&format!("`memgrove undo {kept}`")), "{refused:?}");
+    memory.undo(note("undo"), &UndoScope::Change(kept)).unwrap();
+    assert!(!memory.store().exists(&at("kept.md")).unwrap());
 }
 
 #[test]

@@ -19,6 +19,8 @@ use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
 /// Apply several graph changes as one: all or none
+///
+/// A step with `"as": "a"` gives what it makes a name; later steps refer to it as `@a`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphBatch {
     /// {"op":"create_node","as":"a","type":…}, {"op":"connect","from":"@a","type":…,"to":…}; also update_node (id, set, unset), edit_node (id, edit), delete_node (id, cascade), update_connection, edit_connection, disconnect (id)

@@ -10,7 +10,6 @@ use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
 use super::pending::Pending;
 use super::record::{Entry, Record};
-use super::redact::is_redacted;
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
@@ -287,7 +286,7 @@ impl Outcome {
     fn follow(&mut self, record: &Record, index: usize) {
         match &record.header.edits[index] {
             // What it was is not known any more, so nothing is made of it.
-            Entry::Write { at, new, .. } if is_redacted(new) => drop(self.finals.remove(at)),
+            Entry::Write { at, new, .. } if new.is_redacted() => drop(self.finals.remove(at)),
             Entry::Write { at, old, new, .. } => {
                 self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
                 self.replaced(at, record, index);

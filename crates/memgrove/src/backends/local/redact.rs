@@ -17,17 +17,10 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, Vfs, VfsFile};
 
-/// What stands where a version was redacted.
-const REDACTED: &str = "redacted";
 /// The rewritten segment on its way to its place.
 const TEMP: &str = ".journal/redacting";
 /// How often a checkpoint is tried that covers everything, beside writers.
 const ATTEMPTS: u32 = 100;
-
-/// Whether a version was redacted.
-pub(super) fn is_redacted(version: &Version) -> bool {
-    version.as_str() == REDACTED
-}
 
 impl Core {
     /// Takes what `at` (its name then) held at a moment out of the journal.
@@ -187,14 +180,16 @@ fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
     state.sync_dir(FOLDER)
 }
 
-fn gone() -> Version {
-    Version::new(REDACTED)
-}
-
 /// What stands in a record instead of an append: a write whose content is gone. What came before it stays known, and
 /// what grew out of it does not.
 fn without_append(at: &Locator, created: bool) -> Entry {
-    Entry::Write { at: at.clone(), old: (!created).then(gone), new: gone(), len: 0, before: None }
+    Entry::Write {
+        at: at.clone(),
+        old: (!created).then(Version::redacted),
+        new: Version::redacted(),
+        len: 0,
+        before: None,
+    }
 }
 
 /// The record without a version of these files, if it holds or names it, or if it is the one that `grew` into it.
@@ -205,7 +200,7 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version, grew: 
         let [after, earlier] = &mut bodies[index];
         match entry {
             Entry::Write { new, len, .. } if ours && new == version => {
-                (*new, *len, *after, found) = (gone(), 0, Bytes::new(), true);
+                (*new, *len, *after, found) = (Version::redacted(), 0, Bytes::new(), true);
             }
             Entry::Append { at, created, .. } if ours && grew => {
                 (*entry, *after, found) = (without_append(at, *created), Bytes::new(), true);
@@ -216,9 +211,11 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version, grew: 
             Entry::Write { old: Some(old), before, .. } | Entry::Delete { old: Some(old), before, .. }
                 if ours && old == version =>
             {
-                (*old, *before, *earlier, found) = (gone(), None, Bytes::new(), true);
+                (*old, *before, *earlier, found) = (Version::redacted(), None, Bytes::new(), true);
             }
-            Entry::Rename { old: Some(old), .. } if ours && old == version => (*old, found) = (gone(), true),
+            Entry::Rename { old: Some(old), .. } if ours && old == version => {
+                (*old, found) = (Version::redacted(), true)
+            }
             _ => {}
         }
     }
@@ -236,14 +233,14 @@ fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bo
         if holds(after) {
             (*after, found) = (Bytes::new(), true);
             match entry {
-                Entry::Write { new, len, .. } => (*new, *len) = (gone(), 0),
+                Entry::Write { new, len, .. } => (*new, *len) = (Version::redacted(), 0),
                 Entry::Append { at, created, .. } => *entry = without_append(at, *created),
                 Entry::Delete { .. } | Entry::Rename { .. } => {}
             }
         }
         match entry {
             Entry::Write { old, before, .. } | Entry::Delete { old, before, .. } if holds(earlier) => {
-                (*old, *before, *earlier, found) = (Some(gone()), None, Bytes::new(), true);
+                (*old, *before, *earlier, found) = (Some(Version::redacted()), None, Bytes::new(), true);
             }
             _ => {}
         }

@@ -1,7 +1,6 @@
 //! What a file held at a moment, looked for by walking back through the journal.
 
 use super::record::{Entry, Record};
-use super::redact::is_redacted;
 use crate::backend::Version;
 use crate::locator::Locator;
 
@@ -49,7 +48,7 @@ impl Search {
     }
 
     fn meet_move(&mut self, old: Option<&Version>) {
-        if let Some(version) = old.filter(|old| self.moved.is_none() && !is_redacted(old)) {
+        if let Some(version) = old.filter(|old| self.moved.is_none() && !old.is_redacted()) {
             let (appended, offset) = (self.appended.len(), self.offset);
             self.moved = Some(Moved { version: version.clone(), appended, offset });
         }
@@ -104,7 +103,7 @@ impl Search {
                 let bytes = record.after(index);
                 let met = self.offset.is_none_or(|offset| offset == bytes.len() as u64);
                 Some(match () {
-                    () if is_redacted(new) => State::Redacted,
+                    () if new.is_redacted() => State::Redacted,
                     () if met => State::Held(bytes.to_vec()),
                     () => State::Unknown,
                 })
@@ -150,7 +149,7 @@ impl Search {
                 Entry::Write { at, old, .. } | Entry::Delete { at, old: old @ Some(_), .. }
                     if *at == self.name =>
                 {
-                    if old.as_ref().is_some_and(is_redacted) {
+                    if old.as_ref().is_some_and(Version::is_redacted) {
                         return Some(State::Redacted);
                     }
                     self.expected.clone_from(old);

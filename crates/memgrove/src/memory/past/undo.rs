@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 
 pub use self::inverse::FOLDER_KEEPER;
 use self::inverse::Inverse;
-use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Past, not_in_history};
+use crate::backend::{ChangeId, HistoryQuery, Moment, Note, OUTSIDE, Op, Past, Version, not_in_history};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 
 /// The verb of a change that takes others back.
 const VERB: &str = "undo";
+/// The verb of a change that redacts, as the program calls it.
+const REDACT: &str = "redact";
 /// How its reason begins. The names of those changes follow, separated by a comma and a space; a colon
 /// ends the list if there is more.
 pub const UNDO_OF: &str = "undo of ";
@@ -74,6 +76,9 @@ impl Memory {
         chosen.iter_mut().try_for_each(|past| self.forget_holds(past))?;
         let refused = match self.take_back(note.clone(), &chosen) {
             Err(error) if error.code_name() == Some(code::VERSION_MISMATCH) => error,
+            Err(error) if error.code_name() == Some(code::REDACTED) => {
+                return Err(self.with_another(error, scope, &chosen));
+            }
             done => return done,
         };
         // What is in the way may be upkeep, which nobody asked for and which is done again when due.
@@ -81,6 +86,28 @@ impl Memory {
         match with_upkeep.len() > chosen.len() {
             true => self.take_back(note, &with_upkeep).map_err(|_| refused),
             false => Err(refused),
+        }
+    }
+
+    /// Names the change that can be undone instead of one that was redacted. It is not undone unasked: it may be
+    /// an old one.
+    fn with_another(&self, error: Error, scope: &UndoScope, chosen: &[Past]) -> Error {
+        let holds = |past: &Past| {
+            past.edits.iter().flat_map(|edit| [&edit.old, &edit.new]).flatten().any(Version::is_redacted)
+        };
+        let another = match (scope, chosen) {
+            (UndoScope::Last | UndoScope::LastOf(_) | UndoScope::Memory(_), [past]) => {
+                let passed = |other: &Past| other.change == past.change || holds(other);
+                choose_but(self, scope, passed).ok().and_then(|found| found.into_iter().next())
+            }
+            _ => None,
+        };
+        match another {
+            Some(past) => error.hint(format!(
+                "`memgrove undo {}` undoes the latest change that was not redacted ({})",
+                past.change, past.note.verb
+            )),
+            None => error,
         }
     }
 
@@ -152,6 +179,11 @@ impl Memory {
 
 /// The changes that a scope means, newest first.
 fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
+    choose_but(memory, scope, |_| false)
+}
+
+/// As [`choose`], but for some.
+fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
     // What a change did to an account is not its own: one that did nothing else cannot be undone.
     let history = |at: Option<Locator>, limit| {
         let mut all = memory.store().backend().history(&HistoryQuery { at, before: None, limit })?;
@@ -164,7 +196,7 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
         }
         _ => None,
     };
-    let meant = |past: &Past| match scope {
+    let is_meant = |past: &Past| match scope {
         UndoScope::Last => true,
         UndoScope::Change(change) => past.change == *change,
         UndoScope::Memory(_) => touching.as_ref().is_some_and(|all| all.contains(&past.change)),
@@ -178,6 +210,7 @@ fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
             [client, token, named, past.note.actor.origin.name()].contains(&source.as_str())
         }
     };
+    let meant = |past: &Past| !passed(past) && is_meant(past);
     let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));
     if !many {
         let found = live(history(None, RECENT)?, scope, meant)?;
@@ -226,6 +259,9 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
             continue;
         }
         if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(&past) {
+            continue;
+        }
+        if past.note.verb == REDACT && !by_name {
             continue;
         }
         found.push(past);
