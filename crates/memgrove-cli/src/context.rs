@@ -142,7 +142,7 @@ impl Context {
         if let Some(Place { root, how: How::Flag }) = self.place() {
             let both = format!("both a folder and the store `{}` are given", root.display());
             return Err(Error::new(Kind::Invalid, both)
-                .hint("leave out `--store`, or else `--memories` (MEMORY_FILE_PATH)"));
+                .hint("leave out `--memories` or `--store` (MEMORY_FILE_PATH names a folder too)"));
         }
         let environment = self.shared.environment.clone();
         let given = environment.absolute(folder)?;

@@ -172,11 +172,7 @@ impl Route {
                 let asker =
                     served.access.asker(&head.headers).map_err(|error| (StatusCode::UNAUTHORIZED, error))?;
                 if asker.is_forged(&head.method, &head.headers) {
-                    return denied(
-                        "the request came from another site",
-                        "FOREIGN_SITE",
-                        "open the page directly",
-                    );
+                    return denied("another site sent this", "FOREIGN_SITE", "open the page directly");
                 }
                 if asker.scope < scope && served.access.read_only {
                     let hint = "restart it without `--read-only`";

@@ -228,10 +228,10 @@ mod tests {
         for (set, listed_max, read_max) in [
             (On::Core, 2_300, 1_000),
             (On::Files, 960, 450),
-            (On::Records, 2_600, 1_300),
-            (On::Entities, 1_400, 700),
-            (On::Graph, 2_400, 1_750),
-            (On::Notes, 1_700, 800),
+            (On::Records, 2_700, 1_400),
+            (On::Entities, 1_550, 780),
+            (On::Graph, 2_550, 1_850),
+            (On::Notes, 1_850, 880),
             (On::All, 12_200, 7_350),
         ] {
             let tools = Toolbox::new(&Profile(vec![set])).tools();

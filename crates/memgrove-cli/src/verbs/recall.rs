@@ -143,7 +143,7 @@ fn for_memories(budget: usize) -> usize {
 }
 
 impl RecallAnswer {
-    fn new(recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Self {
+    fn new(cx: &Context, recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Self {
         let (shown, left_out) = (recalled.snippets.len(), recalled.left_out);
         let bound = if shown == limit { "limit" } else { "budget" };
         let mut next = match (shown, left_out) {
@@ -158,7 +158,6 @@ impl RecallAnswer {
         if recalled.faint > 0 {
             next.insert(0, format!("{} (`all`)", counted(recalled.faint, "weak match", "weak matches")));
         }
-        let next = next.join("; ");
         let mut receipt = Receipt {
             shown,
             alike: recalled.snippets.iter().map(|snippet| snippet.hit.alike.len()).sum(),
@@ -172,10 +171,11 @@ impl RecallAnswer {
             corrected: recalled.corrected,
             unreadable: recalled.unreadable,
             notices: recalled.notices,
-            next,
+            next: next.join("; "),
         };
         receipt.tokens = recalled.tokens + index::tokens(&receipt.line());
-        let hits = recalled.snippets.into_iter().map(|snippet| HitAnswer::new(snippet, explain)).collect();
+        let hits =
+            recalled.snippets.into_iter().map(|snippet| HitAnswer::new(cx, snippet, explain)).collect();
         RecallAnswer { hits, receipt }
     }
 
@@ -204,8 +204,9 @@ impl Receipt {
 }
 
 impl HitAnswer {
-    fn new(snippet: Snippet, explain: bool) -> Self {
+    fn new(cx: &Context, snippet: Snippet, explain: bool) -> Self {
         let Snippet { hit, text, cut, .. } = snippet;
+        cx.note_shown(&hit.address, &hit.text);
         let round = |value: f32| (value * 1000.0).round() / 1000.0;
         let parts = hit.parts.entries().into_iter().filter(|(_, value)| explain && *value != 0.0);
         HitAnswer {
@@ -272,8 +273,7 @@ impl Verb for Recall {
             true => index.recall_all(&query, spend, self.limit)?,
             false => index.recall(&query, spend, self.limit)?,
         };
-        cx.note_shown(recalled.snippets.iter().map(|snippet| &snippet.hit));
-        Ok(RecallAnswer::new(recalled, self.budget, self.limit, self.explain))
+        Ok(RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain))
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -325,8 +325,7 @@ impl Verb for Similar {
             true => index.recall_all_similar(&self.address, spend, self.limit)?,
             false => index.recall_similar(&self.address, spend, self.limit)?,
         };
-        cx.note_shown(recalled.snippets.iter().map(|snippet| &snippet.hit));
-        let mut answer = RecallAnswer::new(recalled, self.budget, self.limit, self.explain);
+        let mut answer = RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain);
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
             answer.receipt.next = "no other memory is similar".to_owned();
         }
@@ -369,12 +368,11 @@ impl Verb for BriefVerb {
 
     fn run(self, cx: &Context) -> Result<BriefAnswer> {
         let Brief { shapes, files, tags, snippets, tokens, left_out } = cx.index()?.brief(self.budget)?;
-        cx.note_shown(snippets.iter().map(|snippet| &snippet.hit));
         Ok(BriefAnswer {
             shapes: shapes.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
             files,
             tags,
-            hits: snippets.into_iter().map(|snippet| HitAnswer::new(snippet, false)).collect(),
+            hits: snippets.into_iter().map(|snippet| HitAnswer::new(cx, snippet, false)).collect(),
             left_out,
             tokens,
         })

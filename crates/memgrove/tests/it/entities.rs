@@ -339,7 +339,12 @@ fn common_patterns_have_helpers() {
     fixture.knowledge.store_role_state(Note::default(), &state).expect("stored");
     let text = fixture.text("knowledge/entities/rolestate/role-state-dev.md");
     assert!(text.contains("2. Scores: P=1, Q=2\n") && text.contains("4. Task History: 4 tasks\n"), "{text}");
-    let pattern = Pattern { kind: "Review".into(), name: "small".into(), ..Pattern::default() };
+    let pattern = Pattern {
+        kind: "Review".into(),
+        name: "small".into(),
+        description: "in small steps".into(),
+        ..Pattern::default()
+    };
     fixture.knowledge.store_pattern(Note::default(), &pattern).expect("stored");
     assert!(
         fixture

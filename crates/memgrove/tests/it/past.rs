@@ -9,7 +9,7 @@ use memgrove::backends::{Local, LocalOptions, Ram};
 use memgrove::clock::ManualClock;
 use memgrove::error::code;
 use memgrove::memory::{Plan, Point, Restored, UndoScope};
-use memgrove::vfs::{RealFs, SimFs};
+use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, RealFs, SimFs};
 use memgrove::{Kind, Locator, Memory, Result, Store};
 use proptest::prelude::*;
 
@@ -199,6 +199,24 @@ fn the_beginning_of_a_version_finds_it() -> Result<()> {
     assert_eq!(memory.versions_from(&at("a.md"), &one.as_str()[..8])?, [one].into());
     assert_eq!(memory.versions_from(&at("a.md"), "")?.len(), 2);
     Ok(())
+}
+
+/// Whoever takes back a change of many files asks for each of them, and the change is read for all of them.
+#[test]
+fn a_change_of_many_files_is_not_read_once_for_each() {
+    const FILES: usize = 40;
+    let clock = Arc::new(ManualClock::default());
+    let disk = FaultFs::new(Arc::new(SimFs::new()));
+    let mut options = LocalOptions::new(Arc::new(disk.clone()), clock.clone());
+    options.background = false;
+    let memory = Memory::new(Store::new(Local::open(options).unwrap()), clock);
+    let text = "x".repeat(70_000);
+    did(&memory, (0..FILES).map(|file| write(&format!("many/{file}.md"), &text)).collect::<Vec<_>>());
+    disk.plan(FaultPlan { of: Some(Call::Read), after: u64::MAX, fault: Fault::Eio, sticky: false });
+    undo(&memory, &UndoScope::Last);
+    let reads = disk.calls();
+    println!("{reads} reads");
+    assert!(reads < (FILES * FILES) as u64, "{reads} reads");
 }
 
 #[test]

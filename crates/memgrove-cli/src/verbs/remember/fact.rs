@@ -144,6 +144,7 @@ impl Fact {
         let stored = knowledge.load(&name, Some(&kind))?;
         let address = stored.and_then(|loaded| Some(address_in(&loaded, said_in(&loaded, &self.text)?)));
         let address = address.unwrap_or(entity::address(&kind, &name));
+        cx.note_shown(&address, said);
         let change = change.map(|change| change.to_string());
         Ok(RememberAnswer {
             change,

@@ -71,6 +71,7 @@ impl Core {
     /// Syncs what has been placed since the last checkpoint, then moves the mark.
     pub(super) fn checkpoint(&self) -> Result<()> {
         self.check_healthy()?;
+        self.forget_record();
         let mut locked = self.lock_recovered()?;
         let in_journal = |error| Error::from_io(error, "the journal");
         self.settle_old_displaced(&mut locked.inner);

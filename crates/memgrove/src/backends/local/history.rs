@@ -21,10 +21,18 @@ use crate::vfs::Open;
 const REMEMBERED_SEGMENTS: usize = 3;
 const REMEMBERED_EDITS_MAX: usize = 50_000;
 
-/// The headers of the newest segment and of those that were read last, as they were read. A segment
-/// only grows, so the next reader reads the rest.
+/// Up to how many bytes the record that was read last is remembered.
+const REMEMBERED_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+/// What was read of the history.
 #[derive(Default)]
-pub(super) struct Remembered(VecDeque<Headers>);
+pub(super) struct Remembered {
+    /// The headers of the newest segment and of those that were read last. A segment only grows, so the next reader
+    /// reads the rest.
+    headers: VecDeque<Headers>,
+    /// The record that was read last: whoever takes back a change of many files asks for each of them.
+    record: Option<(Arc<Located>, Arc<Record>)>,
+}
 
 /// A record whose bytes are not read yet.
 struct Located {
@@ -74,8 +82,8 @@ impl Core {
         let stat = file.stat()?;
         let upto = self.end_of(segment, stat.inode).unwrap_or(stat.size);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = remembered.0.iter().position(|known| known.segment == segment);
-        let known = known.and_then(|at| remembered.0.remove(at));
+        let known = remembered.headers.iter().position(|known| known.segment == segment);
+        let known = known.and_then(|at| remembered.headers.remove(at));
         let mut known = match known.filter(|known| known.inode == stat.inode && known.upto <= upto) {
             Some(known) => known,
             None => Headers { segment, inode: stat.inode, ..Headers::default() },
@@ -90,22 +98,37 @@ impl Core {
         }
         let headers = known.headers.clone();
         if headers.iter().map(|located| located.header.edits.len()).sum::<usize>() <= REMEMBERED_EDITS_MAX {
-            remembered.0.push_front(known);
+            let held = &mut remembered.headers;
+            held.push_front(known);
             // The newest is asked for most; of the others, those that were read last.
-            let newest = remembered.0.iter().map(|known| known.segment).max();
-            if remembered.0.len() > REMEMBERED_SEGMENTS {
-                let oldest = remembered.0.iter().rposition(|known| Some(known.segment) != newest);
-                oldest.and_then(|oldest| remembered.0.remove(oldest));
+            let newest = held.iter().map(|known| known.segment).max();
+            if held.len() > REMEMBERED_SEGMENTS {
+                let oldest = held.iter().rposition(|known| Some(known.segment) != newest);
+                oldest.and_then(|oldest| held.remove(oldest));
             }
         }
         Ok(headers)
     }
 
-    fn read_located(&self, located: &Located) -> Result<Option<Arc<Record>>> {
+    /// Forgets the record that was read last: it may be large, or hold what is redacted now.
+    pub(super) fn forget_record(&self) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).record = None;
+    }
+
+    fn read_located(&self, located: &Arc<Located>) -> Result<Option<Arc<Record>>> {
+        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, record)) = &remembered().record
+            && Arc::ptr_eq(known, located)
+        {
+            return Ok(Some(Arc::clone(record)));
+        }
         let file = self.state.open(&segment_name(located.segment), Open::Read);
         let found = file.and_then(|file| scan(&*file, located.span.clone(), false));
         let found = found.map_err(|error| Error::from_io(error, "the journal"))?.records.pop();
-        Ok(found.map(|(_, record)| record).filter(|record| record.header.seq == located.header.seq))
+        let found = found.map(|(_, record)| record).filter(|record| record.header.seq == located.header.seq);
+        let fits = located.span.end - located.span.start <= REMEMBERED_BYTES_MAX;
+        remembered().record = found.clone().filter(|_| fits).map(|record| (Arc::clone(located), record));
+        Ok(found)
     }
 
     /// Hands every record that happened to `visit`, newest first, until it says to stop.

@@ -44,6 +44,7 @@ impl Core {
         let found = self.rewrite_before(current, |record| {
             without(record, &names, &version, grown_by == Some(record.header.seq))
         })?;
+        self.forget_record();
         drop(locked);
         match found {
             1.. => Ok(()),
@@ -57,6 +58,7 @@ impl Core {
         let (mut locked, current) = self.lock_fresh_segment()?;
         self.forget_displaced(&mut locked.inner, holds)?;
         let found = self.rewrite_before(current, |record| without_holding(record, under, holds))?;
+        self.forget_record();
         drop(locked);
         Ok(found)
     }

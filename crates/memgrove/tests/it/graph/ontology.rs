@@ -73,11 +73,11 @@ fn nodes_are_checked_and_the_rule_is_named() {
         json!({"title": "a"}),
         "`thing` is abstract: use a type that extends it (rule node_types.thing.abstract)",
     );
-    check("idea", json!({}), "`idea` is not a type of nodes: project, task, thing (rule node_types)");
+    check("idea", json!({}), "`idea` is not a node type: project, task, thing (rule node_types)");
     check(
         "task",
         json!({"title": "a", "x": 1}),
-        "`x` is none of its properties: title (rule node_types.task.closed)",
+        "`x` is not one of its properties: title (rule node_types.task.closed)",
     );
     assert_eq!(fixture.graph.counts().unwrap(), (1, 0));
     let things = fixture.graph.list(&Query { kind: Some("thing".into()), ..Query::default() }).unwrap();

@@ -202,7 +202,8 @@ fn what_cannot_be_taken_in_is_not_said_to_be() {
         let found = store.backend().check().unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
-            found[0].at == "A.md" && found[0].what.contains("cannot be taken in: another file has its name")
+            found[0].at == "A.md"
+                && found[0].what.contains("cannot be adopted: another file has the same name")
         );
     }
     assert_eq!(keys(&store), ["a.md"]);
