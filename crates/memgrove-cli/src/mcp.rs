@@ -1,8 +1,9 @@
 //! MCP over standard input and output: a rendering of the table of verbs.
 
-mod bounded;
 mod kg;
 mod kg_listing;
+mod lines;
+mod outline;
 mod prompts;
 mod resources;
 mod server;
@@ -10,31 +11,35 @@ mod subscriptions;
 mod tools;
 mod worker;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use memgrove::{Error, Kind, Result};
-use rmcp::model::{CallToolResult, ContentBlock, CustomRequest, ErrorData};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, ContentBlock, CustomRequest, ErrorCode,
+    ErrorData, GetPromptRequestParams, InitializeRequestParams, PaginatedRequestParams,
+    ReadResourceRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServerHandler};
-use tokio::io::{Stdin, Stdout};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::changes::Changes;
 use crate::context::Context;
 use crate::ending::asked_to_end;
 use crate::page::{Page, Paper};
 use crate::verbs::{On, Reply};
-use bounded::{Bounded, TOO_LONG_METHOD};
 pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
 pub(crate) use kg_listing::listed;
+use lines::Lines;
 pub(crate) use resources::decoded as percent_decoded;
 pub(crate) use server::{Asked, Server};
 pub(crate) use tools::Profile;
 pub(crate) use worker::Worker;
-
-/// The longest message that is read, in bytes.
-const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Serve MCP over standard input and output
 ///
@@ -62,11 +67,11 @@ impl Serve {
         let served = match profile.is_kg() {
             true => {
                 let server = kg::Server::new(cx, worker, cx.environment().memory_file.clone())?;
-                runtime.block_on(async { serve(server, Listing(connection())).await })
+                runtime.block_on(async { serve(server, Listing).await })
             }
             false => {
                 let server = Server::new(&profile, cx.clone(), worker, Changes::of(cx.clone()));
-                runtime.block_on(async { serve(server, connection()).await })
+                runtime.block_on(async { serve(server, std::convert::identity).await })
             }
         };
         runtime.shutdown_background();
@@ -79,39 +84,69 @@ impl Serve {
 /// How long the worker may take to end.
 const END_WAIT: Duration = Duration::from_secs(20);
 
-/// Standard input and output.
-fn connection() -> AsyncRwTransport<RoleServer, Bounded<Stdin>, Stdout> {
-    let input = Bounded::new(tokio::io::stdin(), LINE_BYTES_MAX);
-    AsyncRwTransport::new_server(input, tokio::io::stdout()).with_max_line_length(2 * LINE_BYTES_MAX)
-}
-
-async fn serve(
+/// Serves over standard input and output, by way of what is made of them.
+async fn serve<T: Transport<RoleServer> + 'static>(
     server: impl ServerHandler,
-    transport: impl Transport<RoleServer> + 'static,
+    way: impl FnOnce(Lines) -> T,
 ) -> Result<(), String> {
+    let lines = Lines::new();
+    let greeted = lines.greeted();
     let mut end = std::pin::pin!(asked_to_end());
     let started = tokio::select! {
-        started = rmcp::serve_server(server, transport) => started,
+        started = rmcp::serve_server(server, way(lines)) => started,
         () = &mut end => return Ok(()),
     };
     match started {
-        Ok(running) => tokio::select! {
-            ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
-            () = &mut end => Ok(()),
-        },
+        Ok(running) => {
+            // This thread serves, so nothing more has been read yet.
+            greeted.store(true, Ordering::SeqCst);
+            tokio::select! {
+                ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
+                () = &mut end => Ok(()),
+            }
+        }
         // A client that leaves before it has introduced itself is no failure.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::InitializeFailed(error)) => Err(error.message.into_owned()),
+        Err(ServerInitializeError::TransportError { error, .. }) => Err(error.error.to_string()),
+        Err(_) => Err("the client has not introduced itself".to_owned()),
     }
 }
 
-/// The answer to a request that is no method, or was too long to be read.
+/// The answer to a request that is no method, or whose parameters are not those of its method: the
+/// protocol's crate does not tell one from the other.
 fn unknown(request: CustomRequest) -> ErrorData {
-    if request.method == TOO_LONG_METHOD {
-        let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not processed");
-        return ErrorData::invalid_request(message, None);
+    let (method, params) = (request.method, request.params.unwrap_or_else(|| json!({})));
+    let is_given = params.get("arguments").is_some_and(|arguments| !arguments.is_null());
+    let wrong = match misfit(&method, &params) {
+        None => return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        Some(_) if is_given && !params["arguments"].is_object() => {
+            format!("`arguments` of `{method}` is not an object; give the arguments by name")
+        }
+        Some(wrong) => format!("`params` of `{method}` do not fit: {wrong}"),
+    };
+    ErrorData::invalid_params(wrong, None)
+}
+
+/// Why parameters are not those of a method that there is.
+fn misfit(method: &str, params: &Value) -> Option<serde_json::Error> {
+    fn of<T: DeserializeOwned>(params: &Value) -> Option<serde_json::Error> {
+        T::deserialize(params).err()
     }
-    ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)
+    match method {
+        "initialize" => of::<InitializeRequestParams>(params),
+        "tools/call" => of::<CallToolRequestParams>(params),
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            of::<PaginatedRequestParams>(params)
+        }
+        "resources/read" => of::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => of::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => of::<UnsubscribeRequestParams>(params),
+        "subscriptions/listen" => of::<SubscriptionsListenRequestParams>(params),
+        "prompts/get" => of::<GetPromptRequestParams>(params),
+        "completion/complete" => of::<CompleteRequestParams>(params),
+        _ => None,
+    }
 }
 
 /// An answer as a result: data for programs, and the same as compact text for models.

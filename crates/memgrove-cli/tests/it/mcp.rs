@@ -24,22 +24,48 @@ impl Connection {
 
     /// A connection to what a command starts.
     pub(crate) fn over(command: Command) -> Self {
-        let mut child = spawn(command);
-        let stdin = child.stdin.take();
-        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut connection = Connection { child, stdin, stdout, last: 0, instructions: String::new() };
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "test-client", "version": "1"}});
-        let welcome = connection.ask("initialize", hello);
-        assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{welcome}");
-        connection.instructions = welcome["result"]["instructions"].as_str().unwrap_or_default().to_owned();
-        connection.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let mut connection = Self::begun(command);
+        connection.greet();
         connection
     }
 
+    /// A connection before the handshake.
+    fn begun(command: Command) -> Self {
+        let mut child = spawn(command);
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        Connection { child, stdin, stdout, last: 0, instructions: String::new() }
+    }
+
+    fn greet(&mut self) {
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test-client", "version": "1"}});
+        let welcome = self.ask("initialize", hello);
+        assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{welcome}");
+        self.instructions = welcome["result"]["instructions"].as_str().unwrap_or_default().to_owned();
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    }
+
     fn send(&mut self, message: &Value) {
+        self.send_line(message.to_string().as_bytes());
+    }
+
+    fn send_line(&mut self, line: &[u8]) {
         let stdin = self.stdin.as_mut().expect("it was not closed");
-        writeln!(stdin, "{message}").expect("the server reads");
+        stdin.write_all(&[line, b"\n"].concat()).expect("the server reads");
+    }
+
+    /// The error that a line is answered with, whose id and code it has. A ping behind it is answered in
+    /// any case, so that nothing waits for an answer that never comes.
+    fn refused(&mut self, line: &[u8], id: &Value, code: i64) -> String {
+        self.send_line(line);
+        self.send(&json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"}));
+        let answer = self.receive();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(200)]);
+        assert_eq!(answer.get("id"), Some(id), "{shown}: {answer}");
+        assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+        assert_eq!(self.receive()["id"], "ping");
+        answer["error"]["message"].as_str().expect("a message").to_owned()
     }
 
     /// The next message of the server.
@@ -248,4 +274,109 @@ fn what_schemas_leave_out_is_taken_by_its_type() {
     assert!(one.contains("[1 of 2 shown") && one.contains("words "), "{one}");
     core.close();
     server.end();
+}
+
+/// A request to remember a text, which is written into the line as it is given.
+fn remembering(id: &str, text: &[u8]) -> Vec<u8> {
+    let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"remember","#);
+    [start.as_bytes(), br#""arguments":{"text":"#, text, b"}}}"].concat()
+}
+
+/// A client waits for the answer to whatever it has sent.
+#[test]
+fn a_line_that_cannot_be_read_is_answered() {
+    let sandbox = Sandbox::new();
+    let deep = [b"[".repeat(200), b"]".repeat(200)].concat();
+    for set in ["core", "kg", "files"] {
+        let mut mcp = Connection::new(&sandbox, &["--tools", set]);
+        for (text, said) in [
+            (br#""cut emoji \ud83d""#.as_slice(), "half of a surrogate pair"),
+            (br#""\ude00""#, "half of a surrogate pair"),
+            (b"\"\xff\"", "not in UTF-8"),
+            (&deep, "nested too deeply"),
+            (b"1e400", "number out of range"),
+            (b"\"a\tb\"", "not JSON that can be read"),
+        ] {
+            let told = mcp.refused(&remembering("9", text), &json!(9), -32700);
+            assert!(told.contains(said), "{told}");
+        }
+        mcp.refused(&remembering("\"a\"", b"1e400"), &json!("a"), -32700);
+        for line in [
+            b"no JSON".as_slice(),
+            b"\xff",
+            br#"{"jsonrpc":"2.0","method":"tools/call","params":{"id":9,"text":"\ud83d"}}"#,
+            br#"{"jsonrpc":"2.0","id":9,"result":{"text":"\ud83d"}}"#,
+        ] {
+            mcp.refused(line, &Value::Null, -32700);
+        }
+        let long = [b"\"", "é".repeat(5 << 20).as_bytes(), b"\""].concat();
+        let told = mcp.refused(&remembering("10", &long), &json!(10), -32600);
+        assert!(told.contains("at most 8388608 bytes"), "{told}");
+        assert!(mcp.refused(&long, &Value::Null, -32600).contains("at most"));
+        assert!(mcp.ask("tools/list", json!({}))["result"]["tools"].is_array());
+        // The last line is answered though the input ends with it.
+        mcp.send_line(b"no JSON");
+        drop(mcp.stdin.take());
+        assert_eq!(mcp.receive()["error"]["code"], -32700);
+        assert_eq!(mcp.close(), 0);
+    }
+    assert!(!sandbox.run(&["--json", "recall", "emoji"]).ok().contains("cut emoji"));
+}
+
+/// What is JSON and yet no request is told apart from a method that there is not.
+#[test]
+fn a_request_that_does_not_fit_is_told_why() {
+    let mut mcp = Connection::new(&Sandbox::new(), &[]);
+    for (request, code, said) in [
+        (json!({"method": "tools/call", "params": []}), -32602, "`params` of `tools/call` is not an object"),
+        (json!({"method": "notifications/x", "params": []}), -32602, "is not an object"),
+        (json!({"method": "tools/list", "params": {"_meta": []}}), -32602, "`_meta` of `tools/list`"),
+        (
+            json!({"method": "tools/call", "params": {"name": "brief", "arguments": []}}),
+            -32602,
+            "`arguments` of `tools/call` is not an object; give the arguments by name",
+        ),
+        (json!({"method": "tools/call", "params": {}}), -32602, "missing field `name`"),
+        (json!({"method": "tools/call"}), -32602, "missing field `name`"),
+        (json!({"method": "resources/read", "params": {"uri": 3}}), -32602, "`params` of `resources/read`"),
+        (json!({"method": "nothing/there", "params": {}}), -32601, "nothing/there"),
+        (json!({"method": 3}), -32600, "one JSON object"),
+        (json!({}), -32600, "one JSON object"),
+    ] {
+        let mut request = request;
+        request["jsonrpc"] = json!("2.0");
+        request["id"] = json!("r");
+        let told = mcp.refused(request.to_string().as_bytes(), &json!("r"), code);
+        assert!(told.contains(said), "{request}: {told}");
+    }
+    mcp.refused(b"{\"id\":4,\"method\":\"ping\"}", &json!(4), -32600);
+    mcp.refused(b"[]", &Value::Null, -32600);
+    mcp.refused(b"{\"foo\":\"bar\"}", &Value::Null, -32600);
+    // Notifications are answered by nothing, and these lines are none at all.
+    mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}));
+    mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/x", "params": []}));
+    mcp.send_line(b"\r");
+    mcp.send_line(b"");
+    mcp.send_line(b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r");
+    assert_eq!(mcp.receive()["id"], 5);
+    assert_eq!(mcp.close(), 0);
+}
+
+#[test]
+fn what_comes_before_the_handshake_does_not_end_the_connection() {
+    for set in ["core", "kg"] {
+        let sandbox = Sandbox::new();
+        let mut mcp = Connection::begun(sandbox.memgrove(&["mcp", "--tools", set]));
+        mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
+        mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        mcp.send(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+        mcp.send(&json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}}));
+        mcp.refused(b"no JSON", &Value::Null, -32700);
+        assert!(mcp.ask("tools/list", json!({}))["error"].is_object());
+        assert!(mcp.ask("initialize", json!({}))["error"].is_object());
+        mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        mcp.greet();
+        assert!(mcp.ask("tools/list", json!({}))["result"]["tools"].is_array());
+        assert_eq!(mcp.close(), 0);
+    }
 }

@@ -1,0 +1,200 @@
+//! Messages as lines of standard input and output. A line that is no message is answered here, because
+//! a client waits for the answer to whatever it has sent.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorData, JsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdin, Stdout};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use super::outline::Outline;
+
+/// The longest message that is read, in bytes.
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Where answers go, until the connection is closed.
+type Output = Arc<Mutex<Option<Stdout>>>;
+
+/// Standard input and output as a connection.
+pub(super) struct Lines {
+    input: BufReader<Stdin>,
+    output: Output,
+    line: Line,
+    /// The answer to a line that is no message, while it is being written.
+    answering: Option<JoinHandle<io::Result<()>>>,
+    greeted: Arc<AtomicBool>,
+}
+
+impl Lines {
+    /// The connection of this process.
+    pub(super) fn new() -> Self {
+        Lines {
+            input: BufReader::new(tokio::io::stdin()),
+            output: Arc::new(Mutex::new(Some(tokio::io::stdout()))),
+            line: Line::default(),
+            answering: None,
+            greeted: Arc::default(),
+        }
+    }
+
+    /// To be set when the client has introduced itself. Until then requests alone are passed on: nothing
+    /// else means anything yet, and the protocol's crate would end the connection over it.
+    pub(super) fn greeted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.greeted)
+    }
+
+    /// The next line that has ended. What has come of it is kept when this is given up half-way.
+    async fn next_line(&mut self) -> Option<Line> {
+        loop {
+            let available = self.input.fill_buf().await.ok()?;
+            if available.is_empty() {
+                return None;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            self.line.add(&available[..end.unwrap_or(available.len())]);
+            let used = end.map_or(available.len(), |at| at + 1);
+            self.input.consume(used);
+            if end.is_some() {
+                return Some(std::mem::take(&mut self.line));
+            }
+        }
+    }
+}
+
+impl Transport<RoleServer> for Lines {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move { write(output, serde_json::to_vec(&message)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // A task writes it, because this is given up whenever there is something else to do. The next
+            // line waits for it, so that a client that does not read cannot pile answers up.
+            if let Some(answering) = &mut self.answering {
+                let _ = answering.await;
+                self.answering = None;
+            }
+            match self.next_line().await?.message() {
+                Ok(Some(message)) => {
+                    let is_request = matches!(message, JsonRpcMessage::Request(_));
+                    if is_request || self.greeted.load(Ordering::SeqCst) {
+                        return Some(message);
+                    }
+                }
+                Ok(None) => {}
+                Err((id, error)) => {
+                    let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                    let written = write(Arc::clone(&self.output), answer.to_string().into_bytes());
+                    self.answering = Some(tokio::spawn(written));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}
+
+async fn write(output: Output, mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    let output = output.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+/// A line as it comes: all of it, or only the outline of one that is too long.
+#[derive(Debug, Default)]
+struct Line {
+    whole: Vec<u8>,
+    too_long: Option<Outline>,
+}
+
+impl Line {
+    fn add(&mut self, piece: &[u8]) {
+        if self.too_long.is_none() && self.whole.len() + piece.len() <= LINE_BYTES_MAX {
+            self.whole.extend_from_slice(piece);
+            return;
+        }
+        let whole = std::mem::take(&mut self.whole);
+        let outline = self.too_long.get_or_insert_default();
+        outline.add(&whole);
+        outline.add(piece);
+    }
+
+    /// The message, or nothing if nobody waits for an answer, or whom to tell what is wrong.
+    fn message(self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, ErrorData)> {
+        if let Some(outline) = self.too_long {
+            let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not processed");
+            return Err((outline.id(), ErrorData::invalid_request(message, None)));
+        }
+        let text = self.whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.whole).trim_ascii();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Ok(message) = serde_json::from_slice(text) {
+            return Ok(Some(message));
+        }
+        let wrong = match serde_json::from_slice::<Value>(text) {
+            Ok(value) if value.get("method").is_some() && value.get("id").is_none() => return Ok(None),
+            Ok(value) => no_message(&value),
+            Err(error) => ErrorData::parse_error(unreadable(text, &error), None),
+        };
+        let mut outline = Outline::default();
+        outline.add(text);
+        Err((outline.id(), wrong))
+    }
+}
+
+/// What is wrong with JSON that is no message.
+fn no_message(value: &Value) -> ErrorData {
+    let is_object = |value: &Value| value.is_object() || value.is_null();
+    let method = value["method"].as_str().unwrap_or_default().escape_default();
+    if !is_object(&value["params"]) {
+        let message = format!("`params` of `{method}` is not an object; give the parameters by name");
+        return ErrorData::invalid_params(message, None);
+    }
+    if !is_object(&value["params"]["_meta"]) {
+        return ErrorData::invalid_params(format!("`_meta` of `{method}` is not an object"), None);
+    }
+    let message = "a message is one JSON object, and in a request `jsonrpc` is \"2.0\", `id` a text or a \
+                   whole number, and `method` a text";
+    ErrorData::invalid_request(message, None)
+}
+
+/// Why a line is no JSON, and what to do about it.
+fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
+    if std::str::from_utf8(text).is_err() {
+        return "the message is not in UTF-8; encode it as UTF-8 and send it again".to_owned();
+    }
+    // The crate has no other word for what is wrong than its sentence.
+    let said = error.to_string();
+    let is = |words: &str| said.starts_with(words);
+    if is("lone leading surrogate") || is("unexpected end of hex escape") {
+        return format!(
+            "the message has half of a surrogate pair such as `\\ud83d`, which is no text ({said}); \
+             send the whole character or leave it out"
+        );
+    }
+    if is("recursion limit exceeded") {
+        return format!("the message is nested too deeply ({said}); send it with fewer levels");
+    }
+    format!("the message is not JSON that can be read ({said}); mend it and send it again")
+}
