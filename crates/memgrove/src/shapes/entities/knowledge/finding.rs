@@ -35,7 +35,7 @@ impl Knowledge {
     /// # Errors
     /// As the store says.
     pub fn has_type(&self, kind: &str) -> Result<bool> {
-        self.store_itself().exists(&self.desk().entities().child(&folder_name(kind))?)
+        self.store_itself().exists(&self.desk().entities().child(folder_name(kind))?)
     }
 
     /// The files where an entity of a name may be that is not where its name leads to, because a
