@@ -27,8 +27,6 @@ use shown::Shown;
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 pub(crate) const FILES: &str = "files";
-/// The fewest characters of a version that stand for it.
-pub(crate) const VERSION_PREFIX_MIN: usize = 8;
 /// How many characters tell one request from another.
 const REQUEST_CHARS: usize = 16;
 
@@ -363,15 +361,7 @@ impl Guard {
     pub(crate) fn expected(&self, store: &Store, at: &Locator) -> Result<Option<Version>> {
         let Some(given) = self.expect.as_deref() else { return Ok(None) };
         let there = store.info_optional(at)?.and_then(|info| info.version);
-        match there {
-            Some(version) if version.as_str() == given => Ok(Some(version)),
-            _ if given.len() < VERSION_PREFIX_MIN => {
-                let message = format!("`{given}` is too short to name a version");
-                Err(Error::new(Kind::Invalid, message).hint("give at least its first 8 characters"))
-            }
-            Some(version) if version.as_str().starts_with(given) => Ok(Some(version)),
-            _ => Ok(Some(Version::new(given))),
-        }
+        Ok(Some(Version::named(given, there.as_ref())?))
     }
 }
 

@@ -38,6 +38,24 @@ fn invalid_is_2() {
 }
 
 #[test]
+fn a_batch_takes_the_first_characters_of_a_version() {
+    let sandbox = with_a_file();
+    let version = memgrove::backend::Version::of(b"one\n");
+    let batch = |path: &str, expect: &str| {
+        let write = serde_json::json!({"type": "write", "path": path, "content": "two", "expect": expect});
+        let moved = serde_json::json!({"type": "rename", "old_path": "a.md", "new_path": "b.md"});
+        sandbox.run(&["file", "batch", "--text", &serde_json::json!([moved, write]).to_string()])
+    };
+    let told = batch("b.md", "ab").fails(2);
+    assert!(told.contains("`ab` is too short") && told.contains("first 8 characters"), "{told}");
+    let told = batch("b.md", "0123456789ab").fails(5);
+    assert!(told.contains("operations[1] (write)"), "{told}");
+    // Also of what an operation before it brought there.
+    batch("b.md", &version.as_str()[..8]).ok();
+    assert_eq!(sandbox.run(&["read", "b.md"]).ok(), "two");
+}
+
+#[test]
 fn a_setting_that_nobody_knows_is_told_by_the_doctor_and_stops_nothing() {
     let sandbox = with_a_file();
     let settings = sandbox.store().join("memgrove.toml");
