@@ -15,7 +15,7 @@ use crate::journals::Journals;
 /// The root of the files, as the Memory Tool calls it.
 pub(crate) const MEMORIES: &str = "/memories";
 /// The folders of a store that hold memories.
-const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "memory_stores"];
+pub(crate) const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "memory_stores"];
 
 /// The place of a file that is named by a path, `/memories/…` or relative to it, or by its address.
 ///

@@ -1,14 +1,17 @@
 //! Where things are on this machine: the only reader of the environment, the home folder and the
 //! working folder.
 
+mod around;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use memgrove::{Error, Kind, Result};
 
-use crate::settings;
 use crate::zone::ZoneVariables;
+
+pub(crate) use around::{main_checkout, resolved};
 
 /// The folder that holds a store, in a project or at home.
 pub(crate) const STORE_FOLDER: &str = ".memgrove";
@@ -139,7 +142,7 @@ impl Environment {
             return Ok(Place { root: self.absolute(path)?, how });
         }
         let home = self.home.as_ref().map(|home| home.join(STORE_FOLDER));
-        match (self.working.as_deref().and_then(upward), home) {
+        match (self.working.as_deref().and_then(|from| self.upward(from)), home) {
             (Some(root), home) if home.as_ref() != Some(&root) => Ok(Place { root, how: How::Upward }),
             (_, Some(root)) => Ok(Place { root, how: How::Home }),
             (_, None) => Err(homeless()),
@@ -260,58 +263,10 @@ impl How {
     }
 }
 
-/// The nearest store at or above a folder. In a linked git worktree the main checkout's store
-/// counts too, so that memory does not depend on which worktree an agent was started in.
-fn upward(from: &Path) -> Option<PathBuf> {
-    from.ancestors().find_map(|folder| store_of(folder).or_else(|| store_of(&main_checkout(folder)?)))
-}
-
-/// The store in a folder, or the folder itself if it is one: its settings need not be without fault,
-/// or memories would go elsewhere because of one.
-fn store_of(folder: &Path) -> Option<PathBuf> {
-    let inside = folder.join(STORE_FOLDER);
-    if inside.is_dir() {
-        return Some(inside);
-    }
-    is_store(folder).then(|| folder.to_owned())
-}
-
-fn is_store(folder: &Path) -> bool {
-    let text = settings::read_small(&folder.join(settings::FILE));
-    text.is_ok_and(|text| text.lines().any(|line| line.starts_with("format")))
-}
-
-/// The store that a folder is, or lies in.
-pub(crate) fn store_around(folder: &Path) -> Option<PathBuf> {
-    resolved(folder).ancestors().find(|folder| is_store(folder)).map(Path::to_owned)
-}
-
-/// A path without links, as far as it is there.
-pub(crate) fn resolved(path: &Path) -> PathBuf {
-    let mut there = path.ancestors().filter_map(|part| Some((part, part.canonicalize().ok()?)));
-    match there.next().and_then(|(part, real)| Some(real.join(path.strip_prefix(part).ok()?))) {
-        Some(resolved) => resolved.components().collect(),
-        None => path.to_owned(),
-    }
-}
-
-/// The folder of the main checkout, if this is a linked git worktree: its `.git` is a file that
-/// says `gitdir: <main>/.git/worktrees/<name>`.
-pub(crate) fn main_checkout(folder: &Path) -> Option<PathBuf> {
-    let link = folder.join(".git");
-    if !link.is_file() {
-        return None;
-    }
-    let text = settings::read_small(&link).ok()?;
-    let target = folder.join(text.strip_prefix("gitdir:")?.trim());
-    let worktrees = target.parent().filter(|path| path.ends_with("worktrees"))?;
-    let git = worktrees.parent().filter(|path| path.ends_with(".git"))?;
-    git.parent().map(Path::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings;
 
     fn environment(working: &Path, home: &Path) -> Environment {
         Environment {

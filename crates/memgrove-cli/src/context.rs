@@ -1,5 +1,6 @@
 //! What a verb works with: the store, who asks, and what may be read.
 
+mod folder;
 mod shapes;
 mod shown;
 mod text;
@@ -16,19 +17,17 @@ use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
 use memgrove::shapes::records::{Ids, Records};
-use memgrove::{Backend, Error, Index, Kind, Locator, Memory, Result, Store};
+use memgrove::{Error, Index, Kind, Locator, Memory, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{self, Environment, How, Place, STORE_FOLDER};
+use crate::config::{Environment, How, Place, STORE_FOLDER};
 use crate::opening::{self, Selected};
 use crate::settings::{self, Made, Settings};
 use shown::Shown;
 
 /// The folder of a store that the Memory Tool calls `/memories`.
 pub(crate) const FILES: &str = "files";
-/// The fewest characters of a version that stand for it.
-pub(crate) const VERSION_PREFIX_MIN: usize = 8;
 /// How many characters tell one request from another.
 const REQUEST_CHARS: usize = 16;
 
@@ -133,43 +132,6 @@ impl Context {
         let target = Target::Store(environment.find_store(Some(store))?);
         let shared = Arc::new(Shared::new(environment, target, self.shared.backend.clone()));
         Ok(Context { shared, ..self.clone() })
-    }
-
-    /// The same asker over a folder that itself is `/memories`, made if it is missing. Nothing but
-    /// memories is written into it: the journal and the lock lie in the state folder. The files of a store
-    /// have a journal already, and are used by way of it.
-    pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
-        if let Some(Place { root, how: How::Flag }) = self.place() {
-            let both = format!("both a folder and the store `{}` are given", root.display());
-            return Err(Error::new(Kind::Invalid, both)
-                .hint("leave out `--memories` or `--store` (MEMORY_FILE_PATH names a folder too)"));
-        }
-        let environment = self.shared.environment.clone();
-        let given = environment.absolute(folder)?;
-        if let Some(store) = config::store_around(&given) {
-            if config::resolved(&given) == store.join(FILES) {
-                return self.over_store(&store);
-            }
-            let (given, store) = (given.display(), store.display());
-            let inside =
-                format!("`{given}` is, or lies in, the store `{store}`, which has a journal of its own");
-            return Err(Error::new(Kind::Invalid, inside)
-                .hint(format!("use `--store {store}` instead of `--memories`, or another folder")));
-        }
-        let made = memgrove::vfs::RealFs::create_root(&given).and_then(|_| given.canonicalize());
-        let folder = made.map_err(|error| Error::from_io(error, given.display()))?;
-        let backend = self.shared.backend.clone();
-        let shared = Arc::new(Shared::new(environment, Target::Folder(folder), backend));
-        Ok(Context { shared, ..self.clone() })
-    }
-
-    /// As [`Context::in_folder`], of a folder that must be there.
-    pub(crate) fn in_made_folder(&self, folder: &Path) -> Result<Self> {
-        let given = self.shared.environment.absolute(folder)?;
-        match given.is_dir() {
-            true => self.in_folder(&given),
-            false => Err(Error::new(Kind::NotFound, format!("there is no folder `{}`", given.display()))),
-        }
     }
 
     /// The same store for another asker.
@@ -331,11 +293,6 @@ impl Context {
         backend == Some(memgrove::backends::object::PROTOCOL) && environment.bucket.bucket.is_some()
     }
 
-    /// A folder that itself is `/memories`: its journal lies elsewhere.
-    fn open_folder(&self, folder: &Path) -> Result<Arc<dyn Backend>> {
-        opening::in_place(&self.shared.environment, folder, self.backend_flag(), Arc::new(SystemClock))
-    }
-
     /// What the history shall remember of a change.
     pub(crate) fn note(&self, verb: &str, guard: &Guard) -> Note {
         let key = guard.key.clone().filter(|key| !is_blank(key));
@@ -363,15 +320,7 @@ impl Guard {
     pub(crate) fn expected(&self, store: &Store, at: &Locator) -> Result<Option<Version>> {
         let Some(given) = self.expect.as_deref() else { return Ok(None) };
         let there = store.info_optional(at)?.and_then(|info| info.version);
-        match there {
-            Some(version) if version.as_str() == given => Ok(Some(version)),
-            _ if given.len() < VERSION_PREFIX_MIN => {
-                let message = format!("`{given}` is too short to name a version");
-                Err(Error::new(Kind::Invalid, message).hint("give at least its first 8 characters"))
-            }
-            Some(version) if version.as_str().starts_with(given) => Ok(Some(version)),
-            _ => Ok(Some(Version::new(given))),
-        }
+        Ok(Some(Version::named(given, there.as_ref())?))
     }
 }
 

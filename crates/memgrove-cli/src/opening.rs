@@ -106,9 +106,28 @@ pub(crate) fn in_place(
 ) -> Result<Arc<dyn Backend>> {
     let registry = Registry::standard();
     let (_, registration) = registry.select(backend, None, &[])?;
-    let state = State::of(environment.state_folder()?, folder.as_os_str().as_encoded_bytes());
-    let (location, settings) = (located(folder)?, BTreeMap::new());
-    (registration.open)(&OpenRequest { location, state: Some(located(&state.settle()?)?), settings, clock })
+    let state = Some(located(&state_in_place(environment, folder)?)?);
+    (registration.open)(&OpenRequest { location: located(folder)?, state, settings: BTreeMap::new(), clock })
+}
+
+/// Makes the folder for the history of a folder that is used in place.
+pub(crate) fn state_in_place(environment: &Environment, folder: &Path) -> Result<PathBuf> {
+    let (states, folder) = (environment.state_folder()?, located(folder)?);
+    State::in_place(states.clone(), &folder).settle().map_err(|error| {
+        let error = error.while_doing(format_args!("the history of `{folder}` cannot be kept"));
+        match error.kind() {
+            Kind::Full | Kind::Busy => error,
+            _ => error.hint(format!(
+                "make `{}` writable, or set XDG_STATE_HOME to a folder that is",
+                states.display()
+            )),
+        }
+    })
+}
+
+/// Whether a folder was used in place before.
+pub(crate) fn is_used_in_place(states: PathBuf, folder: &Path) -> bool {
+    folder.to_str().is_some_and(|folder| State::in_place(states, folder).tells_place())
 }
 
 /// A vault keeps its history elsewhere than a folder of this machine alone: a store that is opened now as

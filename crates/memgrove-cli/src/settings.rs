@@ -211,6 +211,10 @@ impl Settings {
         let text = match read_small(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                return Err(Error::new(Kind::Corrupt, format!("`{}` is not UTF-8 text", path.display()))
+                    .hint("fix it by hand: it needs at least `format = 1`"));
+            }
             Err(error) => return Err(Error::from_io(error, path.display())),
         };
         let settings: Settings = toml::from_str(&text).map_err(|error| {
@@ -290,9 +294,15 @@ fn place(root: &Path, name: &str, text: &str, id: &str) -> std::io::Result<Made>
 
 /// Reads a small file of text whole.
 pub(crate) fn read_small(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(SETTINGS_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
+    let not_text = |error| std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+    String::from_utf8(read_bytes(path)?).map_err(not_text)
+}
+
+/// Reads a small file whole, whatever is in it.
+pub(crate) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(SETTINGS_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

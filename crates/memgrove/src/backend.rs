@@ -20,7 +20,7 @@ pub use refusal::{
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 
 /// What every backend promises. A conformance case cites the number that it proves.
@@ -110,6 +110,27 @@ const REDACTED: &str = "redacted";
 pub struct Version(Box<str>);
 
 impl Version {
+    /// The fewest characters of a version that stand for it.
+    pub const PREFIX_MIN: usize = 8;
+
+    /// The version that is meant by all of its characters, or by the first: the one that is there, if it
+    /// begins with them.
+    ///
+    /// # Errors
+    /// `Invalid` for fewer than [`Version::PREFIX_MIN`], unless they are all that the one there has.
+    pub fn named(given: &str, there: Option<&Version>) -> Result<Self> {
+        match there {
+            Some(version) if version.as_str() == given => Ok(version.clone()),
+            _ if given.len() < Version::PREFIX_MIN => {
+                let message = format!("`{given}` is too short to name a version");
+                let hint = format!("give at least its first {} characters", Version::PREFIX_MIN);
+                Err(Error::new(Kind::Invalid, message).hint(hint))
+            }
+            Some(version) if version.as_str().starts_with(given) => Ok(version.clone()),
+            _ => Ok(Version::new(given)),
+        }
+    }
+
     /// A version from its text, as [`Version::as_str`] gave it.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Version(text.into())

@@ -24,7 +24,7 @@ pub(super) struct State {
     /// The name that it has until the store is next opened: the store was moved, or an earlier version of
     /// this program named it.
     former: Option<String>,
-    /// Where the store lies, if its id is known.
+    /// Where the store lies, if its id is known, or the folder that is used in place.
     place: Option<String>,
     /// Where another store with the same id lies.
     pub(super) twin: Option<String>,
@@ -38,6 +38,17 @@ impl State {
     /// The state of what is known by one text alone.
     pub(super) fn of(base: PathBuf, text: &[u8]) -> Self {
         State { base, name: named(text), former: None, place: None, twin: None }
+    }
+
+    /// The state of a folder that is used in place. That it tells the place distinguishes it from that of a
+    /// store without an id, which has the same name.
+    pub(super) fn in_place(base: PathBuf, folder: &str) -> Self {
+        State { place: Some(folder.to_owned()), ..State::of(base, folder.as_bytes()) }
+    }
+
+    /// Whether it tells where the folder or the store lies.
+    pub(super) fn tells_place(&self) -> bool {
+        self.folder().join(PLACE).is_file()
     }
 
     /// Finds the state of a store in the folder `base` of this machine.

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
-use crate::config::{How, Place, STORE_FOLDER};
-use crate::context::{Context, random_id};
+use crate::config::{Environment, How, Place, STORE_FOLDER, is_url};
+use crate::context::{Context, located, random_id};
 use crate::page::{Ink, Page};
 use crate::settings::{self, Made, Settings};
 
@@ -42,6 +42,7 @@ impl Verb for Init {
     type Answer = InitAnswer;
 
     fn run(self, cx: &Context) -> Result<InitAnswer> {
+        self.path.as_deref().map_or(Ok(()), check_nameable)?;
         let root = match (self.path, cx.place()) {
             (Some(path), Some(Place { root, how: How::Flag }))
                 if cx.environment().absolute(&path)? != *root =>
@@ -57,11 +58,8 @@ impl Verb for Init {
             (None, Some(place)) if matches!(place.how, How::Flag | How::Variable) => place.root.clone(),
             (None, _) => cx.environment().absolute(STORE_FOLDER.as_ref())?,
         };
-        if crate::config::is_url(&root) {
-            return Err(Error::new(Kind::Invalid, "a store in a bucket is created by its first change")
-                .hint(format!("use it with --store {}", root.display())));
-        }
-        check_apart(&root)?;
+        check_nameable(&root)?;
+        check_apart(cx.environment(), &root)?;
         let backend = cx.backend_flag().or(cx.environment().backend.as_deref());
         check_makeable(backend)?;
         let until_now = match cx.place() {
@@ -103,10 +101,24 @@ fn check_makeable(backend: Option<&str>) -> Result<()> {
     Err(Error::new(Kind::Invalid, message).hint(hint))
 }
 
-/// Refuses a store within another, where its files would be taken for memories.
-fn check_apart(root: &Path) -> Result<()> {
-    let within = |folder: &&Path| folder.join(settings::FILE).is_file();
-    match root.ancestors().skip(1).find(within) {
+/// Refuses what names no folder in which a store can be opened, before anything is made.
+fn check_nameable(root: &Path) -> Result<()> {
+    if is_url(root) {
+        let root = root.display();
+        return Err(Error::new(Kind::Invalid, "a store in a bucket is created by its first change")
+            .hint(format!("use it with --store {root}")));
+    }
+    located(root).map(drop)
+}
+
+/// Refuses a store among memories, where it would be taken for some.
+fn check_apart(environment: &Environment, root: &Path) -> Result<()> {
+    if environment.is_used_in_place(root) {
+        let why = format!("`{}` is used in place, with a history of its own", root.display());
+        return Err(Error::new(Kind::Invalid, why)
+            .hint(format!("go on using it with --memories {}, or choose another folder", root.display())));
+    }
+    match root.parent().and_then(|parent| environment.store_around(parent)) {
         None => Ok(()),
         Some(outer) => Err(Error::new(Kind::Invalid, format!("`{}` lies within a store", root.display()))
             .hint(format!("use that one: --store {}", outer.display()))),

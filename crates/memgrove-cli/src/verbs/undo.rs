@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb, show_facts};
 use crate::address::{address_of, called, changes_at, in_memories, past_at};
-use crate::context::{Context, Guard, VERSION_PREFIX_MIN};
+use crate::context::{Context, Guard};
 use crate::deeds::Teller;
 use crate::journals::{Journal, Journals};
 use crate::mounts::RECORDS;
@@ -49,7 +49,7 @@ pub(crate) fn point_of_record(name: &str) -> Point {
 const VERSION_CHARS: usize = 32;
 
 fn version_from(name: &str) -> Option<String> {
-    let fits = (VERSION_PREFIX_MIN..=VERSION_CHARS).contains(&name.len());
+    let fits = (Version::PREFIX_MIN..=VERSION_CHARS).contains(&name.len());
     (fits && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| name.to_ascii_lowercase())
 }
 

@@ -38,6 +38,41 @@ fn invalid_is_2() {
 }
 
 #[test]
+fn a_store_is_made_only_where_it_can_be_used() {
+    let sandbox = Sandbox::empty();
+    for address in ["s3://bucket/x", "gs://bucket/x", "az://bucket/x", "anthropic://memstore_x"] {
+        let told = sandbox.run(&["init", address]).fails(2);
+        assert!(told.contains(&format!("hint: use it with --store {address}\n")), "{told}");
+    }
+    let no_text = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"b\xff");
+    for words in [&["init"][..], &["memory-tool", "--memories"]] {
+        let output = sandbox.memgrove(words).arg(no_text).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && told.contains("is not a UTF-8 path"), "{told}");
+    }
+    let made = std::fs::read_dir(sandbox.project()).expect("a folder").count();
+    assert_eq!(made, 0, "nothing was made");
+}
+
+#[test]
+fn a_batch_takes_the_first_characters_of_a_version() {
+    let sandbox = with_a_file();
+    let version = memgrove::backend::Version::of(b"one\n");
+    let batch = |path: &str, expect: &str| {
+        let write = serde_json::json!({"type": "write", "path": path, "content": "two", "expect": expect});
+        let moved = serde_json::json!({"type": "rename", "old_path": "a.md", "new_path": "b.md"});
+        sandbox.run(&["file", "batch", "--text", &serde_json::json!([moved, write]).to_string()])
+    };
+    let told = batch("b.md", "ab").fails(2);
+    assert!(told.contains("`ab` is too short") && told.contains("first 8 characters"), "{told}");
+    let told = batch("b.md", "0123456789ab").fails(5);
+    assert!(told.contains("operations[1] (write)"), "{told}");
+    // Also of what an operation before it brought there.
+    batch("b.md", &version.as_str()[..8]).ok();
+    assert_eq!(sandbox.run(&["read", "b.md"]).ok(), "two");
+}
+
+#[test]
 fn a_setting_that_nobody_knows_is_told_by_the_doctor_and_stops_nothing() {
     let sandbox = with_a_file();
     let settings = sandbox.store().join("memgrove.toml");
@@ -161,6 +196,13 @@ fn corrupt_is_7() {
     std::fs::write(sandbox.store().join("memgrove.toml"), "form\u{0}at").expect("a file");
     sandbox.run(&["file", "view"]).fails(7);
     assert_eq!(sandbox.run(&["doctor"]).code, 7);
+    std::fs::write(sandbox.store().join("memgrove.toml"), b"format = 1\n# \xff\n").expect("a file");
+    let told = sandbox.run(&["file", "view"]).fails(7);
+    assert!(told.contains("is not UTF-8 text\n  hint: fix it by hand"), "{told}");
+    // Nor do memories go elsewhere because of it.
+    let mut within = sandbox.memgrove(&["file", "view"]);
+    let within = within.current_dir(sandbox.store()).output().expect("it runs");
+    assert_eq!(within.status.code(), Some(7), "{within:?}");
 }
 
 #[test]

@@ -116,6 +116,63 @@ fn the_files_of_a_store_are_used_by_way_of_the_store() {
     assert!(!sandbox.run(&["--store", "s", "file", "view"]).ok().contains("sub"), "nothing was made");
 }
 
+/// What an agent writes is a memory, whatever its name: the folder stays what it is.
+#[test]
+fn no_memory_makes_a_folder_used_in_place_a_store() {
+    let sandbox = Sandbox::empty();
+    let create = r#"{"command":"create","path":"/memories/memgrove.toml","file_text":"format = 1\n"}"#;
+    let view = r#"{"command":"view","path":"/memories/memgrove.toml"}"#;
+    for command in [create, view] {
+        let got = answers(&sandbox.feed(&["memory-tool", "--memories", "m"], command).ok());
+        assert!(!got[0].1, "{got:?}");
+    }
+    let of = |words: &[&str]| sandbox.run(&[words, &["--memories", "m"]].concat());
+    assert_eq!(of(&["read", "memgrove.toml"]).ok(), "format = 1\n");
+    assert!(of(&["doctor"]).ok().ends_with("all is well\n"));
+    let mut within = sandbox.memgrove(&["--json", "status"]);
+    let within = within.current_dir(sandbox.project().join("m")).output().expect("it runs");
+    let told: Value = serde_json::from_slice(&within.stdout).expect("JSON");
+    assert_eq!(told["store"], sandbox.home().join(".memgrove").display().to_string(), "{told}");
+    let refused = sandbox.run(&["init", "m"]).fails(2);
+    assert!(refused.contains("is used in place") && refused.contains("--memories"), "{refused}");
+    of(&["undo"]).ok();
+    assert!(!sandbox.project().join("m/memgrove.toml").exists());
+}
+
+#[test]
+fn no_memory_makes_the_files_of_a_store_another_store() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init", "s"]).ok();
+    let on = |words: &[&str]| sandbox.run(&[&["--store", "s"], words].concat());
+    on(&["file", "create", "memgrove.toml", "--text", "format = 1\n"]).ok();
+    on(&["file", "create", "sub/memgrove.toml", "--text", "format = 1\n"]).ok();
+    on(&["file", "create", "sub/.memgrove/a.md", "--text", "x"]).ok();
+    let view = r#"{"command":"view","path":"/memories/memgrove.toml"}"#;
+    assert!(!answers(&sandbox.feed(&["memory-tool", "--memories", "s/files"], view).ok())[0].1);
+    let refused = sandbox.feed(&["memory-tool", "--memories", "s/files/sub"], view).fails(2);
+    assert!(refused.contains("project/s`, which has a journal"), "{refused}");
+    let refused = sandbox.run(&["init", "s/files/sub/new"]).fails(2);
+    assert!(refused.contains("project/s\n"), "{refused}");
+    for folder in ["s/files", "s/files/sub", "s/files/sub/.memgrove"] {
+        let mut within = sandbox.memgrove(&["read", "sub/.memgrove/a.md"]);
+        let within = within.current_dir(sandbox.project().join(folder)).output().expect("it runs");
+        assert_eq!(within.stdout, b"x", "{folder}: {within:?}");
+    }
+}
+
+/// Whoever starts it learns where the history should go; an agent is told of no place on the machine.
+#[test]
+fn without_a_place_for_the_history_it_does_not_start() {
+    let sandbox = Sandbox::empty();
+    let file = sandbox.path().join("state");
+    std::fs::write(&file, "").expect("a file");
+    let mut command = sandbox.memgrove(&["memory-tool", "--memories", "m"]);
+    let output = command.env("XDG_STATE_HOME", &file).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(told.contains("cannot be kept") && told.contains("set XDG_STATE_HOME"), "{told}");
+}
+
 #[test]
 fn the_store_remembers_which_command_it_was() {
     let sandbox = Sandbox::new();

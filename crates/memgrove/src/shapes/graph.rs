@@ -73,9 +73,6 @@ use operation::Names;
 use place::{Layout, Thing};
 use shelf::Shelf;
 
-/// The fewest characters of a version that stand for it.
-const VERSION_PREFIX_MIN: usize = 8;
-
 /// How often a change is planned anew because the registry had to be mended first.
 const MENDED_MAX: usize = 8;
 

@@ -346,9 +346,10 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Checks the version that the caller has seen, if there is one.
+/// Checks the version that the caller has seen, if there is one. Its first characters stand for it.
 fn minded(at: &Locator, expect: Option<&Version>, there: Option<&Version>) -> Result<()> {
-    expect.map_or(Ok(()), |version| Expect::At(version.clone()).check(at, there))
+    let Some(seen) = expect else { return Ok(()) };
+    Expect::At(Version::named(seen.as_str(), there)?).check(at, there)
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {

@@ -276,7 +276,7 @@ impl<'a> Draft<'a> {
         self.touch(&at)?;
         let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str()).to_owned();
         let fits = |there: &str| {
-            there == wanted || (wanted.len() >= super::VERSION_PREFIX_MIN && there.starts_with(wanted))
+            there == wanted || (wanted.len() >= Version::PREFIX_MIN && there.starts_with(wanted))
         };
         let storage = self.entry(thing, id)?.storage();
         let what = if fits(&there) {
