@@ -74,8 +74,8 @@ fn a_batch_that_fails_changes_nothing_and_names_the_operation() {
     check(r#"{"type":"rename","old_path":"a.md","new_path":"n/n.md"}"#, Kind::Exists, "FILE_EXISTS", {
         "operations[1] (rename): `n/n.md` already exists"
     });
-    check(r#"{"type":"delete","path":"nope","expect":"00"}"#, Kind::Conflict, "VERSION_MISMATCH", {
-        "operations[1] (delete): `nope` is gone, not at version 00"
+    check(r#"{"type":"delete","path":"nope","expect":"00000000"}"#, Kind::Conflict, "VERSION_MISMATCH", {
+        "operations[1] (delete): `nope` is gone, not at version 00000000"
     });
 }
 
