@@ -11,7 +11,7 @@ use crate::locator::Locator;
 
 /// How often a change is planned anew before its conflict is given to the caller.
 pub const ATTEMPTS_MAX: u32 = 256;
-const EXISTS_ATTEMPTS_MAX: u32 = 8;
+const EXISTS_ATTEMPTS_MAX: u32 = 32;
 const FULL_FOLDER_ATTEMPTS_MAX: u32 = 64;
 /// How many files are read at a time from a storage that is far away.
 const READERS_MAX: usize = 32;
