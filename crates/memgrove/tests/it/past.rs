@@ -216,7 +216,8 @@ fn a_change_of_many_files_is_not_read_once_for_each() {
     undo(&memory, &UndoScope::Last);
     let reads = disk.calls();
     println!("{reads} reads");
-    assert!(reads < (FILES * FILES) as u64, "{reads} reads");
+    // A few small ones for each file, of where the journal ends; one more each would be the change itself.
+    assert!(reads < (FILES * 15) as u64, "{reads} reads");
 }
 
 #[test]

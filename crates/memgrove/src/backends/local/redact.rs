@@ -63,7 +63,7 @@ impl Core {
         Ok(found)
     }
 
-    /// The lock, and the number of a segment in which no changes yet: whatever is in those
+    /// The lock, and the number of a segment in which nothing has happened yet: whatever is in those
     /// before is durable in its place, so recovery does not look at them.
     pub(super) fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
         for _ in 0..ATTEMPTS {
