@@ -2,6 +2,7 @@
 //! history that is pruned, and several servers of one store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -284,4 +285,53 @@ fn a_memory_store_that_is_spoilt_is_told_and_its_folder_is_kept() {
     other.make("/a.md", "x");
     assert!(sandbox.store().join("files/s-2/a.md").exists(), "it has another folder");
     server.end();
+}
+
+#[test]
+fn an_answer_tells_what_was_asked_for_whatever_others_do() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]).listened_to();
+    let store = Stored::new(&server, "s");
+    let shared = store.make("/shared.md", "start");
+    let done = AtomicBool::new(false);
+    let write = |writer: usize| {
+        for round in 0..80 {
+            let content = format!("{writer}-{round}");
+            let is_own = |answer: &Answer| {
+                let told = answer.json();
+                assert_eq!(told["content"], content.as_str(), "{told}");
+                text(&told["memory_version_id"])
+            };
+            let updated = store.post(&format!("/memories/{shared}?view=full"), &json!({"content": content}));
+            assert_eq!(updated.status, 200, "{}", updated.json());
+            let version = store.get(&format!("/memory_versions/{}", is_own(&updated)));
+            assert_eq!(version["content"], content.as_str(), "{version}");
+            let made =
+                store.post("/memories?view=full", &json!({"path": "/fleeting.md", "content": content}));
+            match made.status {
+                200 => drop(is_own(&made)),
+                status => assert_eq!(status, 409, "{}", made.json()),
+            }
+        }
+    };
+    let clear = || {
+        while !done.load(Ordering::SeqCst) {
+            for memory in each(&store.get("/memories"), Value::clone) {
+                let (id, version) = (text(&memory["id"]), text(&memory["memory_version_id"]));
+                assert!(!id.starts_with("mem_p") && !version.starts_with("memver_e"), "{memory}");
+                if memory["path"] == "/fleeting.md" {
+                    let status = store.delete(&format!("/memories/{id}")).status;
+                    assert!(matches!(status, 200 | 404), "{status}");
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let clearing: Vec<_> = (0..2).map(|_| scope.spawn(clear)).collect();
+        let writing: Vec<_> = (0..3).map(|writer| scope.spawn(move || write(writer))).collect();
+        let written: Vec<_> = writing.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        done.store(true, Ordering::SeqCst);
+        let cleared = clearing.into_iter().map(std::thread::ScopedJoinHandle::join);
+        assert!(cleared.chain(written).all(|ended| ended.is_ok()), "see above");
+    });
 }

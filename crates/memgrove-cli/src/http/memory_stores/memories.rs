@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
-use memgrove::backend::{ChangeId, Content, Edit, Expect, FileKind, Info, Moment, Version};
+use memgrove::backend::{ChangeId, Content, Edit, Expect, FileKind, Moment, Version, not_found};
 use memgrove::clock::Timestamp;
 use memgrove::error::code;
 use memgrove::memory::Plan;
@@ -103,19 +103,6 @@ impl Desk<'_> {
         places.find(|at| unrecorded(at) == id).ok_or_else(|| absent("memory", id))
     }
 
-    fn told(&self, at: &Locator, there: &Content, view: View, mtime: Option<Timestamp>) -> Value {
-        let catalog = self.catalog();
-        let lineage = catalog.at(at);
-        let last = lineage.and_then(|lineage| lineage.versions.last());
-        let recorded = last.filter(|last| last.content.as_ref().is_none_or(|held| *held == there.version));
-        let now = mtime.or(last.map(|last| last.time));
-        let first = lineage.and_then(Lineage::made).or(now);
-        let id = lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone());
-        let version = recorded.map_or_else(|| edited(&there.version), |last| last.id.clone());
-        let updated = recorded.map(|last| last.time).or(now);
-        self.told_as((&id, &version), (at, &there.bytes), view, (first, updated))
-    }
-
     fn told_as(
         &self,
         (id, version): (&str, &str),
@@ -137,35 +124,54 @@ impl Desk<'_> {
         })
     }
 
-    /// A memory after a change: as it is now, or if the change was only repeated, as that had left it,
-    /// because it may be elsewhere by now, or gone, or another.
-    fn told_after(&self, at: &Locator, view: View, repeated: Option<ChangeId>) -> Result<Value> {
-        let Some(change) = repeated else { return self.told_now(at, view) };
+    /// A memory as a change has left it, which may be a repeated one: by now it may be elsewhere, or gone, or
+    /// another.
+    fn told_after(
+        &self,
+        (at, left): (&Locator, Vec<u8>),
+        view: View,
+        (change, replayed): (Option<ChangeId>, bool),
+    ) -> Result<Value> {
+        // It had nothing to change.
+        let Some(change) = change else { return self.told_now(at, view) };
         let moment = Moment::After(change);
         let mut catalog = self.catalog();
         catalog.refresh(self.cx)?;
-        let then = |lineage: &Lineage| {
-            lineage.versions.iter().position(|known| known.moment == moment && known.at == *at)
-        };
-        let found = catalog.memories.iter().find_map(|lineage| Some((lineage, then(lineage)?)));
-        let Some((lineage, then)) = found else {
-            // It had nothing to change.
+        let Some((lineage, version)) = catalog.left_by(&moment, at) else {
             drop(catalog);
             return self.told_now(at, view);
         };
-        let held = self.cx.reading()?.store().backend().read_past(at, &moment)?.unwrap_or_default();
-        let version = &lineage.versions[then];
+        let held = match replayed {
+            true => self.cx.reading()?.store().backend().read_past(at, &moment)?.unwrap_or_default(),
+            false => left,
+        };
         let times = (lineage.made(), Some(version.time));
         Ok(self.told_as((&lineage.id, &version.id), (at, &held), view, times))
     }
 
     /// A memory as it is now.
     fn told_now(&self, at: &Locator, view: View) -> Result<Value> {
-        self.catalog().refresh(self.cx)?;
+        self.told_if_there(at, view)?.ok_or_else(|| not_found(at))
+    }
+
+    fn told_if_there(&self, at: &Locator, view: View) -> Result<Option<Value>> {
         let store = self.cx.reading()?;
-        let there = store.store().read_bytes(at)?;
-        let mtime = store.store().info_optional(at)?.map(|info| info.mtime);
-        Ok(self.told(at, &there, view, mtime))
+        let Some(there) = store.store().read_optional(at)? else { return Ok(None) };
+        let now = store.store().info_optional(at)?.map(|info| info.mtime);
+        let mut catalog = self.catalog();
+        if catalog.holding(at, &there.version).is_none() {
+            // Whoever wrote it meanwhile told the history first.
+            catalog.refresh(self.cx)?;
+        }
+        if let Some((lineage, version)) = catalog.holding(at, &there.version) {
+            let times = (lineage.made(), Some(version.time));
+            return Ok(Some(self.told_as((&lineage.id, &version.id), (at, &there.bytes), view, times)));
+        }
+        // Somebody wrote it past the history.
+        let lineage = catalog.at(at);
+        let id = lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone());
+        let times = (lineage.and_then(Lineage::made).or(now), now);
+        Ok(Some(self.told_as((&id, &edited(&there.version)), (at, &there.bytes), view, times)))
     }
 }
 
@@ -185,7 +191,7 @@ struct Listed {
 
 /// What a list is made of.
 enum Item {
-    Memory(Info, String),
+    Memory(Locator, String),
     Prefix(String),
 }
 
@@ -216,7 +222,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
             let Some(rest) = path.strip_prefix(&prefix) else { continue };
             let deep = depth > 0 && rest.split('/').count() > depth;
             if !deep {
-                items.push(Item::Memory(info, path));
+                items.push(Item::Memory(info.locator, path));
                 continue;
             }
             let folder: Vec<&str> = rest.split('/').take(depth).collect();
@@ -230,11 +236,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
         for item in &page.data {
             match item {
                 Item::Prefix(path) => data.push(json!({"type": "memory_prefix", "path": path})),
-                Item::Memory(info, _) => {
-                    // One that is deleted meanwhile is left out.
-                    let Some(there) = memory.store().read_optional(&info.locator)? else { continue };
-                    data.push(desk.told(&info.locator, &there, view, Some(info.mtime)));
-                }
+                Item::Memory(at, _) => data.extend(desk.told_if_there(at, view)?),
             }
         }
         Ok(json!({"data": data, "next_page": page.next}))
@@ -269,7 +271,7 @@ pub(super) async fn create(call: Call) -> Result<Response> {
         let note = note(desk.cx, "memory_create", key);
         let done =
             desk.cx.writing()?.apply(note, |store| files::create(store, &at, bytes.clone(), &limits))?;
-        desk.told_after(&at, view, done.change.filter(|_| done.replayed))
+        desk.told_after((&at, bytes), view, (done.change, done.replayed))
     });
     Ok(answered(&made.await?))
 }
@@ -311,21 +313,23 @@ pub(super) async fn update(call: Call) -> Result<Response> {
             let from = desk.find(store, &id)?;
             let to = to.as_ref().unwrap_or(&from).clone();
             let there = held(store, &from, &id, expected.as_deref())?;
+            let left = bytes.clone().unwrap_or_else(|| there.bytes.clone());
             let mut edits = Vec::new();
             if to != from {
                 let expect = Expect::At(there.version.clone());
                 edits.push(Edit::Rename { from: from.clone(), to: to.clone(), expect });
             }
-            if let Some(bytes) = bytes.clone().filter(|bytes| *bytes != there.bytes) {
+            if left != there.bytes {
                 edits.push(Edit::Write {
                     at: to.clone(),
-                    bytes: bytes.into(),
+                    bytes: left.clone().into(),
                     expect: Expect::At(there.version),
                 });
             }
-            Ok(Plan { edits, outcome: to })
+            Ok(Plan { edits, outcome: (to, left) })
         })?;
-        desk.told_after(&done.outcome, view, done.change.filter(|_| done.replayed))
+        let (at, left) = done.outcome;
+        desk.told_after((&at, left), view, (done.change, done.replayed))
     });
     Ok(answered(&changed.await?))
 }

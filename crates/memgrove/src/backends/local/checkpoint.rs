@@ -24,8 +24,6 @@ const DELAY: Duration = Duration::from_secs(1);
 const LEFT_TO_OTHERS_MAX: u32 = 3;
 /// From so many files on, one sync of the whole file system is cheaper than one each.
 const SINGLE_SYNCS_MAX: usize = 16;
-/// How long close waits for an editor that was caught in the middle of a save.
-const EDITOR_PAUSE: Duration = Duration::from_millis(300);
 
 /// What was changed and is not known to be durable in its place.
 #[derive(Default)]
@@ -46,6 +44,12 @@ impl Dirty {
         let mut dirty = Dirty::of(std::iter::once(&record.header));
         dirty.files.extend(record.header.edits.iter().map(|entry| entry.at().clone()));
         dirty
+    }
+
+    /// Adds what was derived: none of it is moved.
+    pub(super) fn merge(&mut self, other: Dirty) {
+        self.files.extend(other.files);
+        self.folders.extend(other.folders);
     }
 
     pub(super) fn add(&mut self, entry: &Entry) {
@@ -72,6 +76,7 @@ impl Core {
     pub(super) fn checkpoint(&self) -> Result<()> {
         self.check_healthy()?;
         self.forget_record();
+        self.close_old_displaced();
         let mut locked = self.lock_recovered()?;
         let in_journal = |error| Error::from_io(error, "the journal");
         self.settle_old_displaced(&mut locked.inner);
@@ -121,17 +126,13 @@ impl Core {
             }
             other => other,
         };
-        for file in dirty.files.iter().filter(|_| files) {
-            match self.tree.open(&self.spelled(file), Open::Read) {
+        let sync_file = |at| self.tree.open(&self.spelled(at), Open::Read)?.sync_data();
+        let synced_files = dirty.files.iter().filter(|_| files).map(sync_file);
+        let sync_folder = |at| self.tree.sync_dir(&self.spelled(at));
+        let synced_folders = dirty.folders.iter().filter(|_| folders).map(sync_folder);
+        for synced in synced_files.chain(synced_folders) {
+            match synced {
                 // Someone has shut it off: it is synced with everything else.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return self.tree.sync_tree();
-                }
-                opened => unless_gone(opened.and_then(|file| file.sync_data()))?,
-            }
-        }
-        for folder in dirty.folders.iter().filter(|_| folders) {
-            match self.tree.sync_dir(&self.spelled(folder)) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     return self.tree.sync_tree();
                 }
@@ -168,8 +169,9 @@ impl Core {
         if !self.is_in_use() {
             return;
         }
+        self.await_editors();
         if let Ok(mut locked) = self.lock_recovered() {
-            self.settle_all_displaced(&mut locked.inner, || std::thread::sleep(EDITOR_PAUSE));
+            self.settle_all_displaced(&mut locked.inner);
         }
         let _ = self.checkpoint();
     }

@@ -23,6 +23,7 @@ impl Core {
             true => Some(plan(self, None, &change.edits)?),
             false => None,
         };
+        self.sync_derived()?;
         let mut locked = self.lock_cleared(change)?;
         if let Some(key) = &change.note.key
             && let Some(seq) = self.keys(&mut locked.inner)?.get(key).copied()
@@ -32,7 +33,6 @@ impl Core {
                 return Ok(applied);
             }
         }
-        self.sync_derived(&mut locked.inner)?;
         if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {
             // What moves is known by its inode, which must outlive a power cut.
             self.settle(&mut locked.inner)?;

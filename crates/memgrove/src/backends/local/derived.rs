@@ -1,5 +1,8 @@
 //! What can be made again from other files: it takes its place at once, and leaves no record.
 
+use std::sync::PoisonError;
+
+use super::checkpoint::Dirty;
 use super::commit::last_touched;
 use super::plan::plan;
 use super::record::{Entry, Header, Record, What};
@@ -9,10 +12,18 @@ use crate::error::Result;
 use crate::locator::Locator;
 
 impl Core {
-    /// Writes and deletes files without the journal. The lock is held throughout; a hand edit that
-    /// slips in between is kept as beside any other change.
+    /// Writes and deletes files without the journal.
     pub(super) fn derive(&self, change: &Change) -> Result<Applied> {
         change.check_derived()?;
+        let mut derived = Dirty::default();
+        let applied = self.place_derived(change, &mut derived);
+        // Not before the lock is free: who syncs them holds up whoever adds some.
+        self.derived.lock().unwrap_or_else(PoisonError::into_inner).merge(derived);
+        applied
+    }
+
+    /// The lock is held throughout; a hand edit that slips in between is kept as beside any other change.
+    fn place_derived(&self, change: &Change, derived: &mut Dirty) -> Result<Applied> {
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
         let places: Vec<&Locator> = change.edits.iter().flat_map(Edit::places).collect();
@@ -25,7 +36,7 @@ impl Core {
         {
             return Err(not_derivable(folder.at()));
         }
-        let Inner { journal: Some(journal), displaced, derived, .. } = &mut *locked.inner else {
+        let Inner { journal: Some(journal), displaced, .. } = &mut *locked.inner else {
             unreachable!("the journal is open under the lock")
         };
         // It has no number in the journal, and its temporary files must not be taken for another's.
@@ -61,12 +72,15 @@ impl Core {
         Ok(Applied::derived(record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()))
     }
 
-    /// Makes durable what was derived here, so that a change may rest on it.
-    pub(super) fn sync_derived(&self, inner: &mut Inner) -> Result<()> {
-        let derived = std::mem::take(&mut inner.derived);
+    /// Makes durable what was derived here, so that a change may rest on it. Without the store's lock: others need
+    /// not wait for it.
+    pub(super) fn sync_derived(&self) -> Result<()> {
+        // Held to the end: another change may rest on the same.
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let dirty = std::mem::take(&mut *derived);
         if self.seeded.has(Bug::NoDerivedSync) {
             return Ok(());
         }
-        self.sync_dirty(&derived).map_err(|error| self.fail(error, "a derived file"))
+        self.sync_dirty(&dirty).map_err(|error| self.fail(error, "a derived file"))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -19,6 +20,8 @@ use crate::vfs::{Open, VfsFile};
 
 /// How long a file that was just replaced may still be written to by an editor that has it open.
 const GRACE_MS: i64 = 2_000;
+/// How long close waits for an editor that was caught in the middle of a save.
+const EDITOR_PAUSE: Duration = Duration::from_millis(300);
 /// How many replaced files are watched at once.
 const DISPLACED_MAX: usize = 128;
 /// How many more there may be until the background has seen to them.
@@ -42,6 +45,11 @@ impl Displaced {
     /// Whether an editor has it open, as far as the system tells.
     fn is_written(&self) -> bool {
         self.file.has_writers() == Some(true)
+    }
+
+    /// Whether it was replaced a while ago, and no editor has it open.
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.as_millisecond() - self.since.as_millisecond() >= GRACE_MS && !self.is_written()
     }
 
     /// Whether nobody has written into it since, and it has no name to be rid of.
@@ -95,18 +103,20 @@ impl Core {
         self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
     }
 
-    /// Watches no more files than it should, in the background: to close the last handle of a file that has no
-    /// name takes as long as to delete it.
+    /// Watches no more files than it should, in the background.
     pub(super) fn thin_displaced(&self) {
+        self.close_untouched(DISPLACED_MAX, |_| true);
+    }
+
+    /// Watches files no longer that nobody has written into, but for so many. Without the store's lock: to close
+    /// the last handle of a file that has no name takes as long as to delete it.
+    fn close_untouched(&self, left: usize, is_over: impl Fn(&Displaced) -> bool) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX);
-        let mut taken: Vec<_> = inner.displaced.extract_if(..excess, |old| old.name.is_none()).collect();
+        let most = inner.displaced.len().saturating_sub(left);
+        let is_done = |old: &mut Displaced| is_over(old) && old.is_as_it_was();
+        let closed: Vec<_> = inner.displaced.extract_if(..most, is_done).collect();
         drop(inner);
-        taken.retain(|old| !old.is_as_it_was());
-        if !taken.is_empty() {
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.displaced.splice(..0, taken);
-        }
+        drop(closed);
     }
 
     /// Puts content that someone else wrote into the journal, durably.
@@ -164,13 +174,17 @@ impl Core {
         }
     }
 
-    /// Looks once more at the files that were replaced a while ago and that no editor has open, and
-    /// keeps what was written into them since.
+    /// Watches files no longer that were replaced a while ago and that no editor has open.
+    pub(super) fn close_old_displaced(&self) {
+        let now = self.clock.now();
+        self.close_untouched(0, |old| old.is_over(now));
+    }
+
+    /// Keeps what was written into those that are left of them, with the lock in hand.
     pub(super) fn settle_old_displaced(&self, inner: &mut Inner) {
-        let now = self.clock.now().as_millisecond();
+        let now = self.clock.now();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
-        let is_over = |old: &mut Displaced| now - old.since.as_millisecond() >= GRACE_MS && !old.is_written();
-        let over: Vec<_> = displaced.extract_if(.., is_over).collect();
+        let over: Vec<_> = displaced.extract_if(.., |old| old.is_over(now)).collect();
         // What fails, the next checkpoint tries again.
         displaced.extend(over.into_iter().filter(|old| self.settle_displaced(journal, old).is_err()));
     }
@@ -180,14 +194,21 @@ impl Core {
         !self.inner.lock().unwrap_or_else(PoisonError::into_inner).displaced.is_empty()
     }
 
-    /// At close: waits for editors that were caught in the middle of a save, then looks for the
-    /// last time.
-    pub(super) fn settle_all_displaced(&self, inner: &mut Inner, pause: impl Fn()) {
-        let Inner { journal: Some(journal), displaced, .. } = inner else { return };
+    /// At close: waits for editors that were caught in the middle of a save.
+    pub(super) fn await_editors(&self) {
         let truncated = Version::of(b"");
-        if displaced.iter().any(|old| old.is_written() || old.version == truncated) {
-            pause();
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = inner.displaced.iter().any(|old| old.is_written() || old.version == truncated);
+        drop(inner);
+        if is_wanted {
+            std::thread::sleep(EDITOR_PAUSE);
         }
+        self.close_untouched(0, |old| !old.is_written());
+    }
+
+    /// At close: looks for the last time at what is left, with the lock in hand.
+    pub(super) fn settle_all_displaced(&self, inner: &mut Inner) {
+        let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         for old in displaced.drain(..) {
             // What fails here is in the tree still, or in the journal; the next opening goes on.
             let _ = self.let_go(journal, &old);

@@ -139,6 +139,8 @@ struct Core {
     segment_bytes: u64,
     seeded: Seeded,
     inner: Mutex<Inner>,
+    /// What was derived here since the last change.
+    derived: Mutex<Dirty>,
     /// The machine's present run; empty if the system does not tell.
     boot: String,
     /// One sync at a time.
@@ -159,8 +161,6 @@ struct Inner {
     lock: Option<Box<dyn VfsFile>>,
     journal: Option<Journal>,
     displaced: Vec<Displaced>,
-    /// What was derived here since the last change.
-    derived: Dirty,
 }
 
 /// The store's lock, held: against other threads and against other processes.
@@ -203,6 +203,7 @@ impl Local {
                 bug: options.bug,
             },
             inner: Mutex::default(),
+            derived: Mutex::default(),
             boot: options.tree.boot_id().unwrap_or_default(),
             turn: turn::OwnTurn::default(),
             appends: OnceLock::new(),
