@@ -117,6 +117,7 @@ pub struct FaultFs {
     inner: Arc<dyn Vfs>,
     plan: Arc<Mutex<Progress>>,
     sync_delay: Duration,
+    close_delay: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -130,13 +131,20 @@ struct Progress {
 impl FaultFs {
     /// A disk that does not fail yet.
     pub fn new(inner: Arc<dyn Vfs>) -> Self {
-        FaultFs { inner, plan: Arc::default(), sync_delay: Duration::ZERO }
+        FaultFs { inner, plan: Arc::default(), sync_delay: Duration::ZERO, close_delay: Duration::ZERO }
     }
 
     /// The same disk, if every sync took that much longer.
     #[must_use]
     pub fn with_sync_delay(self, sync_delay: Duration) -> Self {
         FaultFs { sync_delay, ..self }
+    }
+
+    /// The same disk, if it took that long to be rid of what was in a file, once that has neither a name nor another
+    /// handle.
+    #[must_use]
+    pub fn with_close_delay(self, close_delay: Duration) -> Self {
+        FaultFs { close_delay, ..self }
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -274,6 +282,14 @@ impl FaultFile {
                 }
                 Err(fault.error())
             }
+        }
+    }
+}
+
+impl Drop for FaultFile {
+    fn drop(&mut self) {
+        if !self.disk.close_delay.is_zero() && self.inner.links().is_ok_and(|links| links == 0) {
+            std::thread::sleep(self.disk.close_delay);
         }
     }
 }

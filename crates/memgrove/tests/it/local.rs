@@ -4,6 +4,7 @@
 mod apart;
 mod beside;
 mod between;
+mod unlocked;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Which memories there were and what became of each, read from the history: the history is the truth,
 //! this only remembers how far it was read.
 
+mod lookup;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -309,48 +311,6 @@ impl Catalog {
             actor: Some(past.note.actor.clone()).filter(|_| past.note.verb != OUTSIDE),
             content,
         });
-    }
-
-    /// The memory at a place.
-    pub(super) fn at(&self, at: &Locator) -> Option<&Lineage> {
-        self.live.get(at).map(|memory| &self.memories[*memory])
-    }
-
-    /// The last version of a memory that held this at a place. A change is told of a moment before it is in its
-    /// place, so there may be a later one.
-    pub(super) fn holding(&self, at: &Locator, content: &Version) -> Option<(&Lineage, &VersionOf)> {
-        let is_unread =
-            |version: &VersionOf| version.content.is_none() && version.operation != Operation::Deleted;
-        let last = self.at(at).and_then(|lineage| Some((lineage, lineage.versions.last()?)));
-        last.filter(|(_, last)| is_unread(last))
-            .or_else(|| self.version_at(at, |version| version.content.as_ref() == Some(content)))
-    }
-
-    /// The version of a memory that a change has left at a place.
-    pub(super) fn left_by(&self, change: &Moment, at: &Locator) -> Option<(&Lineage, &VersionOf)> {
-        self.version_at(at, |version| version.moment == *change)
-    }
-
-    fn version_at(&self, at: &Locator, is_it: impl Fn(&VersionOf) -> bool) -> Option<(&Lineage, &VersionOf)> {
-        let is_it = |version: &&VersionOf| is_it(version) && version.at == *at;
-        // Mostly it is that of the memory that is there now.
-        let mut lineages = self.at(at).into_iter().chain(self.memories.iter().rev());
-        lineages.find_map(|lineage| Some((lineage, lineage.versions.iter().rfind(is_it)?)))
-    }
-
-    /// The memory of an id, and where it is if it is still there.
-    pub(super) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
-        let memory = *self.ids.get(id)?;
-        Some((&self.memories[memory], self.place(memory)))
-    }
-
-    /// Where a memory is, if it is still there.
-    fn place(&self, memory: usize) -> Option<&Locator> {
-        match self.memories[memory].versions.last() {
-            Some(last) => (last.operation != Operation::Deleted).then_some(&last.at),
-            // All that happened to it is pruned.
-            None => self.live.iter().find(|(_, live)| **live == memory).map(|(at, _)| at),
-        }
     }
 
     /// Which memory is which, of those that are or were in one of these folders.
