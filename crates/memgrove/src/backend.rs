@@ -11,6 +11,7 @@ mod refusal;
 use std::fmt;
 
 pub use bytes::Bytes;
+pub(crate) use change::random_id;
 pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin, upkeep};
 pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{

@@ -99,6 +99,7 @@ impl Verb for Copy {
             Self::NAME,
             &Guard { reason: self.from.map(|from| format!("from {from}")), ..Guard::default() },
         );
+        let note = note.of_job();
         let mut bar = Bar::new();
         let copied = copy(from.store(), &to, &note, differing, &skip, &mut |progress| bar.show(progress));
         bar.clear();

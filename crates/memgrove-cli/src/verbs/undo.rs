@@ -155,8 +155,9 @@ impl Verb for Restore {
 
 /// Undo the latest change, or the one given
 ///
-/// In a session (over MCP, or with MEMGROVE_SESSION), that is the session's latest change. An undo is
-/// itself a change, and can be undone by its number.
+/// In a session (over MCP, or with MEMGROVE_SESSION), that is the session's latest change. An import or
+/// a copy is undone whole, unless one of its changes is given. An undo is itself a change, and can be
+/// undone by its number.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Undo {
     /// Change to undo

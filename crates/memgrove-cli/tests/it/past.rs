@@ -226,3 +226,34 @@ fn the_demo_runs_on_a_bare_machine() {
     let store = told.lines().find_map(|line| line.strip_prefix("The store is ")).expect("it says where");
     assert!(std::path::Path::new(store).join("files/projects/silica.md").is_file());
 }
+
+#[test]
+fn an_import_is_undone_whole() {
+    let sandbox = Sandbox::new();
+    let undo = || sandbox.run(&["undo", "--json"]).json();
+    sandbox.run(&["file", "create", "a.md", "--text", "one"]).ok();
+    let graph = r#"{"nodes": [{"id": "tea", "type": "drink"}, {"id": "pot", "type": "thing"}],
+        "connections": [{"type": "made_in", "from": "tea", "to": "pot"}]}"#;
+    sandbox.feed(&["graph", "import"], graph).ok();
+    let server = sandbox.home().join("memory.jsonl");
+    let lines = r#"{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea"]}
+{"type":"entity","name":"Bo","entityType":"person","observations":[]}
+{"type":"relation","from":"Ann","to":"Bo","relationType":"knows"}
+"#;
+    std::fs::write(&server, lines).expect("a file");
+    sandbox.run(&["import", "mcp-memory", server.to_str().expect("text")]).ok();
+    assert_eq!(undo()["undone"], json!(["5", "4"]));
+    sandbox.run(&["read", "entity:person/Ann"]).fails(3);
+    sandbox.run(&["read", "node:tea"]).ok();
+    let undone = undo();
+    assert_eq!(undone["undone"], json!(["3", "2"]));
+    sandbox.run(&["read", "node:tea"]).fails(3);
+    // One change of it alone is taken back by its name.
+    sandbox.run(&["undo", undone["change"].as_str().expect("a name")]).ok();
+    assert_eq!(sandbox.run(&["undo", "3", "--json"]).json()["undone"], json!(["3"]));
+    sandbox.run(&["read", "node:tea"]).ok();
+    // And what is left of it without a name.
+    assert_eq!(undo()["undone"], json!(["2"]));
+    sandbox.run(&["read", "node:tea"]).fails(3);
+    assert_eq!(sandbox.run(&["read", "file:/memories/a.md"]).ok(), "one");
+}

@@ -1,6 +1,8 @@
 //! A change: what happens, whole or not at all, and what is remembered of it.
 
+use std::collections::hash_map::RandomState;
 use std::fmt;
+use std::hash::BuildHasher;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -151,10 +153,16 @@ pub struct Note {
     /// What the caller was answered, kept for a repeat of the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// The piece of work that the change is a part of, if that took several: they are undone together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
     /// Whether the change can be made again from other files: then the history leaves it out (P18).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
 }
+
+/// How long the name of a piece of work is.
+const JOB_CHARS: usize = 16;
 
 /// The verb of what someone wrote past memgrove and the history kept.
 pub const OUTSIDE: &str = "outside";
@@ -173,18 +181,27 @@ pub mod upkeep {
     pub const GRAPH_MEND: &str = "graph_mend";
     /// The ids of memories were written down, before the changes went that they are derived from.
     pub const MEMORY_IDS: &str = "memory_ids";
+    /// Copies of what is redacted were deleted.
+    pub const REDACT_COPIES: &str = "redact_copies";
 }
 
-const UPKEEP: [&str; 6] = [
+const UPKEEP: [&str; 7] = [
     upkeep::RECORD_ACCESS,
     upkeep::RECORD_ARCHIVE,
     upkeep::RECORD_TAKE_IN,
     upkeep::GRAPH_FOLD,
     upkeep::GRAPH_MEND,
     upkeep::MEMORY_IDS,
+    upkeep::REDACT_COPIES,
 ];
 
 impl Note {
+    /// The same for each change of a piece of work that takes several.
+    #[must_use]
+    pub fn of_job(&self) -> Self {
+        Note { job: Some(random_id()[..JOB_CHARS].to_owned()), ..self.clone() }
+    }
+
     /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
     pub fn is_upkeep(&self) -> bool {
         UPKEEP.contains(&self.verb.as_str())
@@ -238,6 +255,12 @@ impl Origin {
             Origin::FileEdit => "file_edit",
         }
     }
+}
+
+/// A name of 32 hexadecimal digits: no two are the same.
+pub(crate) fn random_id() -> String {
+    let part = |salt: u8| RandomState::new().hash_one(salt);
+    format!("{:016x}{:016x}", part(0), part(1))
 }
 
 /// Names a change in one backend's history.

@@ -26,9 +26,6 @@ pub use scoped::Scoped;
 #[cfg(unix)]
 pub use vault::Vault;
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-
 use crate::registry::{Clobber, Registration, Registry};
 
 /// The protocols of this crate and how to open them.
@@ -43,13 +40,6 @@ const STANDARD: &[(&str, Registration)] = &[
     #[cfg(unix)]
     (vault::PROTOCOL, vault::REGISTRATION),
 ];
-
-/// A name of 32 hexadecimal digits: no two are the same.
-#[cfg(any(unix, feature = "object", feature = "memory-stores"))]
-fn random_id() -> String {
-    let part = |salt: u8| RandomState::new().hash_one(salt);
-    format!("{:016x}{:016x}", part(0), part(1))
-}
 
 impl Registry {
     /// A registry of the backends in this crate.

@@ -73,6 +73,7 @@ fn the_history_keeps_the_note(trial: &Trial<'_>) -> Verdict {
         key: Some("k-1".into()),
         request: Some("0123456789abcdef".into()),
         answer: Some("{}".into()),
+        job: Some("job 1".into()),
         derived: false,
     };
     let bare = Note { verb: "bare".into(), ..Note::default() };

@@ -13,6 +13,7 @@ use similar::TextDiff;
 use super::{Done, Memory, Plan};
 use crate::backend::{
     Edit, Expect, HistoryQuery, Keep, Moment, Note, Op, Past, Pruned, Pruning, Version, not_in_history,
+    upkeep,
 };
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
@@ -190,7 +191,7 @@ impl Memory {
                 let there = self.store().info_optional(&edit.at)?.and_then(|info| info.version);
                 if there.as_ref() == Some(&version) {
                     let gone = Edit::Delete { at: edit.at.clone(), expect: Expect::At(version.clone()) };
-                    let note = Note { key: None, ..note.clone() };
+                    let note = Note { verb: upkeep::REDACT_COPIES.into(), key: None, ..note.clone() };
                     self.apply(note, |_| Ok(Plan { edits: vec![gone.clone()], outcome: () }))?;
                 }
                 self.redacted(&edit.at, &Moment::After(past.change.clone()))?;

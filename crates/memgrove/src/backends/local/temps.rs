@@ -4,7 +4,7 @@
 
 use std::io;
 
-use crate::backends::random_id;
+use crate::backend::random_id;
 use crate::vfs::{Open, Vfs, VfsFile};
 
 /// How the names of temporary files begin.

@@ -15,8 +15,6 @@ use crate::memory::{Done, Memory, Plan};
 
 /// The verb of a change that takes others back.
 const VERB: &str = "undo";
-/// The verb of a change that redacts, as the program calls it.
-const REDACT: &str = "redact";
 /// How its reason begins. The names of those changes follow, separated by a comma and a space; a colon
 /// ends the list if there is more.
 pub const UNDO_OF: &str = "undo of ";
@@ -30,13 +28,13 @@ const RECENT: usize = 64;
 /// upkeep ([`Note::is_upkeep`]). What people wrote with an editor is never chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoScope {
-    /// The latest change.
+    /// The latest change, with all others of its job ([`Note::job`]).
     Last,
-    /// The latest change of a session.
+    /// The same of a session.
     LastOf(String),
     /// This change.
     Change(ChangeId),
-    /// The latest change that touched this place, or anything beneath it.
+    /// The latest change that touched this place, or anything beneath it, with all others of its job.
     Memory(Locator),
     /// Every change of a session.
     Session(String),
@@ -212,11 +210,12 @@ fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool
     };
     let meant = |past: &Past| !passed(past) && is_meant(past);
     let many = matches!(scope, UndoScope::Session(_) | UndoScope::Source(_));
-    if !many {
-        let found = live(history(None, RECENT)?, scope, meant)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
+    let by_name = matches!(scope, UndoScope::Change(_));
+    if !many
+        && let Some(last) = live(&history(None, RECENT)?, by_name, meant)?.into_iter().next()
+        && (by_name || last.note.job.is_none())
+    {
+        return Ok(vec![last]);
     }
     let all = history(None, 0)?;
     if let UndoScope::Change(change) = scope
@@ -224,7 +223,13 @@ fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool
     {
         return Err(not_in_history(format!("a change `{change}`")));
     }
-    let found = live(all, scope, meant)?;
+    let mut found = live(&all, by_name, meant)?;
+    if !many {
+        found.truncate(1);
+        if let Some(job) = found.first().and_then(|last| last.note.job.clone()).filter(|_| !by_name) {
+            found = live(&all, false, |past| past.note.job.as_ref() == Some(&job))?;
+        }
+    }
     match (found.is_empty(), scope) {
         (false, _) => Ok(found),
         (true, UndoScope::LastOf(_)) => {
@@ -237,11 +242,11 @@ fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool
 }
 
 /// The changes of a history (newest first) that are meant and still count.
-fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
-    let undone = undone(&history);
+fn live(history: &[Past], by_name: bool, meant: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
+    let undone = undone(history);
     let mut found = Vec::new();
     for past in history {
-        let by_name = matches!(scope, UndoScope::Change(_)) && meant(&past);
+        let by_name = by_name && meant(past);
         if undone.contains(&past.change) {
             if by_name {
                 return Err(undone_already(&past.change));
@@ -251,23 +256,17 @@ fn live(history: Vec<Past>, scope: &UndoScope, meant: impl Fn(&Past) -> bool) ->
         }
         if past.note.verb == VERB {
             if by_name {
-                return Ok(vec![past]);
+                return Ok(vec![past.clone()]);
             }
             continue;
         }
         if past.note.is_upkeep() && !by_name {
             continue;
         }
-        if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(&past) {
+        if past.note.verb == OUTSIDE || past.edits.is_empty() || !meant(past) {
             continue;
         }
-        if past.note.verb == REDACT && !by_name {
-            continue;
-        }
-        found.push(past);
-        if !matches!(scope, UndoScope::Session(_) | UndoScope::Source(_)) {
-            break;
-        }
+        found.push(past.clone());
     }
     Ok(found)
 }

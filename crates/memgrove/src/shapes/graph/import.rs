@@ -151,14 +151,14 @@ fn listed(raw: Option<&RawValue>) -> Result<Vec<(String, bool, &str)>, String> {
 }
 
 impl Graph {
-    /// Takes over a graph: ids stay, what has none gets one. Each part of 500 is one change. What is
-    /// replaced keeps its content if the import brings none.
+    /// Takes over a graph: ids stay, what has none gets one. Each part of 500 is one change, and all are
+    /// undone together. What is replaced keeps its content if the import brings none.
     ///
     /// # Errors
     /// `Invalid` for bytes that are no graph; `Exists` where something is there and that is an error.
     /// What is wrong with a single node or connection is told in the answer, and the rest is taken.
     pub fn import(&self, note: &Note, bytes: &[u8], existing: Existing) -> Result<Imported> {
-        let mut given = Given::read(bytes)?;
+        let (mut given, note) = (Given::read(bytes)?, note.of_job());
         let mut imported = Imported { errors: std::mem::take(&mut given.errors), ..Imported::default() };
         if existing == Existing::Refuse {
             self.draft(|draft| given.refuse_existing(draft))?;

@@ -1,7 +1,7 @@
 //! Taking a record that was deleted out of the history for good.
 
 use super::{Records, archive, backup};
-use crate::backend::{Depth, Edit, Expect, FileKind, Note};
+use crate::backend::{Depth, Edit, Expect, FileKind, Note, upkeep};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Plan, REDACTION};
@@ -24,7 +24,8 @@ impl Records {
         }
         let holds = |bytes: &[u8]| jsonl::holds_id(bytes, id);
         let backups = self.root.child(backup::FOLDER)?;
-        self.change(note.clone(), |store, _| {
+        let of_copies = Note { verb: upkeep::REDACT_COPIES.into(), ..note.clone() };
+        self.change(of_copies, |store, _| {
             let mut edits = Vec::new();
             for info in store.backend().list(&backups, Depth::All)? {
                 if info.kind == FileKind::File && holds(&store.read_bytes(&info.locator)?.bytes) {

@@ -47,12 +47,12 @@ pub struct Exported {
 impl Knowledge {
     /// Takes over the file of an MCP memory server, or a graph that was saved as it answers with one:
     /// entities are merged into those that are there, relations into the entities that they start from.
-    /// Nothing is dropped without a word.
+    /// Nothing is dropped without a word, and all of it is undone together.
     ///
     /// # Errors
     /// As the store says. What a line or an entity is at fault for is in [`Imported::errors`].
     pub fn import(&self, note: &Note, bytes: &[u8]) -> Result<Imported> {
-        let file = GraphFile::parse_any(bytes);
+        let (file, note) = (GraphFile::parse_any(bytes), &note.of_job());
         let mut imported = Imported { left_out: file.left_out(), ..Imported::default() };
         let damaged =
             file.damaged.iter().map(|number| format!("line {number} is damaged: it stays in the file"));
