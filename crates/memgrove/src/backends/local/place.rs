@@ -9,9 +9,9 @@ use super::displaced::Displaced;
 use super::journal::Journal;
 use super::record::{Entry, Header, Record};
 use super::scan::scan_headers;
-use super::{Bug, Core, Inner};
+use super::{Bug, Core, Inner, mark, meant};
 use crate::backend::Version;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, VfsFile};
 
@@ -19,7 +19,7 @@ impl Core {
     /// Places every record up to `end`, oldest first. To be called with the lock in hand and the
     /// journal synced up to there. A record that cannot be placed is taken back whole; its error is
     /// given back with its number.
-    pub(super) fn place_pending(&self, inner: &mut Inner, end: u64) -> Result<Vec<(u64, io::Error)>> {
+    pub(super) fn place_pending(&self, inner: &mut Inner, end: u64) -> Result<Vec<(u64, Error)>> {
         let mut refused = Vec::new();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(refused) };
         while let Some(pending) = journal.pending.front().filter(|pending| pending.end <= end) {
@@ -47,7 +47,7 @@ impl Core {
                 self.fence(journal)?;
             }
         }
-        journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, super::mark::NAME))?;
+        journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, mark::NAME))?;
         Ok(refused)
     }
 
@@ -57,20 +57,21 @@ impl Core {
         journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
         record: &Arc<Record>,
-    ) -> Result<(), (usize, io::Error)> {
-        let (seq, count) = (record.header.seq, record.header.edits.len());
+    ) -> Result<(), (usize, Error)> {
+        let (seq, edits) = (record.header.seq, &record.header.edits);
         if record.is_entangled() {
-            let begun = journal.mark_file.begun().map_err(|error| (0, error))?;
-            if begun == seq {
+            let in_mark = |error| (0, Error::from_io(error, mark::NAME));
+            if journal.mark_file.begun().map_err(in_mark)? == seq {
                 // A process that died, or failed, may have placed some of it.
                 return self
                     .redo(journal, std::slice::from_ref(record))
-                    .map_err(|error| (count, io::Error::other(error)));
+                    .map_err(|error| (edits.len(), error));
             }
-            journal.mark_file.set_begun(seq).map_err(|error| (0, error))?;
+            journal.mark_file.set_begun(seq).map_err(in_mark)?;
         }
-        (0..count).try_for_each(|index| {
-            self.place(journal, displaced, record, index).map_err(|error| (index + 1, error))
+        edits.iter().enumerate().try_for_each(|(index, edit)| {
+            self.place(journal, displaced, record, index)
+                .map_err(|error| (index + 1, meant(error, edit.to().unwrap_or(edit.at()))))
         })
     }
 

@@ -169,7 +169,7 @@ impl Core {
         }
         let Some(seq) = seq else { return Ok(()) };
         if let Some((_, error)) = refused.into_iter().find(|(refused, _)| *refused == seq) {
-            return Err(Error::from_io(error, "the change").while_doing("putting files in place"));
+            return Err(error.while_doing("putting files in place"));
         }
         let may_be_aborted = inner.journal.as_ref().is_some_and(|journal| journal.mark.aborted >= seq);
         if may_be_aborted && self.header(seq).map_err(|error| self.unplaced(&error))?.is_none() {
