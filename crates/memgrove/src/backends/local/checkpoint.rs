@@ -22,6 +22,8 @@ const DELAY: Duration = Duration::from_secs(1);
 /// How often in a row a process leaves a checkpoint to another that has just made one. It also has to
 /// see to the files that it watches itself.
 const LEFT_TO_OTHERS_MAX: u32 = 3;
+/// From so many times its size on, a segment ends even if nobody pauses.
+const OVERDUE_SEGMENTS: u64 = 4;
 /// From so many files on, one sync of the whole file system is cheaper than one each.
 const SINGLE_SYNCS_MAX: usize = 16;
 
@@ -103,7 +105,14 @@ impl Core {
         journal.mark.checkpoint = upto.offset;
         let moved = journal.mark_file.write(&journal.mark).and_then(|()| journal.mark_file.sync());
         moved.map_err(|error| self.fail(error, super::mark::NAME))?;
-        if upto.offset >= self.segment_bytes && journal.mark.here() == upto {
+        if upto.offset >= self.segment_bytes.saturating_mul(OVERDUE_SEGMENTS) {
+            // Others never pause: they wait for once.
+            self.settle(&mut locked.inner)?;
+            let journal = locked.inner.journal.as_mut().expect("it was just there");
+            self.fence(journal)?;
+        }
+        let journal = locked.inner.journal.as_mut().expect("it was just there");
+        if upto.offset >= self.segment_bytes && journal.mark.checkpoint == journal.mark.end {
             journal.rotate().map_err(in_journal)?;
         }
         Ok(())

@@ -70,7 +70,9 @@ impl Core {
             self.checkpoint()?;
             let mut locked = self.lock_recovered()?;
             let journal = locked.inner.journal.as_mut().expect("the journal is open under the lock");
+            self.fence(journal)?;
             if journal.mark.checkpoint < journal.mark.end {
+                // An editor has left something just now.
                 continue;
             }
             if journal.mark.end > 0 {
