@@ -58,6 +58,14 @@ impl Displaced {
     }
 }
 
+/// Watches no more files than a process should have open. One that was written to stays, for a checkpoint to see to
+/// it; unless an editor has it open still, and another process can find it.
+fn bound(displaced: &mut Vec<Displaced>) {
+    let excess = displaced.len().saturating_sub(DISPLACED_MAX + CROWD_MAX);
+    let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
+    displaced.extract_if(..excess, is_done).for_each(drop);
+}
+
 impl Core {
     /// Keeps in the journal what someone else wrote into a file that was displaced from `at`, and
     /// watches the file for a while. Of its temporary name it is rid, unless an editor has it open:
@@ -85,6 +93,8 @@ impl Core {
             None => {}
         }
         displaced.push(Displaced { file, name: kept, at: at.clone(), version, since: self.clock.now() });
+        // One change may displace any number of files.
+        bound(displaced);
         Ok(())
     }
 
@@ -95,11 +105,7 @@ impl Core {
             // What fails, the next checkpoint tries again.
             let _ = self.tree.remove_file(&name);
         }
-        // One that was written to stays, for a checkpoint to see to it; unless an editor has it open still, and
-        // another process can find it.
-        let excess = inner.displaced.len().saturating_sub(DISPLACED_MAX + CROWD_MAX);
-        let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
-        inner.displaced.extract_if(..excess, is_done).for_each(drop);
+        bound(&mut inner.displaced);
         self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
     }
 
@@ -140,14 +146,7 @@ impl Core {
         journal
             .append(&Arc::new(Record::new(header, vec![[bytes.into(), Bytes::new()]])), self.reserve_bytes)?;
         // The tree no longer has it, so its only copy must not wait.
-        self.sync_record(journal)
-    }
-
-    /// Makes durable what was just appended to the journal. Never tried again after it has failed, not even by
-    /// another thread: the system tells of an error but once.
-    pub(super) fn sync_record(&self, journal: &Journal) -> io::Result<()> {
-        self.check_healthy().map_err(io::Error::other)?;
-        journal.file.sync_data().map_err(|error| io::Error::other(self.fail(error, "the journal")))
+        self.sync_journal(&*journal.file).map_err(io::Error::other)
     }
 
     fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {

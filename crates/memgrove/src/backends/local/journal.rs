@@ -130,9 +130,9 @@ impl Journal {
         })
     }
 
-    /// Opens the journal by reading its last segment whole, for recovery: everything behind the
-    /// last checkpoint counts as not placed. Starts one where there is none.
-    pub(super) fn rebuild(state: &Arc<dyn Vfs>, drop_bad: bool) -> io::Result<Self> {
+    /// Opens the journal by reading its last segment whole, for recovery: if the machine has stopped, everything
+    /// behind the last checkpoint counts as not placed. Starts one where there is none.
+    pub(super) fn rebuild(state: &Arc<dyn Vfs>, boot: &str, drop_bad: bool) -> io::Result<Self> {
         let all = segments(&**state)?;
         let Some(newest) = all.last().copied() else { return Journal::create(state) };
         let mark_file = MarkFile::open(&**state, Open::WriteOrCreate)?;
@@ -162,9 +162,13 @@ impl Journal {
         let fence = fences.last().map_or(0, |(_, start)| start);
         let checkpoint = old.checkpoint.max(fence).min(found.end);
         let last = found.records.iter().map(|(_, record)| record.header.seq).max();
+        // In the same run of the machine only a process has died: what was in its place is there, or someone has
+        // changed it since.
+        let is_sure = !boot.is_empty() && old.boot == boot && old.inode == journal.mark.inode;
+        let placed = if is_sure { old.placed.clamp(checkpoint, found.end) } else { checkpoint };
         journal.mark = Mark {
             checkpoint,
-            placed: checkpoint,
+            placed,
             end: found.end,
             next_seq: last.map_or(segment, |seq| seq + 1),
             aborted: old.aborted,

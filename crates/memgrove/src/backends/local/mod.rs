@@ -143,8 +143,9 @@ struct Core {
     derived: Mutex<Dirty>,
     /// The machine's present run; empty if the system does not tell.
     boot: String,
-    /// One sync at a time.
     turn: turn::OwnTurn,
+    /// Held while the journal is synced.
+    syncing: Mutex<()>,
     /// The count of appends in place, for readers, who take no lock.
     appends: OnceLock<MarkFile>,
     /// The newest part of the history, as it was last read.
@@ -206,6 +207,7 @@ impl Local {
             derived: Mutex::default(),
             boot: options.tree.boot_id().unwrap_or_default(),
             turn: turn::OwnTurn::default(),
+            syncing: Mutex::default(),
             appends: OnceLock::new(),
             remembered: Mutex::default(),
             crowded: AtomicBool::new(false),
@@ -362,6 +364,11 @@ impl Core {
             Some(why) => Err(Error::new(Kind::Io, format!("the store stopped accepting changes: {why}"))
                 .hint("check the disk, then open the store again: what was answered is in the journal")),
         }
+    }
+
+    /// Refuses to answer a change after a sync failed, which may have been about it.
+    fn check_sure(&self) -> Result<()> {
+        self.failed.get().map_or(Ok(()), |why| Err(Error::new(Kind::Io, why.clone()).hint(UNSURE)))
     }
 
     fn fail(&self, error: io::Error, what: &str) -> Error {

@@ -9,6 +9,7 @@ use super::checkpoint::Dirty;
 use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
 use super::pending::Pending;
+use super::place::is_changed_by_others;
 use super::record::{Entry, Record};
 use super::{Bug, Core, Inner};
 use crate::backend::Version;
@@ -94,11 +95,12 @@ impl Core {
         let in_journal = |error| Error::from_io(error, "the journal");
         inner.journal = None;
         let drop_bad = self.seeded.has(Bug::DropBadRecords);
-        let mut journal = Journal::rebuild(&self.state, drop_bad).map_err(in_journal)?;
+        let mut journal = Journal::rebuild(&self.state, &self.boot, drop_bad).map_err(in_journal)?;
         let read = |pending: Pending| Some((pending.end, pending.record()?));
         let records: Vec<_> = journal.pending.drain(..).filter_map(read).collect();
         // What the journal says must be durable before files are made to say it.
         journal.file.sync_data().map_err(in_journal)?;
+        self.fence(&mut journal)?;
         // Records that move things stand alone, between two fences, as when they were placed.
         for alike in records.chunk_by(|(_, a), (_, b)| !a.is_fenced() && !b.is_fenced()) {
             let redone: Vec<_> = alike.iter().map(|(_, record)| Arc::clone(record)).collect();
@@ -150,20 +152,23 @@ impl Core {
         use io::ErrorKind as E;
         let edit = &record.header.edits[index];
         let name = self.spelled(edit.at());
-        let Ok(there) = self.tree.stat(&name) else { return Ok(()) };
+        let there = match self.tree.stat(&name) {
+            Err(error) if is_changed_by_others(&error) => return Ok(()),
+            found => found?,
+        };
         // What another edit of the same change has moved here came after this edit.
         let moved = record.header.edits.iter().enumerate().any(|(other, edit)| {
             matches!(edit, Entry::Rename { inode: Some(inode), .. } if *inode == there.inode && other != index)
         });
         let own = matches!(edit, Entry::Rename { inode, .. } if *inode == Some(there.inode));
-        let written = || {
-            let later = record.header.edits[index + 1..].iter();
-            later
-                .filter(|later| later.at() == edit.at())
-                .any(|later| later.new_version().is_some_and(|version| self.holds(edit.at(), version)))
-        };
-        if (moved && !own) || written() {
+        if moved && !own {
             return Ok(());
+        }
+        let later = record.header.edits[index + 1..].iter().filter(|later| later.at() == edit.at());
+        for version in later.filter_map(Entry::new_version) {
+            if self.holds(edit.at(), version)? {
+                return Ok(());
+            }
         }
         match edit {
             Entry::Rename { at, to, inode: Some(_), .. } => match self.place_rename(at, to) {

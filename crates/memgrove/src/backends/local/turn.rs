@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::mark::{Mark, MarkFile, Place};
-use super::{Bug, Core, Inner, Locked, UNSURE};
+use super::{Bug, Core, Inner, Locked};
 use crate::backend::Change;
 use crate::error::{Error, Kind, Result};
 use crate::vfs::{Open, VfsFile};
@@ -119,6 +119,8 @@ impl Core {
             Some(_) => self.lock_to_place(change)?,
             None => self.lock_for(change)?,
         };
+        // Whoever took a record back meanwhile may have been told of an error that is about this one too.
+        self.check_sure()?;
         self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
         let pending = |inner: &Inner| inner.journal.as_ref().map_or(0, |journal| journal.pending.len());
         let before = pending(&locked.inner);
@@ -233,15 +235,14 @@ impl Core {
         })
     }
 
-    /// Makes durable what is in the journal.
+    /// Makes durable what is in the journal. One thread at a time: the system tells of an error but once, so
+    /// whoever comes after the one that was told must know.
     pub(super) fn sync_journal(&self, file: &dyn VfsFile) -> Result<()> {
         if self.seeded.has(Bug::AckBeforeSync) {
             return Ok(());
         }
-        // Another thread may have met an error, which the system tells but once.
-        if let Some(why) = self.failed.get() {
-            return Err(Error::new(Kind::Io, why.clone()).hint(UNSURE));
-        }
+        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_sure()?;
         let start = self.clock.now();
         let mut result = file.sync_data();
         let took_ns = self.clock.now().as_nanosecond() - start.as_nanosecond();
