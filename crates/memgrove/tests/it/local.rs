@@ -4,6 +4,7 @@
 mod apart;
 mod beside;
 mod between;
+mod refused;
 mod unlocked;
 
 use std::os::unix::fs::PermissionsExt;

@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use self::disk::{Disk, Inode, Node, ROOT};
 use self::handle::SimFile;
-use super::{Open, Rename, Stat, Vfs, VfsFile};
+use super::{Fault, Open, Rename, Stat, Vfs, VfsFile};
 use crate::backend::FileKind;
 
 /// A handle on a simulated disk, or on one folder of it. Clones see the same disk.
@@ -52,6 +52,8 @@ struct State {
     /// How many handles a file has, and how many of them can write.
     handles: HashMap<Inode, (u64, u64)>,
     next_handle: u64,
+    /// How many files may be open at once.
+    open_max: u64,
     /// How many syncs of files still succeed before one fails.
     syncs_left: Option<u64>,
 }
@@ -85,6 +87,7 @@ impl SimFs {
             locks: HashMap::new(),
             handles: HashMap::new(),
             next_handle: 0,
+            open_max: u64::MAX,
             syncs_left: None,
         };
         let machine = Machine { state: Mutex::new(state), unlocked: Condvar::new() };
@@ -123,6 +126,11 @@ impl SimFs {
     /// Sets how many bytes of files the disk holds.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().disk.capacity_bytes = Some(bytes);
+    }
+
+    /// Sets how many files may be open at once.
+    pub fn set_open_max(&self, open_max: u64) {
+        self.state().open_max = open_max;
     }
 
     /// Lets the sync of a file fail with an input/output error after `count` more have succeeded,
@@ -225,6 +233,9 @@ impl Vfs for SimFs {
         let state = &mut *self.state();
         if name.is_empty() {
             return Err(ErrorKind::IsADirectory.into());
+        }
+        if state.handles.values().map(|(count, _)| count).sum::<u64>() >= state.open_max {
+            return Err(Fault::Emfile.error());
         }
         let place = state.disk.place(self.root, name)?;
         let inode = match (place.there, how) {

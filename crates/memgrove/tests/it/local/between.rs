@@ -15,12 +15,12 @@ use memgrove::{Backend, Kind, Locator};
 use super::beside::{delete, did, on, outside, until, write};
 use super::{at, open};
 
-fn append(key: &str, text: &str) -> Edit {
+pub(super) fn append(key: &str, text: &str) -> Edit {
     Edit::Append { at: at(key), bytes: text.to_owned().into(), expect: Expect::Any }
 }
 
 /// A process that dies, or is stopped, when its change is durable and not in its place.
-fn stopped(disk: &SimFs, edits: impl Into<Vec<Edit>>) {
+pub(super) fn stopped(disk: &SimFs, edits: impl Into<Vec<Edit>>) {
     let faulty = Arc::new(FaultFs::new(Arc::new(disk.clone())));
     let local = Local::open(on(&faulty)).unwrap();
     faulty.plan(FaultPlan { of: Some(Call::Lock), after: 1, fault: Fault::Eintr, sticky: true });
@@ -28,12 +28,12 @@ fn stopped(disk: &SimFs, edits: impl Into<Vec<Edit>>) {
     std::mem::forget(local);
 }
 
-fn by_hand(disk: &SimFs, key: &str, text: &str) {
+pub(super) fn by_hand(disk: &SimFs, key: &str, text: &str) {
     let file = disk.open(key, Open::WriteOrCreate).unwrap();
     file.set_len(0).and_then(|()| file.write_at(0, text.as_bytes())).unwrap();
 }
 
-fn read(disk: &SimFs, key: &str) -> String {
+pub(super) fn read(disk: &SimFs, key: &str) -> String {
     String::from_utf8(disk.open(key, Open::Read).unwrap().read_all().unwrap()).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn temp_of(disk: &SimFs) -> String {
     names.into_iter().find(|name| name.starts_with(".mtmp-")).expect("its content is prepared")
 }
 
-fn changes(local: &Local) -> usize {
+pub(super) fn changes(local: &Local) -> usize {
     local.history(&HistoryQuery::default()).unwrap().len()
 }
 
@@ -365,10 +365,10 @@ fn what_another_has_begun_to_place_is_finished_once() {
     assert!(deaths > 100, "only {deaths} deaths");
 }
 
-type Contents = BTreeMap<String, String>;
+pub(super) type Contents = BTreeMap<String, String>;
 
 /// The files and what they hold.
-fn tree(disk: &SimFs) -> Contents {
+pub(super) fn tree(disk: &SimFs) -> Contents {
     let names = disk.names("", usize::MAX).unwrap().into_iter().filter(|name| name.ends_with(".md"));
     names.map(|name| (name.clone(), read(disk, &name))).collect()
 }
