@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 
 use memgrove::address::Scheme;
-use memgrove::backend::{ChangeId, HistoryQuery, Moment, Past, PastEdit, Version};
+use memgrove::backend::{ChangeId, HistoryQuery, Moment, Note, Past, PastEdit, Version, not_in_history};
+use memgrove::error::code;
 use memgrove::{Error, Kind, Locator, Memory, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use super::read::names_part;
 use super::{Effect, On, Verb};
 use crate::address::{called, in_memories, past_at};
 use crate::context::Context;
-use crate::journals::Journals;
+use crate::journals::{Journal, Journals};
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 
@@ -101,11 +102,12 @@ impl Verb for Redact {
     }
 }
 
-/// One version that is to be taken out.
+/// One version of a place, and when it was there.
 struct Held {
     at: Locator,
     moment: Moment,
     change: ChangeId,
+    version: Version,
 }
 
 impl Redact {
@@ -117,11 +119,14 @@ impl Redact {
         let (journal, _) = journals.of_place(&Locator::new(RECORDS)?);
         let records = cx.reading_records()?;
         let changes = records.history_of(id, 0)?.changes;
-        let changes = changes.iter().map(|past| journal.name(&past.change)).collect();
-        if !self.consent.is_planned() {
-            records.redact(cx.note(Self::NAME, &self.consent.guard()), id)?;
-        }
+        let changes: Vec<_> = changes.iter().map(|past| journal.name(&past.change)).collect();
         let address = Scheme::Record.address(id);
+        if changes.is_empty() {
+            return Err(never_there(&address));
+        }
+        if !self.consent.is_planned() {
+            records.redact(self.note(cx, || address.clone()), id)?;
+        }
         Ok(RedactAnswer { address, planned: self.consent.is_planned(), changes, ..RedactAnswer::default() })
     }
 
@@ -150,9 +155,25 @@ impl Redact {
     fn places(&self, cx: &Context, address: String, places: &[Locator]) -> Result<RedactAnswer> {
         let planned = self.consent.is_planned();
         let mut answer = RedactAnswer { address, planned, ..RedactAnswer::default() };
-        let (journals, mut is_there) = (Journals::writing(cx)?, false);
+        let (journals, mut is_there, mut is_known) = (Journals::writing(cx)?, false, false);
         for at in places {
-            is_there |= self.file(cx, &journals, at, &mut answer)?;
+            let (journal, inside) = journals.of_place(at);
+            let past = PastOf::read(&journal.memory, &inside)?;
+            is_there |= past.now.is_some();
+            is_known |= past.is_known;
+            let wanted = match &self.change {
+                Some(change) => Some(left_by(&journals, journal, &inside, change)?),
+                None => None,
+            };
+            let is_wanted =
+                |held: &Held| wanted.as_ref().is_none_or(|wanted| *wanted == Some(held.version.clone()));
+            past.versions
+                .into_iter()
+                .filter(is_wanted)
+                .for_each(|held| self.take_out(cx, journal, &held, &mut answer));
+        }
+        if !is_known {
+            return Err(never_there(&answer.address));
         }
         if is_there {
             let stays = "the current version stays: forget or change it first to redact that too";
@@ -161,65 +182,87 @@ impl Redact {
         Ok(answer)
     }
 
-    /// Redacts what a file was; whether it is there.
-    fn file(
-        &self,
-        cx: &Context,
-        journals: &Journals,
-        at: &Locator,
-        answer: &mut RedactAnswer,
-    ) -> Result<bool> {
-        let (journal, inside) = journals.of_place(at);
-        let (versions, is_there) = versions(&journal.memory, &inside)?;
-        let wanted = self.change.as_deref().map(|change| journals.of_change(change).1);
-        for version in versions {
-            if wanted.as_ref().is_some_and(|wanted| *wanted != version.change) {
-                continue;
+    /// Redacts one version.
+    fn take_out(&self, cx: &Context, journal: &Journal, held: &Held, answer: &mut RedactAnswer) {
+        let name = journal.name(&held.change);
+        let done = match self.consent.is_planned() {
+            true => Ok(()),
+            false => {
+                let note = self.note(cx, || format!("{} in change {name}", answer.address));
+                journal.memory.redact(note, &held.at, &held.moment)
             }
-            let name = journal.name(&version.change);
-            let done = match self.consent.is_planned() {
-                true => Ok(()),
-                false => {
-                    let note = cx.note(Self::NAME, &self.consent.guard());
-                    journal.memory.redact(note, &version.at, &version.moment)
-                }
-            };
-            match done {
-                Ok(()) if answer.changes.contains(&name) => {}
-                Ok(()) => answer.changes.push(name),
-                Err(error) => {
-                    answer.left.push(format!("change {name} still holds it: {error}"));
-                    answer.failed = Some(error.kind());
-                }
+        };
+        match done {
+            Ok(()) if answer.changes.contains(&name) => {}
+            Ok(()) => answer.changes.push(name),
+            Err(error) => {
+                answer.left.push(format!("change {name} still holds it: {error}"));
+                answer.failed = Some(error.kind());
             }
         }
-        Ok(is_there)
+    }
+
+    /// What the history keeps of it: the reason that was given, else what was redacted.
+    fn note(&self, cx: &Context, what: impl FnOnce() -> String) -> Note {
+        let note = cx.note(Self::NAME, &self.consent.guard());
+        Note { reason: note.reason.or_else(|| Some(what())), ..note }
     }
 }
 
-/// The versions of a place that are not what it is now, newest first, each once; and whether it is there.
-fn versions(memory: &Memory, at: &Locator) -> Result<(Vec<Held>, bool)> {
-    let backend = memory.store().backend();
-    let now = memory.store().info_optional(at)?.and_then(|info| info.version);
-    let mut seen: BTreeSet<Version> = now.iter().cloned().collect();
-    let (mut found, mut name) = (Vec::new(), at.clone());
-    let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
-    for past in memory.history(&query)? {
-        let earlier = earlier_name(&name, &past);
-        for (at, moment) in
-            [(&name, Moment::After(past.change.clone())), (&earlier, Moment::Before(past.change.clone()))]
-        {
-            let held = match backend.read_past(at, &moment) {
+fn never_there(address: &str) -> Error {
+    Error::new(Kind::NotFound, format!("`{}` is not in the history", address.escape_debug()))
+        .hint("`memgrove history` shows what has changed")
+}
+
+/// What a change left at a place, under whatever name it had then; `None` if that is nothing, or redacted.
+fn left_by(journals: &Journals, journal: &Journal, at: &Locator, change: &str) -> Result<Option<Version>> {
+    let (its, id) = journals.of_change(change);
+    if !std::ptr::eq(its, journal) {
+        return Err(not_in_history(format!("a change `{}`", change.escape_debug())));
+    }
+    match journal.memory.read_past(at, &Moment::After(id).into()) {
+        Err(error) if error.code_name() == Some(code::REDACTED) => Ok(None),
+        held => Ok(held.map_err(|error| journal.told_error(error))?.map(|bytes| Version::of(&bytes))),
+    }
+}
+
+/// The past of a place.
+struct PastOf {
+    /// What is there now.
+    now: Option<Version>,
+    /// Whether anything is there, or was.
+    is_known: bool,
+    /// What was there and is not what is there now, each once: newest first what changes left, then what somebody
+    /// else had written before a change.
+    versions: Vec<Held>,
+}
+
+impl PastOf {
+    fn read(memory: &Memory, at: &Locator) -> Result<Self> {
+        let now = memory.store().info_optional(at)?.and_then(|info| info.version);
+        let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
+        let (mut left, mut found_before, mut name) = (Vec::new(), Vec::new(), at.clone());
+        for past in memory.history(&query)? {
+            let earlier = earlier_name(&name, &past);
+            left.push((name, Moment::After(past.change.clone()), past.change.clone()));
+            found_before.push((earlier.clone(), Moment::Before(past.change.clone()), past.change));
+            name = earlier;
+        }
+        let is_known = now.is_some() || !left.is_empty();
+        let mut seen: BTreeSet<Version> = now.iter().cloned().collect();
+        let mut versions = Vec::new();
+        for (at, moment, change) in left.into_iter().chain(found_before) {
+            let held = match memory.store().backend().read_past(&at, &moment) {
                 Err(error) if error.kind() == Kind::NotFound => None,
                 held => held?,
             };
-            if held.is_some_and(|bytes| seen.insert(Version::of(&bytes))) {
-                found.push(Held { at: at.clone(), moment, change: past.change.clone() });
+            let version = held.map(|bytes| Version::of(&bytes));
+            if let Some(version) = version.filter(|version| seen.insert(version.clone())) {
+                versions.push(Held { at, moment, change, version });
             }
         }
-        name = earlier;
+        Ok(PastOf { now, is_known, versions })
     }
-    Ok((found, now.is_some()))
 }
 
 /// What was called `name` after a change, as it was called before it.

@@ -106,6 +106,37 @@ fn past_versions_of_files_and_entities_are_redacted() {
 }
 
 #[test]
+fn the_version_that_is_named_is_redacted_and_no_other() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "one"]).ok();
+    sandbox.run(&["file", "replace", "a.md", "--old", "one", "--new", "two"]).ok();
+    sandbox.run(&["file", "create", "b.md", "--text", "another"]).ok();
+    sandbox.run(&["file", "replace", "a.md", "--old", "two", "--new", "three"]).ok();
+    sandbox.run(&["forget", "a.md"]).ok();
+    let planned = sandbox.run(&["redact", "a.md", "--dry-run"]).ok();
+    assert_eq!(planned, "would redact file:/memories/a.md in changes 4, 2, 1\n");
+    // After change 3, which was about another file, it was still what change 2 had left.
+    for change in ["4", "3"] {
+        let done = sandbox.run(&["--json", "redact", "a.md", "--change", change, "--yes"]).json();
+        assert_eq!(done["changes"], json!([if change == "4" { "4" } else { "2" }]), "{done}");
+    }
+    for gone in ["4", "2"] {
+        assert!(sandbox.run(&["read", "a.md", "--at", gone]).fails(3).contains("redacted"), "{gone}");
+    }
+    assert_eq!(sandbox.run(&["read", "a.md", "--at", "1"]).ok(), "one");
+    let again = sandbox.run(&["redact", "a.md", "--change", "2", "--yes"]).ok();
+    assert!(again.starts_with("nothing is left to redact"), "{again}");
+    let told = sandbox.run(&["history"]).ok();
+    assert!(told.contains("redact by user cli: file:/memories/a.md in change 4"), "{told}");
+    // What was never there is no success.
+    let mistyped = sandbox.run(&["redact", "aa.md", "--yes"]).fails(3);
+    assert!(mistyped.contains("`file:/memories/aa.md` is not in the history"), "{mistyped}");
+    assert!(sandbox.run(&["redact", "record:none", "--yes"]).fails(3).contains("is not in the history"));
+    let unknown = sandbox.run(&["redact", "a.md", "--change", "99", "--yes"]).fails(3);
+    assert!(unknown.contains("does not hold a change `99`"), "{unknown}");
+}
+
+#[test]
 fn nodes_and_connections_are_redacted_with_what_the_registry_knew() {
     let sandbox = Sandbox::new();
     let create = ["node", "create", "safe", "-p", "code=hunter2", "--content", "opens with hunter2\n"];
