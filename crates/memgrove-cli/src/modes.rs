@@ -4,7 +4,14 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use memgrove::backend::{Finding, Level};
+use memgrove::backends::local::{JOURNAL, LOCK, TEMPORARY};
 use memgrove::{Error, Result};
+
+use crate::address::FOLDERS;
+use crate::settings;
+
+/// What is in the root of a store beside the memories.
+const OWN: [&str; 4] = [settings::FILE, settings::GITIGNORE_FILE, JOURNAL, LOCK];
 
 /// What is wrong with the modes of a store's files and folders, as one finding.
 ///
@@ -18,7 +25,11 @@ pub(crate) fn check(root: &Path) -> Result<Option<Finding>> {
     let may = if open.iter().any(|path| others_may_write(path)) { "read or change" } else { "read" };
     let what = match open.len() {
         1 => format!("other users of this machine may {may} it"),
-        count => format!("other users of this machine may {may} it and {} more", count - 1),
+        count => {
+            format!(
+                "other users of this machine may {may} {count} files and folders, of which this is the first"
+            )
+        }
     };
     let hint = "`memgrove doctor --fix` fixes the permissions".to_owned();
     Ok(Some(Finding { level: Level::Warning, at, what, hint }))
@@ -45,7 +56,7 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
 /// has a name elsewhere too is left alone.
 fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     let mut open = Vec::new();
-    let mut waiting = vec![root.to_owned()];
+    let mut waiting = own(root)?;
     while let Some(path) = waiting.pop() {
         let wrong = |error| Error::from_io(error, path.display());
         let metadata = match fs::symlink_metadata(&path) {
@@ -69,6 +80,26 @@ fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     }
     open.sort();
     Ok(open)
+}
+
+/// Where to look: in the whole folder, or if other things are there too, as in a project that was made a store, only in
+/// what is the store's.
+fn own(root: &Path) -> Result<Vec<PathBuf>> {
+    let is_own = |name: &str| OWN.contains(&name) || FOLDERS.contains(&name) || name.starts_with(TEMPORARY);
+    let wrong = |error| Error::from_io(error, root.display());
+    let entries = match fs::read_dir(root) {
+        // The check of the storage tells of it.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Ok(vec![root.to_owned()]);
+        }
+        entries => entries.map_err(wrong)?,
+    };
+    let names: Vec<_> = entries.map(|entry| Ok(entry.map_err(wrong)?.file_name())).collect::<Result<_>>()?;
+    let own: Vec<_> = names.iter().filter(|name| name.to_str().is_some_and(is_own)).collect();
+    match own.len() == names.len() {
+        true => Ok(vec![root.to_owned()]),
+        false => Ok(own.into_iter().map(|name| root.join(name)).collect()),
+    }
 }
 
 /// Whether it is a file that has no other name, perhaps outside the store.

@@ -259,8 +259,26 @@ pub(crate) fn make_store(root: &Path, id: &str, backend: Option<&str>) -> Result
     make_folder(root).map_err(|error| Error::from_io(error, root.display()))?;
     let backend = backend.unwrap_or(DEFAULT_PROTOCOL);
     let text = format!("format = {FORMAT}\nid = \"{id}\"\nbackend = \"{backend}\"\n");
-    let placed = place(root, GITIGNORE_FILE, GITIGNORE, id).and_then(|_| place(root, FILE, &text, id));
-    placed.map_err(|error| Error::from_io(error, root.display()))
+    let ignored = match place(root, GITIGNORE_FILE, GITIGNORE, id) {
+        Ok(Made::Before) => ignore_too(&root.join(GITIGNORE_FILE)),
+        placed => placed.map(drop),
+    };
+    ignored.and_then(|()| place(root, FILE, &text, id)).map_err(|error| Error::from_io(error, root.display()))
+}
+
+/// Adds to somebody's own file what it does not say yet.
+fn ignore_too(path: &Path) -> std::io::Result<()> {
+    let there = fs::read(path)?;
+    let is_said =
+        |line: &str| there.split(|byte| *byte == b'\n').any(|said| said.trim_ascii() == line.as_bytes());
+    let missing: Vec<&str> = GITIGNORE.lines().filter(|line| !is_said(line)).collect();
+    if missing.iter().all(|line| line.starts_with('#')) {
+        return Ok(());
+    }
+    let gap = if there.is_empty() || there.ends_with(b"\n") { "" } else { "\n" };
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    file.write_all(format!("{gap}{}\n", missing.join("\n")).as_bytes())?;
+    file.sync_all()
 }
 
 fn make_folder(root: &Path) -> std::io::Result<()> {
@@ -330,6 +348,25 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, [".gitignore", "memgrove.toml"]);
+    }
+
+    #[test]
+    fn a_list_of_ignored_files_is_completed() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let path = root.path().join(GITIGNORE_FILE);
+        let rest = GITIGNORE.replace(".lock\n", "");
+        for (theirs, whole) in [
+            ("target\n.lock\r\n", format!("target\n.lock\r\n{rest}")),
+            ("target", format!("target\n{GITIGNORE}")),
+            (GITIGNORE, GITIGNORE.to_owned()),
+        ] {
+            fs::write(&path, theirs).expect("a file");
+            for id in ["one", "two"] {
+                make_store(root.path(), id, None).expect("made");
+                assert_eq!(fs::read_to_string(&path).expect("a file"), whole);
+                fs::remove_file(root.path().join(FILE)).expect("settings");
+            }
+        }
     }
 
     #[test]

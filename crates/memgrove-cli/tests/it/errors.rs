@@ -318,6 +318,15 @@ fn modes_are_private_and_the_doctor_mends_them() {
     assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("fixed the permissions of 1 file"));
     assert_eq!(mode("files/a.md"), 0o600);
     assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+    // A folder that was made a store keeps what else is in it.
+    let theirs = sandbox.store().join("run.sh");
+    std::fs::write(&theirs, "").expect("a file");
+    for (path, mode) in [(&theirs, 0o755), (&open, 0o644)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("our own file");
+    }
+    assert!(sandbox.run(&["doctor", "--fix"]).ok().contains("fixed the permissions of 1 file"));
+    assert_eq!((mode("run.sh"), mode("files/a.md")), (0o755, 0o600));
+    std::fs::remove_file(&theirs).expect("a file");
     // What has a name elsewhere too is not the store's alone.
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("our own file");
     std::fs::hard_link(&open, sandbox.path().join("elsewhere.md")).expect("a second name");

@@ -51,6 +51,7 @@ use history::Remembered;
 pub use journal::FOLDER as JOURNAL;
 use journal::Journal;
 use mark::MarkFile;
+pub use temps::PREFIX as TEMPORARY;
 use tree::{absent_or, info_of, meant, not_regular};
 
 use crate::backend::{
@@ -76,7 +77,8 @@ pub(crate) const REGISTRATION: Registration = Registration {
 };
 
 const UNSURE: &str = "the change may or may not survive; open the store again to see";
-const LOCK: &str = ".lock";
+/// The file that is locked while a store is changed.
+pub const LOCK: &str = ".lock";
 /// How long a change waits for others: one of ten thousand files takes seconds.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a read is repeated beside appends in place before it takes the lock.

@@ -8,7 +8,7 @@ use crate::backend::random_id;
 use crate::vfs::{Open, Vfs, VfsFile};
 
 /// How the names of temporary files begin.
-pub(super) const PREFIX: &str = ".mtmp-";
+pub const PREFIX: &str = ".mtmp-";
 /// Where the id lies.
 const ID: &str = ".journal/id";
 const ID_CHARS: usize = 16;
