@@ -4,6 +4,7 @@ mod kg;
 mod kg_listing;
 mod lines;
 mod outline;
+mod pending;
 mod prompts;
 mod resources;
 mod server;
@@ -29,7 +30,7 @@ use serde_json::{Value, json};
 use crate::changes::Changes;
 use crate::context::Context;
 use crate::ending::asked_to_end;
-use crate::page::{Page, Paper};
+use crate::page::{Page, Paper, counted};
 use crate::verbs::{On, Reply};
 pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
@@ -76,36 +77,44 @@ impl Serve {
         runtime.shutdown_background();
         // With the connection goes the last work; what was written behind is then made true.
         let _ = ended.recv_timeout(END_WAIT);
-        served.map_err(wrong)
+        match served.map_err(wrong)? {
+            0 => Ok(()),
+            left => {
+                let requests = counted(left, "request", "requests");
+                let error = Error::new(Kind::Io, format!("the input ended, and {requests} had no answer"));
+                Err(error.hint("`memgrove history` shows what was done all the same"))
+            }
+        }
     }
 }
 
 /// How long the worker may take to end.
 const END_WAIT: Duration = Duration::from_secs(20);
 
-/// Serves over standard input and output, by way of what is made of them.
+/// Serves over standard input and output, by way of what is made of them. Gives back how many requests
+/// were left without an answer when the input ended.
 async fn serve<T: Transport<RoleServer> + 'static>(
     server: impl ServerHandler,
     way: impl FnOnce(Lines) -> T,
-) -> Result<(), String> {
+) -> Result<usize, String> {
     let lines = Lines::new();
-    let greeted = lines.greeted();
+    let (greeted, pending) = (lines.greeted(), lines.pending());
     let mut end = std::pin::pin!(asked_to_end());
     let started = tokio::select! {
         started = rmcp::serve_server(server, way(lines)) => started,
-        () = &mut end => return Ok(()),
+        () = &mut end => return Ok(0),
     };
     match started {
         Ok(running) => {
             // This thread serves, so nothing more has been read yet.
             greeted.store(true, Ordering::SeqCst);
             tokio::select! {
-                ended = running.waiting() => ended.map(drop).map_err(|error| error.to_string()),
-                () = &mut end => Ok(()),
+                ended = running.waiting() => ended.map(|_| pending.left()).map_err(|error| error.to_string()),
+                () = &mut end => Ok(0),
             }
         }
         // A client that leaves before it has introduced itself is no failure.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(0),
         Err(ServerInitializeError::InitializeFailed(error)) => Err(error.message.into_owned()),
         Err(ServerInitializeError::TransportError { error, .. }) => Err(error.error.to_string()),
         Err(_) => Err("the client has not introduced itself".to_owned()),

@@ -5,20 +5,26 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, JsonRpcMessage};
+use rmcp::model::{CancelledNotification, CancelledNotificationParam, ErrorData, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdin, Stdout};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::outline::Outline;
+use super::pending::{Pending, answers};
 
 /// The longest message that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long the end of the input waits for the next answer. The protocol's crate gives all of them
+/// together five seconds.
+const ANSWER_WAIT: Duration = Duration::from_secs(20);
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where answers go, until the connection is closed.
@@ -32,6 +38,9 @@ pub(super) struct Lines {
     /// The answer to a line that is no message, while it is being written.
     answering: Option<JoinHandle<io::Result<()>>>,
     greeted: Arc<AtomicBool>,
+    pending: Arc<Pending>,
+    /// When the input ended.
+    ended: Option<Instant>,
 }
 
 impl Lines {
@@ -43,6 +52,8 @@ impl Lines {
             line: Line::default(),
             answering: None,
             greeted: Arc::default(),
+            pending: Arc::default(),
+            ended: None,
         }
     }
 
@@ -50,6 +61,23 @@ impl Lines {
     /// else means anything yet, and the protocol's crate would end the connection over it.
     pub(super) fn greeted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.greeted)
+    }
+
+    /// What the client still waits for.
+    pub(super) fn pending(&self) -> Arc<Pending> {
+        Arc::clone(&self.pending)
+    }
+
+    /// What comes behind the last line: nothing, once everything is answered. What listens for as long as
+    /// it may is cancelled.
+    async fn end(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        if let Some(id) = self.pending.next_listening() {
+            let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(id), None));
+            return Some(JsonRpcMessage::notification(cancelled.into()));
+        }
+        let since = *self.ended.get_or_insert_with(Instant::now);
+        self.pending.settled(since, ANSWER_WAIT).await;
+        None
     }
 
     /// The next line that has ended. What has come of it is kept when this is given up half-way.
@@ -77,8 +105,14 @@ impl Transport<RoleServer> for Lines {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = Arc::clone(&self.output);
-        async move { write(output, serde_json::to_vec(&message)?).await }
+        let (output, pending) = (Arc::clone(&self.output), Arc::clone(&self.pending));
+        async move {
+            let written = write(output, serde_json::to_vec(&message)?).await;
+            if let Some(id) = answers(&message) {
+                pending.answered(&id, written.is_ok());
+            }
+            written
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -89,10 +123,16 @@ impl Transport<RoleServer> for Lines {
                 let _ = answering.await;
                 self.answering = None;
             }
-            match self.next_line().await?.message() {
+            let line = match self.ended {
+                None => self.next_line().await,
+                Some(_) => None,
+            };
+            let Some(line) = line else { return self.end().await };
+            match line.message() {
                 Ok(Some(message)) => {
                     let is_request = matches!(message, JsonRpcMessage::Request(_));
                     if is_request || self.greeted.load(Ordering::SeqCst) {
+                        self.pending.came(&message);
                         return Some(message);
                     }
                 }
@@ -107,7 +147,10 @@ impl Transport<RoleServer> for Lines {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        drop(self.output.lock().await.take());
+        // Who is still writing by now writes to a client that does not read.
+        if let Ok(mut output) = self.output.try_lock() {
+            drop(output.take());
+        }
         Ok(())
     }
 }

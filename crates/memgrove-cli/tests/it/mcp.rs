@@ -1,7 +1,9 @@
 //! `memgrove mcp` on the wire. The official client drives it in `tests/clients/mcp_client.py`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -379,4 +381,64 @@ fn what_comes_before_the_handshake_does_not_end_the_connection() {
         assert!(mcp.ask("tools/list", json!({}))["result"]["tools"].is_array());
         assert_eq!(mcp.close(), 0);
     }
+}
+
+/// A connection on which that many calls were sent ahead, to a store that waits until the lock is let go.
+fn ahead(sandbox: &Sandbox, calls: usize) -> (Connection, std::fs::File) {
+    let mut mcp = Connection::new(sandbox, &["--tools", "all"]);
+    mcp.call("file_create", json!({"path": "first.md", "text": "x"}));
+    let lock = std::fs::File::open(sandbox.store().join(".lock")).expect("the store's lock");
+    lock.lock().expect("nobody else keeps it");
+    for id in (mcp.last + 1..).take(calls) {
+        let create = json!({"name": "file_create", "arguments": {"path": format!("{id}.md"), "text": "x"}});
+        mcp.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": create}));
+    }
+    (mcp, lock)
+}
+
+/// The protocol's crate alone would give up after five seconds.
+#[test]
+fn what_was_sent_ahead_is_answered_before_the_end() {
+    const CALLS: usize = 2_000;
+    let sandbox = Sandbox::in_memory();
+    let (mut mcp, lock) = ahead(&sandbox, CALLS);
+    drop(mcp.stdin.take());
+    std::thread::sleep(Duration::from_secs(6));
+    lock.unlock().expect("it was had");
+    let answered: BTreeSet<u64> =
+        (0..CALLS).map(|_| mcp.receive()).filter_map(|told| told["id"].as_u64()).collect();
+    assert_eq!(answered.len(), CALLS);
+    assert_eq!(mcp.close(), 0);
+}
+
+#[test]
+fn what_cannot_be_answered_is_told_at_the_end() {
+    let sandbox = Sandbox::new();
+    let (mcp, lock) = ahead(&sandbox, 3);
+    let Connection { mut child, stdin, stdout, .. } = mcp;
+    drop((stdin, stdout));
+    lock.unlock().expect("it was had");
+    let mut told = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+    assert!(told.contains("3 requests had no answer"), "{told}");
+    assert_eq!(child.wait().expect("it was started").code(), Some(1), "{told}");
+}
+
+/// A request that lasts as long as the connection is nothing to wait for.
+#[test]
+fn who_only_listens_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::begun(sandbox.memgrove(&["mcp"]));
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test-client", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let listen = json!({"_meta": meta, "notifications": {"resourceSubscriptions": ["memgrove://brief"]}});
+    mcp.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}));
+    let told = mcp.receive();
+    assert!(told["method"].as_str().is_some_and(|method| method.contains("subscriptions")), "{told}");
+    // The protocol's crate has to learn that it has told so.
+    std::thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    assert_eq!(mcp.close(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }
