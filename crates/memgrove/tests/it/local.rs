@@ -4,6 +4,7 @@
 mod apart;
 mod beside;
 mod between;
+mod kept;
 mod refused;
 mod unlocked;
 
@@ -15,7 +16,7 @@ use memgrove::backend::{Change, Edit, Expect, HistoryQuery, Level, Moment, Note}
 use memgrove::backends::local::Bug;
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::{ManualClock, SystemClock};
-use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, RealFs, SimFs};
+use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, RealFs, SimFs, Vfs};
 use memgrove::{Backend, Kind, Locator, Store};
 
 fn at(key: &str) -> Locator {
@@ -112,6 +113,23 @@ fn a_store_that_cannot_be_written_to_is_found_by_the_check() {
     disk.plan(FaultPlan { of: Some(Call::Open), after: 0, fault: Fault::Eacces, sticky: false });
     let found = local.check().unwrap();
     assert!(found.len() == 1 && found[0].what.starts_with("the store is read-only here"), "{found:?}");
+    // The lock can be written to, but no file can be made: beside the memories, or beside the journal.
+    for (call, fault, level, said) in [
+        (Call::Open, Fault::Eacces, Level::Warning, "the store is read-only here"),
+        (Call::Write, Fault::Enospc, Level::Error, "nothing can be written here"),
+    ] {
+        for (nth, place) in [(0, "store"), (1, ".journal")] {
+            // The lock and the id of the journal are opened first.
+            let after = nth + if call == Call::Open { 2 } else { 0 };
+            disk.plan(FaultPlan { of: Some(call), after, fault, sticky: false });
+            let found = local.check().unwrap();
+            assert!(found.len() == 1 && found[0].what.starts_with(said), "{found:?}");
+            assert_eq!((found[0].level, &*found[0].at), (level, place));
+            assert!(!found[0].hint.is_empty());
+        }
+    }
+    assert_eq!(local.check().unwrap(), []);
+    assert_eq!(disk.names("", 10).unwrap().len(), 3, "the check leaves nothing behind");
 }
 
 /// With the journal elsewhere, the folder holds the user's files and nothing of ours.

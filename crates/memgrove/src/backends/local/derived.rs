@@ -77,6 +77,7 @@ impl Core {
     pub(super) fn sync_derived(&self) -> Result<()> {
         // Held to the end: another change may rest on the same.
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_sure()?;
         let dirty = std::mem::take(&mut *derived);
         if self.seeded.has(Bug::NoDerivedSync) {
             return Ok(());

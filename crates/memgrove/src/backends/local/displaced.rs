@@ -52,6 +52,11 @@ impl Displaced {
         now.as_millisecond() - self.since.as_millisecond() >= GRACE_MS && !self.is_written()
     }
 
+    /// Its name is gone, and the history has what it held: from now on it is known by its handle alone.
+    pub(super) fn lose_name(&mut self, held: Version) {
+        (self.name, self.version) = (None, held);
+    }
+
     /// Whether nobody has written into it since, and it has no name to be rid of.
     fn is_as_it_was(&self) -> bool {
         self.name.is_none() && self.file.read_all().is_ok_and(|bytes| Version::of(&bytes) == self.version)
@@ -78,17 +83,17 @@ impl Core {
         (at, expected): (&Locator, Option<&Version>),
         name: Option<&str>,
     ) -> io::Result<()> {
-        let kept = name.filter(|_| file.has_writers() == Some(true)).map(str::to_owned);
+        // What is derived has no number, and its name is used again.
+        let is_single = name.and_then(|name| journal.temps.numbers(name)).is_some_and(|(seq, _)| seq > 0);
+        let kept = name.filter(|_| is_single && file.has_writers() == Some(true)).map(str::to_owned);
         let bytes = file.read_all()?;
         let version = Version::of(&bytes);
         if expected != Some(&version) {
             self.journal_outside(journal, at, bytes)?;
         }
         match name.filter(|_| kept.is_none()) {
-            // Without the lock, unless the name will be used again: what is derived has no number.
-            Some(name) if journal.temps.numbers(name).is_some_and(|(seq, _)| seq > 0) => {
-                journal.spent.push(name.to_owned());
-            }
+            // Without the lock, unless the name will be used again.
+            Some(name) if is_single => journal.spent.push(name.to_owned()),
             Some(name) => self.tree.remove_file(name)?,
             None => {}
         }
@@ -101,6 +106,12 @@ impl Core {
     /// Removes the temporary names that nobody needs any more, and watches no more files than it should. It
     /// needs no lock, so others need not wait for it; whoever finds such a name after a crash removes it too.
     pub(super) fn tidy(&self, inner: &mut Inner) {
+        if let Some(journal) = &mut inner.journal
+            && self.failed.get().is_some()
+        {
+            // A change may be half in its place: whoever goes on with it must find what it has displaced.
+            journal.spent.clear();
+        }
         for name in inner.journal.iter_mut().flat_map(|journal| journal.spent.drain(..)) {
             // What fails, the next checkpoint tries again.
             let _ = self.tree.remove_file(&name);
@@ -143,13 +154,19 @@ impl Core {
             note: Note { verb: OUTSIDE.into(), actor, ..Note::default() },
             edits: vec![entry],
         };
-        journal
-            .append(&Arc::new(Record::new(header, vec![[bytes.into(), Bytes::new()]])), self.reserve_bytes)?;
         // The tree no longer has it, so its only copy must not wait.
-        self.sync_journal(&*journal.file).map_err(io::Error::other)
+        self.keep_note(journal, Record::new(header, vec![[bytes.into(), Bytes::new()]]), self.reserve_bytes)
     }
 
-    fn settle_displaced(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+    /// Appends a record that is no change, durably.
+    pub(super) fn keep_note(&self, journal: &mut Journal, record: Record, ahead: u64) -> io::Result<()> {
+        match journal.append(&Arc::new(record), ahead) {
+            Err(error) if journal.doubtful => Err(io::Error::other(self.fail(error, "the journal"))),
+            appended => appended.and_then(|()| self.sync_journal(&*journal.file).map_err(io::Error::other)),
+        }
+    }
+
+    fn settle_displaced(&self, journal: &mut Journal, displaced: &mut Displaced) -> io::Result<()> {
         if let Some(name) = &displaced.name
             && if_there(self.tree.stat(name))?.map(|stat| stat.inode) != Some(displaced.file.inode()?)
         {
@@ -158,15 +175,18 @@ impl Core {
         }
         let bytes = displaced.file.read_all()?;
         // An editor that opens a file truncates it first: empty is not what it meant to save.
-        if !bytes.is_empty() && Version::of(&bytes) != displaced.version {
+        let version = Version::of(&bytes);
+        if !bytes.is_empty() && version != displaced.version {
             self.journal_outside(journal, &displaced.at, bytes)?;
+            // Once, even if its name cannot be removed.
+            displaced.version = version;
         }
         displaced.name.as_ref().map_or(Ok(()), |name| self.tree.remove_file(name))
     }
 
     /// Watches a file no longer. One that an editor has open is left to another process, if it has a
     /// name to be found by.
-    fn let_go(&self, journal: &mut Journal, displaced: &Displaced) -> io::Result<()> {
+    fn let_go(&self, journal: &mut Journal, displaced: &mut Displaced) -> io::Result<()> {
         match displaced.name.is_some() && displaced.is_written() {
             true => Ok(()),
             false => self.settle_displaced(journal, displaced),
@@ -183,9 +203,8 @@ impl Core {
     pub(super) fn settle_old_displaced(&self, inner: &mut Inner) {
         let now = self.clock.now();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
-        let over: Vec<_> = displaced.extract_if(.., |old| old.is_over(now)).collect();
         // What fails, the next checkpoint tries again.
-        displaced.extend(over.into_iter().filter(|old| self.settle_displaced(journal, old).is_err()));
+        displaced.retain_mut(|old| !old.is_over(now) || self.settle_displaced(journal, old).is_err());
     }
 
     /// Whether files are watched that a change has displaced.
@@ -208,9 +227,9 @@ impl Core {
     /// At close: looks for the last time at what is left, with the lock in hand.
     pub(super) fn settle_all_displaced(&self, inner: &mut Inner) {
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
-        for old in displaced.drain(..) {
+        for mut old in displaced.drain(..) {
             // What fails here is in the tree still, or in the journal; the next opening goes on.
-            let _ = self.let_go(journal, &old);
+            let _ = self.let_go(journal, &mut old);
         }
     }
 
@@ -253,14 +272,25 @@ impl Core {
             Entry::Delete { at, old, .. } => Some((at, [old.as_ref(), None])),
             _ => None,
         });
-        if let Some((at, known)) = displaced {
-            let bytes = file.read_all().map_err(in_place)?;
-            let version = Version::of(&bytes);
-            let is_blank = bytes.iter().all(|byte| *byte == 0);
-            if !is_blank && !known.contains(&Some(&version)) && !self.was_left(at, &version, seq)? {
-                self.journal_outside(journal, at, bytes).map_err(in_place)?;
-            }
+        let Some((at, known)) = displaced else { return self.tree.remove_file(name).map_err(in_place) };
+        let bytes = file.read_all().map_err(in_place)?;
+        let version = Version::of(&bytes);
+        let is_known = known.contains(&Some(&version)) || self.was_left(at, &version, seq)?;
+        self.clear_temp(journal, name, at, (bytes, is_known)).map_err(in_place)
+    }
+
+    /// Removes a temporary file. The history keeps what it holds, if that is not known.
+    pub(super) fn clear_temp(
+        &self,
+        journal: &mut Journal,
+        name: &str,
+        at: &Locator,
+        (bytes, is_known): (Vec<u8>, bool),
+    ) -> io::Result<()> {
+        let is_blank = bytes.iter().all(|byte| *byte == 0);
+        if !is_blank && !is_known {
+            self.journal_outside(journal, at, bytes)?;
         }
-        self.tree.remove_file(name).map_err(in_place)
+        self.tree.remove_file(name)
     }
 }

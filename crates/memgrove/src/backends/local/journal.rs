@@ -163,8 +163,11 @@ impl Journal {
         let checkpoint = old.checkpoint.max(fence).min(found.end);
         let last = found.records.iter().map(|(_, record)| record.header.seq).max();
         // In the same run of the machine only a process has died: what was in its place is there, or someone has
-        // changed it since.
-        let is_sure = !boot.is_empty() && old.boot == boot && old.inode == journal.mark.inode;
+        // changed it since. Unless the disk was gone meanwhile: then the mark tells less than the journal, by more
+        // than the one record that a dead process may not have told of.
+        let untold = found.records.iter().filter(|(end, _)| *end > old.end).count();
+        let is_same = !boot.is_empty() && old.boot == boot && old.inode == journal.mark.inode;
+        let is_sure = is_same && untold <= 1;
         let placed = if is_sure { old.placed.clamp(checkpoint, found.end) } else { checkpoint };
         journal.mark = Mark {
             checkpoint,
@@ -210,8 +213,8 @@ impl Journal {
     /// the journal is not the one it was, or not as its mark says: it must be opened again, or read anew.
     pub(super) fn catch_up(&mut self) -> io::Result<bool> {
         let Some(mark) = self.mark_file.read()? else { return Ok(false) };
-        let same = (mark.segment, mark.inode) == (self.mark.segment, self.mark.inode);
-        if !same || !ends_at(&*self.file, mark.end)? {
+        let which = |mark: &Mark| (mark.segment, mark.inode, mark.boot.clone());
+        if which(&mark) != which(&self.mark) || !ends_at(&*self.file, mark.end)? {
             return Ok(false);
         }
         if mark.aborted != self.mark.aborted {

@@ -21,6 +21,7 @@ mod doctor;
 mod history;
 mod journal;
 mod mark;
+mod outcome;
 mod pending;
 mod place;
 mod plan;

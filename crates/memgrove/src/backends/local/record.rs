@@ -151,6 +151,14 @@ impl Entry {
         }
     }
 
+    /// The version that the edit takes away, where it is known.
+    pub(super) fn old_version(&self) -> Option<&Version> {
+        match self {
+            Entry::Write { old, .. } | Entry::Delete { old, .. } => old.as_ref(),
+            _ => None,
+        }
+    }
+
     fn bodies(&self) -> [u64; 2] {
         match self {
             Entry::Write { len, before, .. } => [*len, before.unwrap_or(0)],

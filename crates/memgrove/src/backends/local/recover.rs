@@ -1,18 +1,17 @@
 //! What a power cut left undone, done: every file is brought to what the last record says of it,
 //! except where someone else has changed it since.
 
-use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
 use super::checkpoint::Dirty;
 use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
+use super::outcome::{Final, Outcome, is_torn};
 use super::pending::Pending;
 use super::place::is_changed_by_others;
 use super::record::{Entry, Record};
 use super::{Bug, Core, Inner};
-use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
@@ -21,30 +20,6 @@ use crate::vfs::{Open, VfsFile};
 const CHECKPOINT_OVERDUE_NS: i128 = 3_000_000_000;
 /// From so long after a change on, a file was touched by someone else.
 const TOUCHED_LATER_NS: i128 = 2_000_000_000;
-/// The smallest piece that a disk writes whole.
-const SECTOR_BYTES: usize = 512;
-
-/// What the records say a file should be.
-enum Final {
-    /// Exactly these bytes.
-    Bytes(Vec<u8>),
-    /// What was there, up to the offset, and then these bytes.
-    Grown { offset: u64, tail: Vec<u8> },
-    /// Nothing.
-    Absent,
-}
-
-/// What the records since the last checkpoint say of the files they name.
-#[derive(Default)]
-struct Outcome {
-    finals: BTreeMap<Locator, Final>,
-    /// Versions that each file had meanwhile.
-    versions: HashMap<Locator, Vec<Version>>,
-    /// Contents that were written, and may lie there torn.
-    contents: HashMap<Locator, Vec<Vec<u8>>>,
-    /// When the last of the records was made, in nanoseconds since the epoch.
-    time_ns: i128,
-}
 
 impl Core {
     /// Recovers if the machine may have stopped since the journal was last in order.
@@ -72,8 +47,14 @@ impl Core {
         if segments(&*self.state).map_err(in_journal)?.is_empty() {
             return Ok(());
         }
-        let recovered = self.lock().and_then(|mut locked| self.recover(&mut locked.inner));
+        let recovered = self.lock().and_then(|mut locked| match self.boot.is_empty() {
+            true => self.recover(&mut locked.inner),
+            // Unless another process has done it while the lock was waited for.
+            false => self.ready(&mut locked.inner),
+        });
         match recovered {
+            // Another process is at it; the next change sees to what is left.
+            Err(error) if error.kind() == Kind::Busy && !self.boot.is_empty() => Ok(()),
             // A store that cannot be written can still be read; the check reports it.
             Err(error)
                 if matches!(
@@ -118,10 +99,29 @@ impl Core {
         let words = file.set_appends(0).and_then(|()| file.set_begun(0));
         let moved = words.and_then(|()| file.write(&journal.mark));
         moved.and_then(|()| file.sync()).map_err(in_journal)?;
-        // What these hold may be torn, and is in its place by now.
-        records.iter().for_each(|(_, record)| self.remove_temps(&journal, record));
+        let redone: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
+        self.clear_redone(&mut journal, &redone).map_err(in_journal)?;
         inner.journal = Some(journal);
         self.sweep_temps(inner);
+        Ok(())
+    }
+
+    /// Removes the temporary files of records that are in their places by now. What they hold may be torn; but if it
+    /// cannot be of these records, somebody has written it into a file that they displaced.
+    fn clear_redone(&self, journal: &mut Journal, redone: &[Arc<Record>]) -> io::Result<()> {
+        let outcome = Outcome::of(redone);
+        for record in redone {
+            for (index, entry) in record.header.edits.iter().enumerate() {
+                let name = journal.temps.name(record.header.seq, index);
+                let Ok(file) = self.tree.open(&name, Open::Read) else { continue };
+                // What an editor still has open is seen to when it is done.
+                if file.has_writers() != Some(true) {
+                    let bytes = file.read_all()?;
+                    let is_known = outcome.explains(entry.at(), &bytes);
+                    self.clear_temp(journal, &name, entry.at(), (bytes, is_known))?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -172,8 +172,8 @@ impl Core {
         }
         match edit {
             Entry::Rename { at, to, inode: Some(_), .. } => match self.place_rename(at, to) {
-                // Someone has put a thing there meanwhile: both stay.
-                Err(error) if matches!(error.kind(), E::AlreadyExists | E::DirectoryNotEmpty) => Ok(()),
+                // Someone has put a thing there meanwhile, or in the place of its folder: both stay.
+                Err(error) if error.kind() == E::DirectoryNotEmpty || is_changed_by_others(&error) => Ok(()),
                 other => other,
             },
             Entry::Delete { at, old: Some(_), .. } => match self.tree.open(&name, Open::Read) {
@@ -245,7 +245,15 @@ impl Core {
         match (wanted, there) {
             (Final::Absent, None) => Ok(()),
             (Final::Absent, Some(file)) => self.take_away(journal, outcome, at, &*file),
-            (Final::Bytes(bytes), None) => self.replace(at, bytes, &temp),
+            (Final::Bytes(bytes), None) => match self.replace(at, bytes, &temp) {
+                // A file or a link has taken the place of a folder above it.
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput) =>
+                {
+                    self.tree.remove_file(&temp)
+                }
+                replaced => replaced,
+            },
             (Final::Bytes(bytes), Some(file)) => {
                 let found = file.read_all()?;
                 if found == *bytes {
@@ -274,110 +282,4 @@ impl Core {
             }
         }
     }
-}
-
-impl Outcome {
-    fn of(records: &[Arc<Record>]) -> Self {
-        let mut outcome = Outcome::default();
-        for record in records {
-            outcome.time_ns = outcome.time_ns.max(record.header.time.as_nanosecond());
-            for index in 0..record.header.edits.len() {
-                outcome.follow(record, index);
-            }
-        }
-        outcome
-    }
-
-    fn follow(&mut self, record: &Record, index: usize) {
-        match &record.header.edits[index] {
-            // What it was is not known any more, so nothing is made of it.
-            Entry::Write { at, new, .. } if new.is_redacted() => drop(self.finals.remove(at)),
-            Entry::Write { at, old, new, .. } => {
-                self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
-                self.replaced(at, record, index);
-                self.set(at, Final::Bytes(record.after(index).to_vec()));
-            }
-            Entry::Append { at, offset, created, .. } => {
-                let added = record.after(index);
-                let grown = match self.finals.remove(at) {
-                    Some(Final::Bytes(bytes)) => Final::Bytes([&bytes, added].concat()),
-                    Some(Final::Grown { offset, tail }) => {
-                        Final::Grown { offset, tail: [&tail, added].concat() }
-                    }
-                    Some(Final::Absent) | None if *created => Final::Bytes(added.to_vec()),
-                    _ => Final::Grown { offset: *offset, tail: added.to_vec() },
-                };
-                self.set(at, grown);
-            }
-            Entry::Delete { at, old: Some(old), .. } => {
-                self.versions.entry(at.clone()).or_default().push(old.clone());
-                self.replaced(at, record, index);
-                self.finals.insert(at.clone(), Final::Absent);
-            }
-            Entry::Delete { .. } => {}
-            Entry::Rename { at, to, .. } => self.rename(at, to),
-        }
-    }
-
-    /// Remembers what an edit took away: bytes that were added to it shortly before may be missing
-    /// from what a power cut left.
-    fn replaced(&mut self, at: &Locator, record: &Record, index: usize) {
-        if let Some(bytes) = record.before(index) {
-            self.contents.entry(at.clone()).or_default().push(bytes.to_vec());
-        }
-    }
-
-    fn set(&mut self, at: &Locator, wanted: Final) {
-        if let Final::Bytes(bytes) = &wanted {
-            self.versions.entry(at.clone()).or_default().push(Version::of(bytes));
-            self.contents.entry(at.clone()).or_default().push(bytes.clone());
-        }
-        self.finals.insert(at.clone(), wanted);
-    }
-
-    fn rename(&mut self, from: &Locator, to: &Locator) {
-        // Whatever was there is gone, and what comes may be nothing that the records hold.
-        self.finals.retain(|at, _| !at.is_within(to));
-        let within = |at: &&Locator| at.is_within(from);
-        for at in self.finals.keys().filter(within).cloned().collect::<Vec<_>>() {
-            let moved = at.rebased(from, to).expect("it lies within");
-            let wanted = self.finals.remove(&at).expect("it was just seen");
-            let versions = self.versions.get(&at).cloned().unwrap_or_default();
-            let contents = self.contents.get(&at).cloned().unwrap_or_default();
-            self.versions.entry(moved.clone()).or_default().extend(versions);
-            self.contents.entry(moved.clone()).or_default().extend(contents);
-            self.finals.insert(moved, wanted);
-            self.finals.insert(at, Final::Absent);
-        }
-    }
-
-    /// Whether the file had exactly this content at some time.
-    fn knows(&self, at: &Locator, found: &[u8]) -> bool {
-        let version = Version::of(found);
-        self.versions.get(at).is_some_and(|known| known.contains(&version))
-    }
-
-    /// Whether a power cut can have left this, so that nobody else has written it.
-    fn explains(&self, at: &Locator, found: &[u8]) -> bool {
-        let torn = || {
-            self.contents.get(at).is_some_and(|known| known.iter().any(|content| is_torn(found, content, 0)))
-        };
-        self.knows(at, found) || torn()
-    }
-}
-
-/// Whether `found` is what a power cut can leave of `whole`, which stands at `offset` in its file:
-/// no longer than it, and each sector written, or not, or as it was before the last bytes were
-/// added to it.
-fn is_torn(found: &[u8], whole: &[u8], offset: u64) -> bool {
-    let into_sector = usize::try_from(offset % SECTOR_BYTES as u64).expect("less than a sector");
-    let first = (SECTOR_BYTES - into_sector).min(found.len());
-    let is_torn_sector = |range: std::ops::Range<usize>| {
-        let written = found[range.clone()].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        whole[range.start..].starts_with(&found[range.start..range.start + written])
-    };
-    let mut starts = (first..found.len()).step_by(SECTOR_BYTES);
-    found.len() <= whole.len()
-        && is_torn_sector(0..first)
-        && starts.all(|at| is_torn_sector(at..found.len().min(at + SECTOR_BYTES)))
 }

@@ -1,7 +1,6 @@
 //! Undoing a change that is in the journal and could not be placed: it did not happen, and the journal says so.
 
 use std::io;
-use std::sync::Arc;
 
 use super::Core;
 use super::checkpoint::Dirty;
@@ -22,14 +21,15 @@ impl Core {
         record: &Record,
         begun: usize,
     ) -> io::Result<()> {
+        let mut given_back = vec![true; record.header.edits.len()];
         for index in (0..begun).rev() {
-            match self.take_back_edit(journal, displaced, record, index) {
-                Err(error) if !is_changed_by_others(&error) => return Err(error),
-                _ => {}
-            }
+            given_back[index] = match self.take_back_edit(journal, displaced, record, index) {
+                Err(error) if is_changed_by_others(&error) => false,
+                taken_back => taken_back?,
+            };
         }
         record.header.edits.iter().for_each(|entry| drop(journal.known.remove(entry.at())));
-        self.remove_temps(journal, record);
+        self.clear_temps(journal, displaced, record, &given_back)?;
         // Recovery will not look at this change again, so nothing of it may be in doubt.
         self.sync_dirty(&Dirty::of_undone(record))?;
         self.abort(journal, record.header.seq)
@@ -45,17 +45,54 @@ impl Core {
             edits: Vec::new(),
         };
         // The change has kept room for this.
-        journal.append(&Arc::new(Record::new(header, Vec::new())), 0)?;
-        self.sync_journal(&*journal.file).map_err(io::Error::other)
+        self.keep_note(journal, Record::new(header, Vec::new()), 0)
     }
 
+    /// Removes the temporary files of a record. What it displaced and could not give back, because somebody has used
+    /// the place since, is kept in the history.
+    fn clear_temps(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut [Displaced],
+        record: &Record,
+        given_back: &[bool],
+    ) -> io::Result<()> {
+        for (index, entry) in record.header.edits.iter().enumerate() {
+            let name = journal.temps.name(record.header.seq, index);
+            let file = match self.tree.open(&name, Open::Read) {
+                Err(error) if is_changed_by_others(&error) => None,
+                opened => Some(opened?),
+            };
+            let Some(file) = file else {
+                // It is gone already; the record has what the place held before.
+                let bytes = record.before(index).filter(|_| !given_back[index]);
+                if let (Some(bytes), Some(old)) = (bytes, entry.old_version())
+                    && !self.holds(entry.at(), old)?
+                {
+                    self.journal_outside(journal, entry.at(), bytes.to_vec())?;
+                }
+                continue;
+            };
+            let (bytes, inode) = (file.read_all()?, file.inode()?);
+            let version = Version::of(&bytes);
+            let is_new = entry.new_version() == Some(&version);
+            self.clear_temp(journal, &name, entry.at(), (bytes, is_new))?;
+            displaced
+                .iter_mut()
+                .filter(|old| is_file(old, inode))
+                .for_each(|old| old.lose_name(version.clone()));
+        }
+        Ok(())
+    }
+
+    /// Gives a place what it had before an edit. `false` if somebody has used it since.
     fn take_back_edit(
         &self,
         journal: &Journal,
         displaced: &mut Vec<Displaced>,
         record: &Record,
         index: usize,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let temp = journal.temps.name(record.header.seq, index);
         // The content before it, where the file itself is gone: another process may have placed the edit, and died.
         let before = |at: &Locator| {
@@ -64,73 +101,81 @@ impl Core {
         };
         match &record.header.edits[index] {
             Entry::Write { at, new, .. } if self.holds(at, new)? => {
-                if self.give_back(displaced, &temp, at, new)? {
-                    return Ok(());
+                if let Some(given_back) = self.give_back(displaced, &temp, at, new)? {
+                    return Ok(given_back);
                 }
                 match before(at)? {
-                    Some(bytes) => self.replace(at, &bytes, &temp),
-                    None => self.tree.remove_file(&self.spelled(at)),
+                    Some(bytes) => self.replace(at, &bytes, &temp)?,
+                    None => self.tree.remove_file(&self.spelled(at))?,
                 }
+                Ok(true)
             }
             Entry::Append { at, offset, created, .. } => {
                 let (name, bytes) = (self.spelled(at), record.after(index));
                 let there = match self.tree.open(&name, Open::Read) {
                     // Nobody could have written to it either.
-                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(true),
                     opened => opened?.read_at(*offset, bytes.len() + 1)?,
                 };
                 // Of what was made for it, nothing else may be there; what others have put behind it stays.
                 if *created && *offset == 0 && (there.is_empty() || there == bytes) {
-                    return self.tree.remove_file(&name);
+                    self.tree.remove_file(&name)?;
+                } else if there == bytes {
+                    self.tree.open(&name, Open::Write)?.set_len(*offset)?;
                 }
-                if there == bytes { self.tree.open(&name, Open::Write)?.set_len(*offset) } else { Ok(()) }
+                Ok(true)
             }
             Entry::Delete { at, old: Some(_), .. } => {
                 if let Some(there) = if_there(self.tree.stat(&temp))? {
+                    self.tree.rename(&temp, &self.spelled(at), Rename::NoReplace)?;
                     forget(displaced, there.inode);
+                    return Ok(true);
                 }
-                match self.tree.rename(&temp, &self.spelled(at), Rename::NoReplace) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    given_back => return given_back,
+                if if_there(self.tree.stat(&self.spelled(at)))?.is_some() {
+                    return Ok(false);
                 }
-                match if_there(self.tree.stat(&self.spelled(at)))? {
-                    None => before(at)?.map_or(Ok(()), |bytes| self.replace(at, &bytes, &temp)),
-                    Some(_) => Ok(()),
+                if let Some(bytes) = before(at)? {
+                    self.replace(at, &bytes, &temp)?;
                 }
+                Ok(true)
             }
-            Entry::Delete { at, old: None, .. } => self.tree.mkdir(&self.spelled(at)),
+            Entry::Delete { at, old: None, .. } => self.tree.mkdir(&self.spelled(at)).map(|()| true),
             Entry::Rename { at, to, .. } => {
-                self.tree.rename(&self.spelled(to), &self.spelled(at), Rename::NoReplace)
+                self.tree.rename(&self.spelled(to), &self.spelled(at), Rename::NoReplace).map(|()| true)
             }
-            Entry::Write { .. } => Ok(()),
+            Entry::Write { .. } => Ok(false),
         }
     }
 
-    /// Gives a file that was displaced its place again, with whatever someone has saved in it. `false` if it has
-    /// no name any more.
+    /// Gives a file that was displaced its place again, with whatever someone has saved in it; not if someone has put
+    /// another file there since. `None` if it has no name any more.
     fn give_back(
         &self,
         displaced: &mut Vec<Displaced>,
         temp: &str,
         at: &Locator,
         new: &Version,
-    ) -> io::Result<bool> {
-        let Some(there) = if_there(self.tree.stat(temp))? else { return Ok(false) };
+    ) -> io::Result<Option<bool>> {
+        let Some(there) = if_there(self.tree.stat(temp))? else { return Ok(None) };
         let exchange = || self.tree.rename(temp, &self.spelled(at), Rename::Exchange);
         match exchange() {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
             exchanged => exchanged?,
         }
-        forget(displaced, there.inode);
-        if Version::of(&self.tree.open(temp, Open::Read)?.read_all()?) == *new {
-            return Ok(true);
+        let is_ours = Version::of(&self.tree.open(temp, Open::Read)?.read_all()?) == *new;
+        match is_ours {
+            true => forget(displaced, there.inode),
+            false => exchange()?,
         }
-        // Someone has saved another file there since it was looked at: that one stays.
-        exchange().map(|()| true)
+        Ok(Some(is_ours))
     }
 }
 
 /// Watches a file no longer that has its place again.
 fn forget(displaced: &mut Vec<Displaced>, inode: u64) {
-    displaced.retain(|old| old.file().inode().ok() != Some(inode));
+    displaced.retain(|old| !is_file(old, inode));
+}
+
+fn is_file(displaced: &Displaced, inode: u64) -> bool {
+    displaced.file().inode().ok() == Some(inode)
 }
