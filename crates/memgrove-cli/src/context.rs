@@ -167,6 +167,14 @@ impl Context {
         }
     }
 
+    /// An option as the asker spells it: `--all` at a command line, `all` in a tool's arguments.
+    pub(crate) fn option(&self, name: &str) -> String {
+        match self.input {
+            Input::Terminal => format!("--{name}"),
+            Input::None => name.to_owned(),
+        }
+    }
+
     /// What the machine says.
     pub(crate) fn environment(&self) -> &Environment {
         &self.shared.environment
@@ -338,11 +346,16 @@ fn absent(place: &Place) -> Error {
     let root = place.root.display();
     let error =
         Error::new(Kind::NotFound, format!("there is no store at `{root}` ({})", place.how.because()));
-    let inside = place.root.join(STORE_FOLDER);
-    match inside.join(settings::FILE).is_file() {
-        true => error.hint(format!("there is one inside: use `{}`", inside.display())),
-        false => error.hint(format!("create one with `memgrove init {root}`")),
-    }
+    error.hint(match store_inside(&place.root) {
+        Some(inside) => format!("there is one inside: use `{}`", inside.display()),
+        None => format!("create one with `memgrove init {root}`"),
+    })
+}
+
+/// The store that lies in the `.memgrove` of a folder.
+pub(crate) fn store_inside(folder: &Path) -> Option<PathBuf> {
+    let inside = folder.join(STORE_FOLDER);
+    inside.join(settings::FILE).is_file().then_some(inside)
 }
 
 pub(crate) fn located(path: &Path) -> Result<String> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::config::{Environment, How, Place, STORE_FOLDER, is_url};
-use crate::context::{Context, located, random_id};
+use crate::context::{Context, located, random_id, store_inside};
 use crate::page::{Ink, Page};
 use crate::settings::{self, Made, Settings};
 
@@ -63,15 +63,12 @@ impl Verb for Init {
         let backend = cx.backend_flag().or(cx.environment().backend.as_deref());
         check_makeable(backend)?;
         let until_now = match cx.place() {
-            Some(Place { root: home, how: How::Home })
-                if *home != root && Settings::read(home)?.is_some() =>
-            {
-                Some(home.display().to_string())
-            }
+            Some(Place { root: home, how: How::Home }) => Settings::read(home)?.map(|_| home),
             _ => None,
         };
         let made = settings::make_store(&root, &random_id(), backend)? == Made::Now;
-        let until_now = until_now.filter(|_| made);
+        let is_used_here = made && cx.environment().find_store(None)?.root == root;
+        let until_now = until_now.filter(|_| is_used_here).map(|home| home.display().to_string());
         Ok(InitAnswer { store: root.display().to_string(), made, until_now })
     }
 
@@ -111,12 +108,19 @@ fn check_nameable(root: &Path) -> Result<()> {
     located(root).map(drop)
 }
 
-/// Refuses a store among memories, where it would be taken for some.
+/// Refuses a store among memories, where it would be taken for some, and one around a store, where it would
+/// not be found.
 fn check_apart(environment: &Environment, root: &Path) -> Result<()> {
     if environment.is_used_in_place(root) {
         let why = format!("`{}` is used in place, with a history of its own", root.display());
         return Err(Error::new(Kind::Invalid, why)
             .hint(format!("go on using it with --memories {}, or choose another folder", root.display())));
+    }
+    if let Some(inside) = store_inside(root) {
+        let why = format!("`{}` has a store already", root.display());
+        return Err(
+            Error::new(Kind::Exists, why).hint(format!("there is one inside: use `{}`", inside.display()))
+        );
     }
     match root.parent().and_then(|parent| environment.store_around(parent)) {
         None => Ok(()),
