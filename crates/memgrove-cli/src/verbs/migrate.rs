@@ -39,6 +39,8 @@ pub(crate) struct ImportAnswer {
     relations: usize,
     /// Relations whose start does not exist.
     loose: usize,
+    /// Entities and relations of which nothing was new.
+    known: usize,
     errors: Vec<String>,
     /// What has no place here and stays in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,22 +64,36 @@ impl Verb for ImportMcpMemory {
                 .rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes)?,
             false => cx.writing_knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
         };
-        let memgrove::shapes::entities::Imported { entities, merged, relations, loose, errors, left_out } =
-            imported;
-        Ok(ImportAnswer { entities, merged, relations, loose, errors, left_out, dry_run: self.dry_run })
+        Ok(ImportAnswer {
+            entities: imported.entities,
+            merged: imported.merged,
+            relations: imported.relations,
+            loose: imported.loose,
+            known: imported.known,
+            errors: imported.errors,
+            left_out: imported.left_out,
+            dry_run: self.dry_run,
+        })
     }
 
     fn show(answer: &ImportAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let done = if answer.dry_run { "would import" } else { "imported" };
-        page.line(&format!(
-            "{done} {} and {}, {}",
-            counted(answer.entities, "entity", "entities"),
-            counted(answer.relations, "relation", "relations"),
-            counted(answer.errors.len(), "error", "errors")
-        ))?;
+        let what = match (answer.entities + answer.relations, answer.known) {
+            (0, 1..) => "nothing is new".to_owned(),
+            _ => format!(
+                "{done} {} and {}",
+                counted(answer.entities, "entity", "entities"),
+                counted(answer.relations, "relation", "relations")
+            ),
+        };
+        page.line(&format!("{what}, {}", counted(answer.errors.len(), "error", "errors")))?;
         if answer.merged > 0 {
             let merged = counted(answer.merged, "entity was", "entities were");
             page.ink(Ink::Dim, &format!("{merged} there: merged\n"))?;
+        }
+        if answer.known > 0 {
+            let known = counted(answer.known, "entity or relation was", "entities and relations were");
+            page.ink(Ink::Dim, &format!("{known} known already\n"))?;
         }
         if answer.loose > 0 {
             let loose = counted(answer.loose, "relation starts", "relations start");
@@ -156,8 +172,8 @@ impl Verb for ImportSilicaV1 {
         let imported = &answer.imported;
         for moved in &imported.moved {
             let to: Vec<String> = moved.to.iter().map(|path| Scheme::Note.address(path)).collect();
-            let noun = if moved.blocks == 1 { "block" } else { "blocks" };
-            page.line(&format!("{} -> {} ({} {noun})", moved.from, to.join(", "), moved.blocks))?;
+            let blocks = counted(moved.blocks, "block", "blocks");
+            page.line(&format!("{} -> {} ({blocks})", moved.from, to.join(", ")))?;
         }
         for skipped in &imported.skipped {
             page.ink(Ink::Warning, &format!("{} left where it is: {}\n", skipped.path, skipped.why))?;
@@ -166,13 +182,17 @@ impl Verb for ImportSilicaV1 {
             page.ink(Ink::Warning, &format!("{}: [[{}]] points to no note\n", dead.from, dead.to))?;
         }
         if let Some(more) = imported.dead_links.len().checked_sub(DEAD_LINKS_MAX).filter(|more| *more > 0) {
-            page.ink(Ink::Warning, &format!("{more} more links point to no note\n"))?;
+            let more = counted(more, "more link points", "more links point");
+            page.ink(Ink::Warning, &format!("{more} to no note\n"))?;
         }
         let done = if answer.dry_run { "would import" } else { "imported" };
         page.line(&format!(
-            "{done} {}: all {} in the result, {}",
+            "{done} {}: {} in the result, {}",
             counted(imported.moved.len(), "file", "files"),
-            counted(imported.blocks, "block is", "blocks are"),
+            match imported.blocks {
+                1 => "its block is".to_owned(),
+                blocks => format!("all {blocks} blocks are"),
+            },
             counted(imported.new_files.len(), "new note", "new notes")
         ))
     }

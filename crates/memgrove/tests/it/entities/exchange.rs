@@ -32,6 +32,9 @@ fn an_import_tells_what_it_leaves_and_what_it_merges() {
             "the field `rate` of 1 line"
         ]
     );
+    // Of what is known by now, nothing is new.
+    let again = fixture.knowledge.import(&Note::default(), lines.as_bytes()).expect("imported");
+    assert_eq!((again.entities, again.merged, again.relations, again.known), (0, 0, 0, 2));
 }
 
 #[test]

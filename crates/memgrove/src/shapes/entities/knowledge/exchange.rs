@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Knowledge, noted};
 use crate::backend::Note;
 use crate::error::Result;
@@ -17,7 +19,7 @@ use crate::store::Store;
 const IMPORT_BATCH: usize = 250;
 
 /// What came of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Imported {
     /// Entities that were stored.
     pub entities: usize,
@@ -27,10 +29,23 @@ pub struct Imported {
     pub relations: usize,
     /// Of these, relations whose start does not exist.
     pub loose: usize,
+    /// Entities and relations of which nothing was new.
+    pub known: usize,
     /// What could not be stored, and why.
     pub errors: Vec<String>,
     /// What has no place here and stays in the file alone.
     pub left_out: Vec<String>,
+}
+
+impl Imported {
+    /// Counts what else was imported.
+    fn add(&mut self, more: &Imported) {
+        self.entities += more.entities;
+        self.merged += more.merged;
+        self.relations += more.relations;
+        self.loose += more.loose;
+        self.known += more.known;
+    }
 }
 
 /// What came of an export.
@@ -59,18 +74,12 @@ impl Knowledge {
         imported.errors.extend(damaged);
         for nodes in file.graph.entities.chunks(IMPORT_BATCH) {
             match self.import_entities(note, nodes) {
-                Ok(merged) => {
-                    imported.entities += nodes.len();
-                    imported.merged += merged;
-                }
+                Ok(done) => imported.add(&done),
                 // One by one, so that one at fault keeps no other out.
                 Err(_) => {
                     for node in nodes {
                         match self.import_entities(note, std::slice::from_ref(node)) {
-                            Ok(merged) => {
-                                imported.entities += 1;
-                                imported.merged += merged;
-                            }
+                            Ok(done) => imported.add(&done),
                             Err(error) => {
                                 imported.errors.push(format!("`{}`: {error}", node.name.escape_debug()))
                             }
@@ -80,20 +89,17 @@ impl Knowledge {
             }
         }
         for edges in file.graph.relations.chunks(IMPORT_BATCH) {
-            let loose = self.import_relations(note, edges)?;
-            imported.relations += edges.len();
-            imported.loose += loose;
+            imported.add(&self.import_relations(note, edges)?);
         }
         self.settle()?;
         Ok(imported)
     }
 
-    /// Imports entities, and says how many were there already.
-    fn import_entities(&self, note: &Note, nodes: &[Node]) -> Result<usize> {
+    fn import_entities(&self, note: &Note, nodes: &[Node]) -> Result<Imported> {
         let done = self.apply(note.clone(), |store, desk| {
             let elsewhere = self.elsewhere(desk);
             let mut draft = Draft::looking(store, desk, &elsewhere);
-            let mut merged = 0;
+            let mut imported = Imported::default();
             for node in nodes {
                 let observations = node.observations.iter().map(|text| Observation::from(text.as_str()));
                 let entity = Entity {
@@ -103,18 +109,24 @@ impl Knowledge {
                     ..Entity::default()
                 };
                 let there = draft.find(Some(&node.entity_type), &node.name)?.into_iter().next();
-                merged += usize::from(there.is_some());
-                draft.merge(entity, there, How::Merge)?;
+                let stored = draft.merge(entity, there, How::Merge)?;
+                match (stored.created, stored.added) {
+                    (false, 0) => imported.known += 1,
+                    (created, _) => {
+                        imported.entities += 1;
+                        imported.merged += usize::from(!created);
+                    }
+                }
             }
-            Ok(draft.into_plan(merged))
+            Ok(draft.into_plan(imported))
         });
         done.map(|done| done.outcome)
     }
 
-    fn import_relations(&self, note: &Note, edges: &[Edge]) -> Result<usize> {
+    fn import_relations(&self, note: &Note, edges: &[Edge]) -> Result<Imported> {
         let done = self.apply(note.clone(), |store, desk| {
             let mut draft = Draft::new(store, desk);
-            let mut loose = 0;
+            let mut imported = Imported::default();
             // Of which types the starts are, nobody says: the catalog knows without a look at each.
             let starts: HashMap<&str, Vec<Locator>> = self.look(desk, |shelf| {
                 let places =
@@ -128,21 +140,26 @@ impl Knowledge {
                 let same =
                     |r: &Relation| r.kind == relation.kind && r.to == relation.to && r.facts.holds_at(now);
                 let mut places = starts[edge.from.as_str()].clone();
-                if places.is_empty() {
+                let is_loose = places.is_empty();
+                if is_loose {
                     places = draft.find_loose(&edge.from)?;
-                    loose += 1;
                 }
                 let mut known = false;
                 for at in &places {
                     known |= draft.read(at)?.is_some_and(|entity| entity.relations.iter().any(same));
                 }
+                if known {
+                    imported.known += 1;
+                    continue;
+                }
+                imported.relations += 1;
+                imported.loose += usize::from(is_loose);
                 match places.first() {
-                    _ if known => {}
                     Some(at) => draft.change(at, |entity| entity.relations.push(relation))?,
                     None => drop(draft.add_loose(&edge.from, vec![relation])?),
                 }
             }
-            Ok(draft.into_plan(loose))
+            Ok(draft.into_plan(imported))
         })?;
         Ok(done.outcome)
     }
