@@ -95,6 +95,12 @@ pub mod code {
     pub const TOO_LARGE: &str = "TOO_LARGE";
     /// An entity lacks its name or its observations.
     pub const INVALID_ENTITY: &str = "INVALID_ENTITY";
+    /// There is no entity of that name.
+    pub const ENTITY_NOT_FOUND: &str = "ENTITY_NOT_FOUND";
+    /// There is no record of that id.
+    pub const RECORD_NOT_FOUND: &str = "RECORD_NOT_FOUND";
+    /// There is no note of that path.
+    pub const NOTE_NOT_FOUND: &str = "NOTE_NOT_FOUND";
     /// There is no node of that id.
     pub const NODE_NOT_FOUND: &str = "NODE_NOT_FOUND";
     /// There is a node of that id already.

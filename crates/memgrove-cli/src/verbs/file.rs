@@ -9,11 +9,11 @@ pub(crate) use view::View;
 use std::io;
 use std::path::PathBuf;
 
-use memgrove::backend::Version;
+use memgrove::backend::{FileKind, Version};
 use memgrove::error::code;
 use memgrove::memory::{Done, Plan};
 use memgrove::shapes::files::{self, Limits, Outcome};
-use memgrove::{Error, Kind, Result, Store};
+use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,7 @@ fn change(
     Ok(Changed { version, change, replayed, ..Changed::new(cx, outcome) })
 }
 
-/// Create a file; with `expect`, replace its whole content
+/// Create a file; with an expected version, replace its whole content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Create {
     /// Such as /memories/notes.md
@@ -145,8 +145,9 @@ impl Verb for Create {
             None => files::create(store, &at, bytes.clone(), &limits),
         })
         .map_err(|error| match error.kind() {
-            Kind::Exists => error
+            Kind::Exists if holds_file(cx, &at) => error
                 .hint("choose another name, or pass its version (`expect`, --expect VERSION) to replace it"),
+            Kind::Exists => error.hint("choose another name"),
             _ => error,
         })
     }
@@ -154,6 +155,12 @@ impl Verb for Create {
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
         answer.show(page)
     }
+}
+
+/// Whether a regular file of exactly this name is there: nothing else can be replaced.
+fn holds_file(cx: &Context, at: &Locator) -> bool {
+    let there = cx.reading().and_then(|memory| memory.store().info_optional(at));
+    there.is_ok_and(|info| info.is_some_and(|info| info.kind == FileKind::File))
 }
 
 /// Replace text that occurs exactly once in a file

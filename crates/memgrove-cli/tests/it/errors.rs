@@ -155,6 +155,12 @@ fn exists_is_4() {
     sandbox.run(&["file", "create", "a.md", "--text", "two"]).fails(4);
     sandbox.run(&["file", "create", "b.md", "--text", "two"]).ok();
     sandbox.run(&["file", "rename", "a.md", "b.md"]).fails(4);
+    // Only a file of this very name can be replaced.
+    std::os::unix::fs::symlink("a.md", sandbox.store().join("files/l.md")).expect("a link");
+    for name in ["A.md", "l.md"] {
+        let told = sandbox.run(&["file", "create", name, "--text", "two"]).fails(4);
+        assert!(told.ends_with("hint: choose another name\n"), "{told}");
+    }
 }
 
 #[test]
@@ -265,6 +271,17 @@ fn in_json_an_error_is_an_object() {
     let error = &told["error"];
     assert_eq!(error["kind"], "not_found");
     assert_eq!(error["code"], "FILE_NOT_FOUND");
+    for (address, code) in [
+        (&["record", "get", "nobody"][..], "RECORD_NOT_FOUND"),
+        (&["read", "record:nobody"], "RECORD_NOT_FOUND"),
+        (&["note", "read", "nobody"], "NOTE_NOT_FOUND"),
+        (&["entity", "load", "nobody"], "ENTITY_NOT_FOUND"),
+        (&["entity", "delete", "nobody"], "ENTITY_NOT_FOUND"),
+        (&["node", "read", "nobody"], "NODE_NOT_FOUND"),
+    ] {
+        let told = sandbox.run(&[&["--json"], address].concat()).fails(3);
+        assert!(told.contains(&format!("\"code\":\"{code}\"")), "{address:?}: {told}");
+    }
     assert!(error["message"].as_str().is_some_and(|text| text.contains("/memories/none.md")), "{told}");
 }
 

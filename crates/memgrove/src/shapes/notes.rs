@@ -185,7 +185,7 @@ impl Notes {
     fn missing(&self, path: &str) -> Result<Error> {
         let paths = Survey::of(self.store(), &self.root)?.paths();
         let error =
-            Error::new(Kind::NotFound, format!("there is no note `{path}`")).code(code::FILE_NOT_FOUND);
+            Error::new(Kind::NotFound, format!("there is no note `{path}`")).code(code::NOTE_NOT_FOUND);
         let near = paths::resolved(path, ROOT, &paths, &mut |_| None).map(str::to_owned);
         let near = near.or_else(|| {
             let shared =

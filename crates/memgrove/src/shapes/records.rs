@@ -355,6 +355,6 @@ fn version_of(object: &str) -> Version {
 /// The error for an id that no record has.
 fn unknown(id: &str) -> Error {
     Error::new(Kind::NotFound, format!("there is no record `{}`", id.escape_default()))
-        .code(crate::error::code::FILE_NOT_FOUND)
+        .code(crate::error::code::RECORD_NOT_FOUND)
         .hint("`memgrove record list` shows what there is")
 }

@@ -309,6 +309,7 @@ impl Knowledge {
 
 fn unknown(name: &str) -> Error {
     Error::new(Kind::NotFound, format!("there is no entity `{}`", name.escape_debug()))
+        .code(code::ENTITY_NOT_FOUND)
         .hint("`memgrove entity search` finds entities by words")
 }
 

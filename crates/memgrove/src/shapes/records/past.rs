@@ -76,7 +76,10 @@ impl Records {
                     return Err(Error::new(Kind::Conflict, message));
                 }
                 let Some(then) = then else {
-                    self.history_of(&which.id, 1)?;
+                    // A history that was shortened cannot tell that it never was, but nothing tells that it was.
+                    if self.history_of(&which.id, 1)?.changes.is_empty() {
+                        return Err(unknown(&which.id));
+                    }
                     return Ok(Plan { edits: Vec::new(), outcome: Restored::Unchanged });
                 };
                 let edits = vec![self.brought_back(store, then.kind, &then.line)?];
