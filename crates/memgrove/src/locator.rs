@@ -236,8 +236,8 @@ fn normalize(key: &str) -> Result<String> {
         match part {
             "" | "." => continue,
             ".." => {
-                let why = format!("`{}` climbs out of the store", key.escape_default());
-                return invalid(why, "name a place inside the store, without `..`");
+                let why = format!("`{}` contains `..`", key.escape_default());
+                return invalid(why, "write the path without `..`");
             }
             _ => {}
         }

@@ -112,7 +112,7 @@ impl<'a> Places<'a> {
                 let reason = format!("it shares words with the section “{}”", section.shown);
                 (placed(Action::Under, Some(section.number)), reason)
             }
-            _ => (placed(Action::Top, None), "nothing here is closer to it than the note itself".to_owned()),
+            _ => (placed(Action::Top, None), "no other note fits better".to_owned()),
         }
     }
 

@@ -350,7 +350,7 @@ pub(super) fn typed(places: &[Locator], name: &str) -> Vec<String> {
 
 fn several(name: &str, named: &[String]) -> Error {
     Error::new(Kind::Invalid, format!("several types have an entity `{}`", name.escape_debug()))
-        .hint(format!("say which with `type`: there are {}", named.join(", ")))
+        .hint(format!("say which by its type: there are {}", named.join(", ")))
 }
 
 fn is_kind(entity: &Entity, kind: Option<&str>) -> bool {

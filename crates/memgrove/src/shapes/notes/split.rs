@@ -16,6 +16,8 @@ use crate::text::links::listed;
 const DEPTH_MAX: usize = 4;
 /// How many notes one change takes apart.
 const SPLITS_MAX: usize = 64;
+/// The code of a plan that leaves a note as it is, or moves it as a whole.
+const NOTHING: &str = "NOTHING_TO_SPLIT";
 /// The longest description of a link.
 const DESCRIPTION_CHARS_MAX: usize = 240;
 
@@ -42,6 +44,11 @@ pub(super) fn split(
             Ok(parts) => parts,
             // It is one block, or nothing in it can be told apart: it stays as it is.
             Err(error) if error.kind() == Kind::Unsupported && !forced => Vec::new(),
+            Err(error) if error.code_name() == Some(NOTHING) => {
+                let why = format!("`{path}` cannot be split: there is nothing to split off");
+                return Err(Error::new(Kind::Invalid, why)
+                    .hint("it takes parts that can be told apart, such as sections with headings"));
+            }
             Err(error) => return Err(error.while_doing(format_args!("`{path}` cannot be split"))),
         };
         if parts.is_empty() || draft.bytes(&path)? >= before {
@@ -195,6 +202,7 @@ fn received(there: Option<Page>, pieces: Vec<Piece>, part: &SplitPart, path: &st
 /// Checks a plan: only blocks that may be moved, each at most once, and not all into one note.
 pub(super) fn check(page: &Page, plan: &SplitPlan) -> Result<()> {
     let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
+    let nothing = |why: &str| refused(why.to_owned()).map_err(|error| error.code(NOTHING));
     let mut seen = BTreeSet::new();
     let movable = |piece: &Piece| matches!(piece.role, Role::Body | Role::Link);
     let size = |number: &usize| page.pieces.get(*number).map_or(0, |piece| piece.text.len());
@@ -217,11 +225,11 @@ pub(super) fn check(page: &Page, plan: &SplitPlan) -> Result<()> {
         }
         let bytes: usize = part.blocks.iter().map(size).sum();
         if bytes * 20 > whole * 19 {
-            return refused("the plan moves everything into one note".to_owned());
+            return nothing("the plan moves everything into one note");
         }
     }
     if plan.parts.is_empty() {
-        return refused("the plan moves nothing".to_owned());
+        return nothing("the plan moves nothing");
     }
     Ok(())
 }

@@ -200,7 +200,7 @@ impl Record {
         let times = [&self.created_at, &self.updated_at, &self.accessed_at];
         for (field, time) in ["created_at", "updated_at", "accessed_at"].into_iter().zip(times) {
             if moment(time).is_none() {
-                fault(field, "is not a time of ISO 8601 with a zone".to_owned());
+                fault(field, NO_TIME.to_owned());
             }
         }
         found
@@ -269,7 +269,7 @@ impl Record {
 /// The same error with what to try, where its field is not one that callers give.
 pub(super) fn hinted(field: &str, error: Error) -> Error {
     match field {
-        "task_metadata" => error.hint(
+        "status" | "blockers" | "outcome" => error.hint(
             "`status`, `blockers` and `outcome` are for tasks alone: a blocked one needs blockers \
              (`--blocker`), and only a completed one has an outcome",
         ),
@@ -287,29 +287,34 @@ pub(super) fn check_line(bytes: usize, limits: &Limits) -> Result<()> {
         .hint("characters beyond ASCII take several bytes each: split it into several records"))
 }
 
+const NO_TIME: &str = "is not a time of ISO 8601 with a zone";
+
 fn task_faults(kind: RecordType, task: &TaskMetadata) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    let mut fault = |what: &str| found.push(("task_metadata", what.to_owned()));
+    let mut fault = |field, what: &str| found.push((field, what.to_owned()));
+    let has_blockers = task.blockers.as_ref().is_some_and(|blockers| !blockers.is_empty());
     if kind != RecordType::Task {
-        fault("is only for tasks");
+        let field = match &task.outcome {
+            Some(_) => "outcome",
+            None if has_blockers => "blockers",
+            None => "status",
+        };
+        fault(field, &format!("is for tasks only, and this is a {kind} record"));
     }
     let done = task.status == Status::Completed;
     match &task.completed_at {
-        None if done => fault("lacks `completed_at`, though the task is completed"),
-        Some(_) if !done => fault("has `completed_at`, though the task is not completed"),
-        Some(time) if moment(time).is_none() => {
-            fault("has a `completed_at` that is not a time of ISO 8601 with a zone");
-        }
+        None if done => fault("completed_at", "is missing, though the task is completed"),
+        Some(_) if !done => fault("completed_at", "is for completed tasks only"),
+        Some(time) if moment(time).is_none() => fault("completed_at", NO_TIME),
         _ => {}
     }
-    let blocked = task.status == Status::Blocked;
-    match task.blockers.as_deref() {
-        None | Some([]) if blocked => fault("lacks `blockers`, though the task is blocked"),
-        Some([_, ..]) if !blocked => fault("has `blockers`, though the task is not blocked"),
+    match task.status == Status::Blocked {
+        true if !has_blockers => fault("blockers", "is missing, though the task is blocked"),
+        false if has_blockers => fault("blockers", "is for blocked tasks only"),
         _ => {}
     }
     if task.outcome.is_some() && !done {
-        fault("has an `outcome`, though the task is not completed");
+        fault("outcome", "is for completed tasks only");
     }
     found
 }

@@ -56,16 +56,23 @@ fn what_breaks_the_schema_is_refused_by_field() {
         NewRecord { tags: vec!["t".repeat(31)], ..core("x") },
         "`tags` has a tag of 31 characters, and 30 are allowed",
     );
-    check(NewRecord { status: Some(Status::InProgress), ..core("x") }, "`task_metadata` is only for tasks");
+    check(
+        NewRecord { status: Some(Status::InProgress), ..core("x") },
+        "`status` is for tasks only, and this is a core record",
+    );
+    check(
+        NewRecord { outcome: Some("o".into()), ..core("x") },
+        "`outcome` is for tasks only, and this is a core record",
+    );
     let task = |status| NewRecord { status: Some(status), ..NewRecord::new(RecordType::Task, "x") };
-    check(task(Status::Blocked), "`task_metadata` lacks `blockers`, though the task is blocked");
+    check(task(Status::Blocked), "`blockers` is missing, though the task is blocked");
     check(
         NewRecord { blockers: vec!["b".into()], ..task(Status::InProgress) },
-        "`task_metadata` has `blockers`, though the task is not blocked",
+        "`blockers` is for blocked tasks only",
     );
     check(
         NewRecord { outcome: Some("o".into()), ..task(Status::InProgress) },
-        "`task_metadata` has an `outcome`, though the task is not completed",
+        "`outcome` is for completed tasks only",
     );
     let error = folder.records.add(note("record_add"), &[core("good"), core("")]).unwrap_err();
     assert_eq!(error.message(), "records[1]: `content` is empty");
