@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
     }
     let matches = match texts::understood(command().color(colour_of(&arguments)), &arguments) {
         Ok(matches) => matches,
-        Err(error) => return misspoken(&error, &arguments),
+        Err(error) => return misspoken(&words::nearest(error, &arguments), &arguments),
     };
     let look = Look::of(&matches);
     match run(&matches, environment, look) {

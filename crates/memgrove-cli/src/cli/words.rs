@@ -1,7 +1,10 @@
 //! The words of the command line: how verbs are spelled there, what else they are called, and what
 //! the groups of them are about.
 
+use std::ffi::OsString;
+
 use clap::Command;
+use clap::error::{ContextKind, ContextValue};
 
 /// Other names by which people look for a verb.
 const ALSO_CALLED: [(&str, &str); 4] =
@@ -25,6 +28,23 @@ const GROUPS: [(&str, &str); 11] = [
 /// What a verb is also called, though help does not say so.
 pub(super) fn also_called(verb: &str) -> impl Iterator<Item = &'static str> {
     ALSO_CALLED.iter().filter(move |(_, known)| *known == verb).map(|(name, _)| *name)
+}
+
+/// The same error with the nearest verb alone, of those that a misspelled one may stand for, by the name that
+/// help shows.
+pub(super) fn nearest(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) else {
+        return error;
+    };
+    // They are in the order of how near they are.
+    if let Some(nearest) = names.pop() {
+        let below = |group: Command, word| group.find_subcommand(word).cloned().unwrap_or(group);
+        let group = arguments.iter().fold(super::command(), below);
+        let verb = group.find_subcommand(&nearest).map_or(nearest.as_str(), Command::get_name);
+        let verb = ContextValue::Strings(vec![verb.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, verb);
+    }
+    error
 }
 
 /// A verb's words as the command line spells them.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use clap::ArgGroup;
 use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::graph::{Connection, NewConnection, Query, Update};
@@ -196,7 +197,7 @@ impl Verb for ConnectionUpdate {
     }
 }
 
-/// Edit a connection's content, like node_edit
+/// Edit a connection's content, as with a node
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct ConnectionEdit {
     /// Connection id
@@ -230,12 +231,13 @@ impl Verb for ConnectionEdit {
 
 /// Delete a connection by id or by what it connects
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+#[command(group = ArgGroup::new("which").required(true))]
 pub(crate) struct ConnectionDelete {
     /// Connection id
-    #[arg(required_unless_present = "from")]
+    #[arg(group = "which")]
     id: Option<String>,
     /// Or: its start node
-    #[arg(long, requires = "to")]
+    #[arg(long, group = "which", requires = "to")]
     from: Option<String>,
     /// And its type, if several match
     #[arg(long = "type", value_name = "TYPE")]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use clap::ArgGroup;
 use jiff::civil::Date;
 use memgrove::backend::{Keep, Pruned, Pruning};
 use memgrove::clock::{TimeZone, Timestamp};
@@ -22,12 +23,13 @@ use crate::page::{Ink, Page, counted};
 /// idempotency keys from that time are forgotten. Changes are removed by the megabyte, so somewhat more
 /// may be kept than asked for.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+#[command(group = ArgGroup::new("kept").required(true))]
 pub(crate) struct HistoryPrune {
     /// Keep changes since this date, such as 2026-01-31
-    #[arg(long, value_name = "DATE", required_unless_present = "keep", conflicts_with = "keep")]
+    #[arg(long, value_name = "DATE", group = "kept")]
     before: Option<String>,
     /// Keep this many of the newest changes
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", group = "kept")]
     keep: Option<usize>,
     #[command(flatten)]
     #[serde(flatten)]

@@ -141,7 +141,20 @@ fn version_and_no_command() {
     assert_eq!(sandbox.run(&["help"]).ok(), sandbox.run(&["--help"]).ok());
     assert_eq!(sandbox.run(&["help", "file", "view"]).ok(), sandbox.run(&["file", "view", "--help"]).ok());
     let told = sandbox.run(&["--json", "recal", "x"]).fails(2);
-    assert!(told.contains("similar subcommands exist: ") && told.contains("'recall'"), "{told}");
+    assert!(told.contains("a similar subcommand exists: 'recall'"), "{told}");
+    for (words, nearest) in
+        [(&["rember", "x"][..], "remember"), (&["serch", "x"], "recall"), (&["entity", "serch"], "search")]
+    {
+        let told = sandbox.run(words).fails(2);
+        assert!(told.contains(&format!("exists: '{nearest}'")), "{told}");
+    }
+    for (words, either) in [
+        (&["history", "prune"][..], "<--before <DATE>|--keep <COUNT>>"),
+        (&["connection", "delete"], "<ID|--from <FROM>>"),
+    ] {
+        let told = sandbox.run(words).fails(2);
+        assert!(told.contains(either), "{told}");
+    }
 }
 
 /// What people type who do not know the words yet.
