@@ -1,5 +1,6 @@
 //! What people read: text with restrained colour, and exact bytes where they are asked for.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -32,8 +33,8 @@ impl Ink {
 }
 
 /// So many of something, which has another name when there are several.
-pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 
 /// Whether a page may carry colour.

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memgrove::clock::TimeZone;
+use memgrove::clock::{TimeZone, Timestamp};
 
 /// The zone that the machine keeps.
 const LOCAL: &str = "/etc/localtime";
@@ -38,6 +38,16 @@ impl ZoneVariables {
     }
 }
 
+/// A moment as the user's clock showed it.
+pub(crate) fn clock(zone: &TimeZone, moment: Timestamp) -> String {
+    format!("{:.0}", zone.to_datetime(moment))
+}
+
+/// The same of a moment that is written down; what is none stays as it is.
+pub(crate) fn clock_of(zone: &TimeZone, written: &str) -> String {
+    written.parse().map_or_else(|_| written.to_owned(), |moment| clock(zone, moment))
+}
+
 fn described(path: &Path) -> Option<TimeZone> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(ZONE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
@@ -46,8 +56,6 @@ fn described(path: &Path) -> Option<TimeZone> {
 
 #[cfg(test)]
 mod tests {
-    use memgrove::clock::Timestamp;
-
     use super::*;
 
     #[test]

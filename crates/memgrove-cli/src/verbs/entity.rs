@@ -14,7 +14,7 @@ use memgrove::shapes::entities::{Facts, Loaded, Relation, Stored, folder_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 
 pub(crate) use keep::{EntityBatch, EntityDelete, EntityLearn, EntityPattern, EntityRole, EntityStore};
 pub(crate) use recall::{EntityLoad, EntitySearch};
@@ -91,8 +91,7 @@ impl StoredAnswer {
         for entity in &self.stored {
             page.put(if entity.created { "created " } else { "updated " })?;
             page.ink(Ink::Strong, &entity.address)?;
-            let noun = if entity.added == 1 { "observation" } else { "observations" };
-            page.line(&format!(" ({} new {noun})", entity.added))?;
+            page.line(&format!(" ({})", counted(entity.added, "new observation", "new observations")))?;
         }
         match (&self.change, self.replayed) {
             (_, true) => page.ink(Ink::Dim, "done before with this key\n"),

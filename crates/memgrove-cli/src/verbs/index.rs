@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::Context;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::portion;
 
 /// Show the state and location of the index
@@ -193,7 +193,8 @@ impl Verb for Watch {
             }
             let synced = index.sync(&mut |_, _| ())?;
             if synced.read + synced.removed > 0 {
-                crate::notice(&format!("{} files read, {} gone", synced.read, synced.removed));
+                let read = counted(synced.read, "file", "files");
+                crate::notice(&format!("{read} read, {} gone", synced.removed));
             }
             answer.looks += 1;
             answer.read += synced.read;
@@ -203,7 +204,9 @@ impl Verb for Watch {
     }
 
     fn show(answer: &WatchAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        page.line(&format!("{} files read, {} gone in {} checks", answer.read, answer.removed, answer.looks))
+        let checks = counted(answer.looks, "check", "checks");
+        let read = counted(answer.read, "file", "files");
+        page.line(&format!("{read} read, {} gone in {checks}", answer.removed))
     }
 }
 

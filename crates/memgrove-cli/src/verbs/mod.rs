@@ -14,6 +14,7 @@ pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod migrate;
+mod more;
 pub(crate) mod node;
 pub(crate) mod note;
 pub(crate) mod past;
@@ -131,8 +132,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<eval::Retrieval>(),
 ];
 
-/// What the schema of a verb may leave out although it takes it, because every conversation would pay for
-/// it; each with its type.
+/// What the schema of a verb may leave out, as every conversation would pay for it; each with its type.
 const UNTOLD: [(&str, &str); 6] = [
     ("expect", "string"),
     ("key", "string"),

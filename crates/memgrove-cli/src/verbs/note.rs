@@ -36,7 +36,7 @@ fn guarded(notes: &Notes, guard: &Guard, path: Option<&str>) -> Result<Guarded> 
 }
 
 /// Shows which change it was, on a line of its own.
-fn show_change(change: Option<&str>, replayed: bool, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn show_change(change: Option<&str>, replayed: bool, page: &mut Page<'_>) -> io::Result<()> {
     match (change, replayed) {
         (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
         (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),

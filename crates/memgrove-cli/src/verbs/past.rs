@@ -17,6 +17,7 @@ use crate::deeds::Teller;
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
+use crate::zone::clock;
 
 /// Show the history, newest first
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -48,6 +49,9 @@ pub(crate) struct HistoryAnswer {
     changes: Vec<PastChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
+    /// What to give as `before` to see older changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_before: Option<String>,
     /// The memory that was asked about.
     #[serde(skip)]
     of: Option<String>,
@@ -114,11 +118,13 @@ impl Verb for History {
             past.truncate(self.limit);
         }
         let last = past.last().map(|change| change.change.as_str().to_owned());
-        let left_out = match last.filter(|_| more) {
-            Some(last) => Some(format!("older changes: history before {last}")),
+        let next_before = last.filter(|_| more);
+        let left_out = match &next_before {
+            Some(last) => Some(format!("older changes: {} {last}", cx.option("before"))),
             None => cut.then(|| "older changes of its file were not searched".to_owned()),
         };
-        Ok(HistoryAnswer { changes: told_all(cx, &journals, past), left_out, of: self.address })
+        let changes = told_all(cx, &journals, past);
+        Ok(HistoryAnswer { changes, left_out, next_before, of: self.address })
     }
 
     fn show(answer: &HistoryAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -127,7 +133,7 @@ impl Verb for History {
         }
         if answer.changes.is_empty() {
             let nothing = match &answer.of {
-                Some(address) => format!("no changes to {} are known", one_line(address)),
+                Some(address) => format!("no changes to `{}` are known", one_line(address)),
                 None => "no changes yet".to_owned(),
             };
             page.ink(Ink::Dim, &format!("{nothing}\n"))?;
@@ -204,7 +210,7 @@ fn told(cx: &Context, zone: &TimeZone, teller: &mut Teller<'_>, past: Past) -> P
     PastChange {
         change: past.change.as_str().to_owned(),
         time: past.time.to_string(),
-        clock: format!("{:.0}", zone.to_datetime(past.time)),
+        clock: clock(zone, past.time),
         verb: past.note.verb,
         by,
         session: actor.session,

@@ -14,12 +14,13 @@ use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::more::More;
 use super::{Effect, On, Verb};
 use crate::address::{Addresses, called, entity_named, holds_memories, in_memories, memory_at, past_at};
 use crate::context::{Context, Input};
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
-use crate::page::{Ink, Page, quoted};
+use crate::page::{Ink, Page, counted, quoted};
 use crate::portion::{self, LineRange};
 
 /// What a read answers an agent with, in tokens, unless it asks for more.
@@ -98,10 +99,7 @@ impl Verb for Read {
             (None, Some(Binary(bytes))) => page.bytes(bytes)?,
             (None, None) => {}
         }
-        match &answer.left_out {
-            Some(left_out) => page.ink(Ink::Warning, &format!("\n[{left_out}]\n")),
-            None => Ok(()),
-        }
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("\n[{left_out}]\n")))
     }
 }
 
@@ -256,6 +254,9 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
 pub(crate) struct Find {
     /// Text to find
     text: String,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// Token budget
     #[arg(long, default_value_t = FIND_TOKENS_MAX)]
     #[serde(default = "find_tokens_max")]
@@ -291,12 +292,12 @@ impl Verb for Find {
     type Answer = FindAnswer;
 
     fn run(self, cx: &Context) -> Result<FindAnswer> {
-        if self.text.trim().is_empty() {
+        let text = self.more.behind(self.text);
+        if text.trim().is_empty() {
             return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
         }
         let memory = cx.reading()?;
-        let mut search =
-            Search { wanted: self.text.to_lowercase(), budget: self.budget, ..Search::default() };
+        let mut search = Search { wanted: text.to_lowercase(), budget: self.budget, ..Search::default() };
         search.look_into(cx, memory.store(), "")?;
         let records = cx.reading_records()?;
         if records.root().is_root() {
@@ -315,10 +316,7 @@ impl Verb for Find {
         if answer.total == 0 {
             page.ink(Ink::Dim, "nothing found\n")?;
         }
-        match &answer.left_out {
-            Some(left_out) => page.ink(Ink::Warning, &format!("[{left_out}]\n")),
-            None => Ok(()),
-        }
+        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
     }
 }
 
@@ -392,8 +390,11 @@ fn clipped(line: &str, wanted: &str) -> String {
 }
 
 fn left_out(hits: usize, unread: usize) -> Option<String> {
-    let hits = (hits > 0).then(|| format!("{hits} more hits: raise the budget, or search for more words"));
-    let unread = (unread > 0).then(|| format!("{unread} files are not text, or over 16 MiB"));
+    let hits = (hits > 0).then(|| {
+        format!("{}: raise the budget, or search for more words", counted(hits, "more hit", "more hits"))
+    });
+    let unread =
+        (unread > 0).then(|| format!("{} not text, or over 16 MiB", counted(unread, "file is", "files are")));
     let parts: Vec<String> = hits.into_iter().chain(unread).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

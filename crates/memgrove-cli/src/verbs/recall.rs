@@ -3,10 +3,11 @@
 use std::io;
 
 use memgrove::index::{self, Brief, Recalled, Snippet};
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Index, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::more::More;
 use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::page::{Ink, Page, counted};
@@ -15,6 +16,8 @@ use crate::page::{Ink, Page, counted};
 const TOKENS_MAX: usize = 1_000;
 /// What the line at the end of an answer may cost: whoever gives less than this gets that line.
 const RECEIPT_TOKENS: usize = 40;
+/// Said of a store without memories.
+const NOTHING_YET: &str = "nothing is remembered here yet";
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
 
@@ -26,10 +29,9 @@ const HITS_MAX: usize = 50;
 pub(crate) struct Recall {
     /// Words, or filters such as tag:x type:task since:7d in:folder
     query: String,
-    /// Further words of it
-    #[arg(hide = true)]
+    #[command(flatten)]
     #[serde(skip)]
-    more: Vec<String>,
+    more: More,
     /// Token budget
     #[arg(long, default_value_t = TOKENS_MAX)]
     #[serde(default = "tokens_max")]
@@ -143,12 +145,13 @@ fn for_memories(budget: usize) -> usize {
 }
 
 impl RecallAnswer {
-    fn new(cx: &Context, recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Self {
+    fn new(cx: &Context, recalled: Recalled, budget: usize, limit: usize, explain: bool) -> Result<Self> {
         let (shown, left_out) = (recalled.snippets.len(), recalled.left_out);
         let bound = if shown == limit { "limit" } else { "budget" };
         let mut next = match (shown, left_out) {
-            (0, 0) if recalled.notices.is_empty() => vec!["other words may find more".to_owned()],
-            (0, 0) => Vec::new(),
+            (0, 0) if !recalled.notices.is_empty() => Vec::new(),
+            (0, 0) if cx.index()?.status()?.documents == 0 => vec![NOTHING_YET.to_owned()],
+            (0, 0) => vec!["other words may find more".to_owned()],
             (_, 0) => vec!["`read ADDRESS` shows all of it".to_owned()],
             (0, left) => vec![format!("{left} match: raise the {bound}")],
             (_, left) => {
@@ -156,7 +159,8 @@ impl RecallAnswer {
             }
         };
         if recalled.faint > 0 {
-            next.insert(0, format!("{} (`all`)", counted(recalled.faint, "weak match", "weak matches")));
+            let weak = counted(recalled.faint, "weak match", "weak matches");
+            next.insert(0, format!("{weak} (`{}`)", cx.option("all")));
         }
         let mut receipt = Receipt {
             shown,
@@ -176,7 +180,7 @@ impl RecallAnswer {
         receipt.tokens = recalled.tokens + index::tokens(&receipt.line());
         let hits =
             recalled.snippets.into_iter().map(|snippet| HitAnswer::new(cx, snippet, explain)).collect();
-        RecallAnswer { hits, receipt }
+        Ok(RecallAnswer { hits, receipt })
     }
 
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -232,8 +236,8 @@ impl HitAnswer {
 
     fn show(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.ink(Ink::Strong, &self.address)?;
-        let facts: Vec<&str> = [&self.date, &self.title].into_iter().map(String::as_str).collect();
-        let facts = facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ");
+        let facts = [self.date.as_str(), &self.title].into_iter().filter(|fact| !fact.is_empty());
+        let facts = facts.collect::<Vec<_>>().join(" · ");
         let alike = match self.alike.len() {
             0 => String::new(),
             more => format!(" (+{more} alike)"),
@@ -262,18 +266,16 @@ impl Verb for Recall {
     type Answer = RecallAnswer;
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
-        let query = [&[self.query], self.more.as_slice()].concat().join(" ");
+        let query = self.more.behind(self.query);
         if query.trim().is_empty() {
             return Err(
                 Error::new(Kind::Invalid, "the query is empty").hint("ask a question, or give a word or two")
             );
         }
         let (index, spend) = (cx.index()?, for_memories(self.budget));
-        let recalled = match self.all {
-            true => index.recall_all(&query, spend, self.limit)?,
-            false => index.recall(&query, spend, self.limit)?,
-        };
-        Ok(RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain))
+        let find = if self.all { Index::recall_all } else { Index::recall };
+        let recalled = find(&index, &query, spend, self.limit)?;
+        RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -321,11 +323,9 @@ impl Verb for Similar {
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
         let (index, spend) = (cx.index()?, for_memories(self.budget));
-        let recalled = match self.all {
-            true => index.recall_all_similar(&self.address, spend, self.limit)?,
-            false => index.recall_similar(&self.address, spend, self.limit)?,
-        };
-        let mut answer = RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain);
+        let find = if self.all { Index::recall_all_similar } else { Index::recall_similar };
+        let recalled = find(&index, &self.address, spend, self.limit)?;
+        let mut answer = RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)?;
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
             answer.receipt.next = "no other memory is similar".to_owned();
         }
@@ -380,7 +380,7 @@ impl Verb for BriefVerb {
 
     fn show(answer: &BriefAnswer, page: &mut Page<'_>) -> io::Result<()> {
         if answer.shapes.is_empty() {
-            return page.ink(Ink::Dim, "nothing is remembered here yet\n");
+            return page.ink(Ink::Dim, &format!("{NOTHING_YET}\n"));
         }
         let shapes: Vec<String> =
             answer.shapes.iter().map(|(name, count)| format!("{count} in {name}")).collect();

@@ -17,6 +17,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memgrove::address::Scheme;
 use memgrove::backend::Finding;
+use memgrove::clock::TimeZone;
 use memgrove::shapes::records::{Got, Guarded, Record, Records};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -26,6 +27,7 @@ use serde_json::Value;
 use crate::context::{Context, Guard, Input};
 use crate::mounts;
 use crate::page::{Ink, Page};
+use crate::zone::clock_of;
 
 /// The names of the types, for a schema.
 #[derive(JsonSchema)]
@@ -92,9 +94,9 @@ where
 }
 
 /// Shows a record as people read it.
-fn show_record(record: &Record, page: &mut Page<'_>) -> io::Result<()> {
+fn show_record(record: &Record, zone: &TimeZone, page: &mut Page<'_>) -> io::Result<()> {
     page.ink(Ink::Strong, &Scheme::Record.address(&record.id))?;
-    page.ink(Ink::Dim, &format!("  {}\n", facts(record)))?;
+    page.ink(Ink::Dim, &format!("  {}\n", facts(record, zone)))?;
     for line in record.content.lines() {
         page.line(&format!("  {line}"))?;
     }
@@ -102,13 +104,13 @@ fn show_record(record: &Record, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 /// What is said of a record beside its content.
-fn facts(record: &Record) -> String {
+fn facts(record: &Record, zone: &TimeZone) -> String {
     let mut facts = vec![format!("{}, {}", record.kind, record.importance)];
     facts.extend(record.task_metadata.iter().map(|task| task.status.to_string()));
     facts.extend(record.category.iter().cloned());
     facts.extend((!record.tags.is_empty()).then(|| format!("#{}", record.tags.join(" #"))));
     facts.extend(record.archived.then(|| "archived".to_owned()));
-    facts.push(record.updated_at.clone());
+    facts.push(clock_of(zone, &record.updated_at));
     facts.join(", ")
 }
 
@@ -126,7 +128,7 @@ fn refuse_version(guard: &Guard) -> Result<()> {
     match &guard.expect {
         None => Ok(()),
         Some(_) => Err(Error::new(Kind::Invalid, "no single record is named, so no version can be expected")
-            .hint("leave `expect` out, or name a record")),
+            .hint("leave the expected version out, or name a record")),
     }
 }
 

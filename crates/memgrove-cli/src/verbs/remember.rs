@@ -14,6 +14,7 @@ use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::more::More;
 use super::read::names_part;
 use super::recall::is_zero;
 use super::record::{ImportanceName, chosen, settle};
@@ -34,6 +35,9 @@ pub(crate) struct Remember {
     /// The fact [default: standard input]
     #[schemars(required)]
     text: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// Who or what it is about, by name
     #[arg(long, value_name = "NAME")]
     about: Option<String>,
@@ -93,8 +97,8 @@ impl Verb for Remember {
     type Answer = RememberAnswer;
 
     fn run(self, cx: &Context) -> Result<RememberAnswer> {
-        let Remember { text, about, tags, importance, key, reason } = self;
-        let fact = Fact { text: cx.fact(text)?, tags, importance };
+        let Remember { text, more, about, tags, importance, key, reason } = self;
+        let fact = Fact { text: cx.fact(more.behind_any(text))?, tags, importance };
         if fact.text.trim().is_empty() {
             return Err(Error::new(Kind::Invalid, "there is nothing to remember")
                 .hint("give a fact as an argument, or on standard input"));
@@ -110,7 +114,7 @@ impl Verb for Remember {
     fn show(answer: &RememberAnswer, page: &mut Page<'_>) -> io::Result<()> {
         page.put(if answer.known { "known already: " } else { "remembered " })?;
         page.ink(Ink::Strong, &answer.address)?;
-        show_facts(page, None, None, answer.replayed)?;
+        show_facts(page, None, answer.change.as_deref(), answer.replayed)?;
         if answer.archived > 0 {
             let facts = counted(answer.archived, "fact", "facts");
             page.ink(Ink::Warning, &format!("[archived {facts} least recently read, to make room]\n"))?;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::browse::{crumbs, shape_of};
 use super::entities;
-use super::frame::{Frame, Live, at_base, base, dated, done, may_write, moment, url};
+use super::frame::{Frame, Live, at_base, base, dated, done, many, may_write, moment, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
 use super::nodes;
@@ -166,7 +166,7 @@ impl Memory {
                 }
                 (moment(self.info.mtime))
                 span { (portion::size(self.info.size)) }
-                @if let Some(text) = text { span { "≈ " (portion::tokens(text)) " tokens" } }
+                @if let Some(text) = text { span { "≈ " (many(portion::tokens(text), "token", "tokens")) } }
                 code { (self.at) }
                 span title=(self.content.version) {
                     "version " (crate::verbs::file::short(self.content.version.as_str()))

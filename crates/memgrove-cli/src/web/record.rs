@@ -44,7 +44,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
             span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
             @for tag in tags(record) { span.tag { "#" (tag) } }
             (dated(fact(record, "updated_at")))
-            span { "≈ " (portion::tokens(content)) " tokens" }
+            span { "≈ " (many(portion::tokens(content), "token", "tokens")) }
             span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
             code { "record:" (fact(record, "id")) }
         }

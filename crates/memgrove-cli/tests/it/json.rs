@@ -69,7 +69,7 @@ fn reading_and_finding_in_json() {
     assert_eq!(run(&["file", "view", "b.bin"])["left_out"], "not text: `memgrove read` gives the bytes");
     let found = run(&["find", "ALPHA"]);
     assert_eq!(found["hits"], json!([{"address": "file:/memories/a.md", "line": 1, "text": "Alpha"}]));
-    assert_eq!(found["left_out"], "1 files are not text, or over 16 MiB");
+    assert_eq!(found["left_out"], "1 file is not text, or over 16 MiB");
     let none = run(&["find", "a", "--budget", "1"]);
     assert_eq!((&none["hits"], &none["total"]), (&json!([]), &json!(2)));
 }
@@ -81,7 +81,9 @@ fn the_past_and_the_store_in_json() {
     run(&["file", "create", "a.md", "--text", "1\n", "--reason", "a start"]);
     run(&["file", "create", "b.md", "--text", "1\n"]);
     let past = run(&["history", "--limit", "1"]);
-    assert_eq!(keys(&past), ["changes", "left_out"]);
+    assert_eq!(keys(&past), ["changes", "left_out", "next_before"]);
+    let before = past["next_before"].as_str().expect("a change");
+    assert_eq!(run(&["history", "--before", before])["changes"][0]["change"], "1");
     assert_eq!(past["changes"][0]["verb"], "file_create");
     let past = run(&["history", "file:/memories/a.md"]);
     assert_eq!(past["changes"][0]["reason"], "a start");

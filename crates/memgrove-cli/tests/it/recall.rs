@@ -260,7 +260,7 @@ fn what_is_only_faintly_like_a_memory_is_left_out() {
     }
     let told = sandbox.run(&["similar", &tea]).ok();
     assert!(told.contains("oolong") && !told.contains("kettle"), "{told}");
-    assert!(told.contains("weak matches (`all`)"), "{told}");
+    assert!(told.contains("weak matches (`--all`)"), "{told}");
     let told = sandbox.run(&["similar", &tea, "--all"]).ok();
     assert!(told.contains("oolong") && told.contains("kettle") && !told.contains("weak"), "{told}");
     // Nobody gave words, so none are asked for.

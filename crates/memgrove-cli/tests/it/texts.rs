@@ -38,6 +38,17 @@ fn what_looks_like_an_option_is_never_a_text_and_what_does_not_is_one() {
         .filter_map(|one| one["content"].as_str())
         .collect();
     assert!(kept.contains(&"-5 degrees is freezing") && !kept.contains(&"from standard input"), "{kept:?}");
+    for verb in VERBS {
+        // Several words need no quotes, whatever option stands beside them.
+        let words = [verb, &["the", "tea", "is", "hot", "--json"]].concat();
+        let told = sandbox.feed(&words, "from standard input").ok();
+        if ["remember", "add", "write"].contains(verb.last().expect("a word")) {
+            assert!(
+                sandbox.run(&["find", "the", "tea", "is", "hot"]).ok().contains("the tea is hot"),
+                "{told}"
+            );
+        }
+    }
     let told = sandbox.run(&["remember", "--tagg", "x", "a fact"]).fails(2);
     assert!(told.contains("'--tagg'") && told.contains("'--tag'"), "the right one is named: {told}");
     let reasoned = ["record", "add", "--core", "--reason", "- because"];

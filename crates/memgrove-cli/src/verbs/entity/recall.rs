@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use memgrove::address::Scheme;
+use memgrove::error::code;
 use memgrove::shapes::entities::{
     Entity, Facts, Hit, Knowledge, Loaded, Match, Observation, Relation, When, as_of,
 };
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::address;
 use crate::context::{Context, Input};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::portion;
+use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
 
 /// What answers cost an agent at most, in tokens, unless it asks for more.
@@ -33,6 +35,9 @@ pub(crate) struct EntitySearch {
     /// Question or keywords; empty lists the newest
     #[arg(default_value = "", hide_default_value = true)]
     query: String,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// Only this type
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type", default)]
@@ -77,7 +82,7 @@ impl Verb for EntitySearch {
 
     fn run(self, cx: &Context) -> Result<SearchAnswer> {
         let as_of = self.as_of.as_deref().map(as_of).transpose()?;
-        let wanted = Match { query: self.query, kind: self.kind, as_of };
+        let wanted = Match { query: self.more.behind(self.query), kind: self.kind, as_of };
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
         // A name costs a token at least, so that no more than the budget can be named.
         let found = cx.reading_knowledge()?.strongest(&wanted, budget.max(1))?;
@@ -274,7 +279,8 @@ impl Verb for EntityLoad {
         if entities.is_empty() {
             return Err(unknown_entity(&knowledge, &unknown)?);
         }
-        let left_out = (cut > 0).then(|| format!("{cut} observations left out: raise the budget"));
+        let left_out = (cut > 0)
+            .then(|| format!("{} left out: raise the budget", counted(cut, "observation", "observations")));
         Ok(LoadAnswer { entities, unknown, namesakes, left_out })
     }
 
@@ -303,7 +309,10 @@ impl Verb for EntityLoad {
         }
         if !answer.namesakes.is_empty() {
             let others = answer.namesakes.join(", ");
-            page.ink(Ink::Warning, &format!("[others have the name: {others}; choose by type]\n"))?;
+            page.ink(
+                Ink::Warning,
+                &format!("[other entities have this name: {others}; choose one by its type]\n"),
+            )?;
         }
         answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
     }
@@ -320,7 +329,7 @@ pub(super) fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<
         }
     }
     let message = format!("there is no entity `{}`", names.join("`, `"));
-    Ok(Error::new(Kind::NotFound, message).hint(hint))
+    Ok(Error::new(Kind::NotFound, message).code(code::ENTITY_NOT_FOUND).hint(hint))
 }
 
 /// What is known about an observation, in brackets.

@@ -4,15 +4,18 @@ use std::io;
 
 use memgrove::Result;
 use memgrove::address::Scheme;
+use memgrove::clock::TimeZone;
 use memgrove::shapes::notes::{Decision, Graph, NoteInfo, Proposal, Search, Searched, normal_path, picture};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cost;
 use crate::context::{Context, Input};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::portion::{self, LineRange};
+use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
+use crate::zone::clock_of;
 
 /// What a read answers an agent with, in tokens, unless it asks for more.
 const READ_TOKENS_MAX: usize = 8_000;
@@ -76,6 +79,9 @@ impl Verb for NoteRead {
 pub(crate) struct NoteSearch {
     /// What to search for
     query: String,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// Maximum number of results
     #[arg(long, alias = "limit", default_value_t = RESULTS)]
     #[serde(default = "results")]
@@ -111,7 +117,7 @@ impl Verb for NoteSearch {
     type Answer = SearchAnswer;
 
     fn run(self, cx: &Context) -> Result<SearchAnswer> {
-        let search = Search { max_results: self.max_results, ..Search::new(self.query) };
+        let search = Search { max_results: self.max_results, ..Search::new(self.more.behind(self.query)) };
         Ok(SearchAnswer { searched: cx.reading_notes()?.search(&search)? })
     }
 
@@ -126,7 +132,10 @@ impl Verb for NoteSearch {
             page.ink(Ink::Dim, "nothing found\n")?;
         }
         match searched.bounded {
-            true => page.ink(Ink::Warning, &format!("[stopped after {} notes]\n", searched.visited)),
+            true => page.ink(
+                Ink::Warning,
+                &format!("[stopped after {}]\n", counted(searched.visited, "note", "notes")),
+            ),
             false => Ok(()),
         }
     }
@@ -277,6 +286,8 @@ pub(crate) struct LogAnswer {
     /// Lines of the log that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]
     damaged: usize,
+    #[serde(skip)]
+    zone: TimeZone,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -299,12 +310,12 @@ impl Verb for NoteLog {
             });
         }
         decisions.truncate(self.limit);
-        Ok(LogAnswer { decisions, damaged })
+        Ok(LogAnswer { decisions, damaged, zone: cx.environment().zone.zone() })
     }
 
     fn show(answer: &LogAnswer, page: &mut Page<'_>) -> io::Result<()> {
         for decision in &answer.decisions {
-            page.ink(Ink::Dim, &format!("{}  ", decision.time))?;
+            page.ink(Ink::Dim, &format!("{}  ", clock_of(&answer.zone, &decision.time)))?;
             page.ink(Ink::Strong, &format!("{} note:{}", decision.what, decision.path))?;
             let strategy =
                 decision.strategy.map_or(String::new(), |strategy| format!(" by {}", strategy.name()));
@@ -315,7 +326,8 @@ impl Verb for NoteLog {
                 cost(&decision.spent)
             ))?;
             for part in &decision.parts {
-                page.line(&format!("    note:{} ({} blocks)", part.path, part.blocks))?;
+                let blocks = counted(part.blocks, "block", "blocks");
+                page.line(&format!("    note:{} ({blocks})", part.path))?;
             }
             if let Some(refused) = &decision.refused {
                 page.ink(Ink::Warning, &format!("    refused {}: {}\n", refused.agent, refused.reason))?;
@@ -326,7 +338,10 @@ impl Verb for NoteLog {
         }
         match answer.damaged {
             0 => Ok(()),
-            damaged => page.ink(Ink::Warning, &format!("[{damaged} lines of the log are damaged]\n")),
+            damaged => {
+                let lines = counted(damaged, "line of the log is", "lines of the log are");
+                page.ink(Ink::Warning, &format!("[{lines} damaged]\n"))
+            }
         }
     }
 }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{cost, guarded, show_change};
 use crate::context::{Context, Guard};
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::rehearsal::rehearsed;
+use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
 
 /// Remember something; it is filed where it fits, and oversized notes are split
@@ -22,6 +23,9 @@ pub(crate) struct NoteWrite {
     /// What to remember [default: standard input]
     #[schemars(required)]
     content: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// The note; the root memory by default
     #[arg(long)]
     #[serde(default)]
@@ -96,7 +100,7 @@ impl Verb for NoteWrite {
     type Answer = WriteAnswer;
 
     fn run(self, cx: &Context) -> Result<WriteAnswer> {
-        let bytes = cx.text(self.content, self.from.as_deref())?;
+        let bytes = cx.text(self.more.behind_any(self.content), self.from.as_deref())?;
         let content = String::from_utf8(bytes)
             .map_err(|_| Error::new(Kind::Invalid, "the content is not UTF-8 text").code(code::NOT_TEXT))?;
         let mut notes = cx.writing_notes()?;
@@ -124,8 +128,8 @@ impl Verb for NoteWrite {
             page.ink(Ink::Dim, &format!("{}: {}{}\n", result.agent, result.reason, cost(&result.spent)))?;
         }
         if result.superseded > 0 {
-            let noun = if result.superseded == 1 { "fact" } else { "facts" };
-            page.line(&format!("{} older {noun} marked as superseded", result.superseded))?;
+            let facts = counted(result.superseded, "older fact", "older facts");
+            page.line(&format!("{facts} marked as superseded"))?;
         }
         if result.split_triggered {
             page.line(&format!("split into: {}", result.new_files.join(", ")))?;

@@ -14,6 +14,8 @@ use super::{ImportanceName, RecordSchema, StatusName, TypeName, chosen, settle};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page};
+use crate::verbs::more::More;
+use crate::verbs::note::show_change;
 use crate::verbs::several::{Kin, Several};
 use crate::verbs::{Effect, On, Verb};
 
@@ -23,6 +25,9 @@ pub(crate) struct Add {
     /// The memory, up to 5000 characters [default: standard input]
     #[schemars(required)]
     content: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// core, learning or task
     #[arg(long = "type", value_name = "TYPE", default_value = "learning", value_parser = chosen::<RecordType>(RecordType::ALL.map(RecordType::name)), hide_possible_values = true)]
     #[serde(rename = "type", default = "learning")]
@@ -99,10 +104,7 @@ impl AddAnswer {
         for warning in &self.warnings {
             page.ink(Ink::Warning, &format!("warning: {warning}\n"))?;
         }
-        match self.replayed {
-            true => page.ink(Ink::Dim, "done before with this key\n"),
-            false => Ok(()),
-        }
+        show_change(self.change.as_deref(), self.replayed, page)
     }
 }
 
@@ -123,7 +125,7 @@ impl Verb for Add {
     fn run(self, cx: &Context) -> Result<AddAnswer> {
         let new = NewRecord {
             kind: self.kind,
-            content: cx.fact(self.content)?,
+            content: cx.fact(self.more.behind_any(self.content))?,
             category: self.category,
             tags: self.tags,
             importance: self.importance,

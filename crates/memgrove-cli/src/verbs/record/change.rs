@@ -165,7 +165,7 @@ impl Verb for Archive {
         for id in &answer.archived {
             page.put("archived ")?;
             page.ink(Ink::Strong, &Scheme::Record.address(id))?;
-            crate::verbs::show_facts(page, None, None, answer.replayed)?;
+            crate::verbs::show_facts(page, None, answer.change.as_deref(), answer.replayed)?;
         }
         if answer.archived.is_empty() { page.ink(Ink::Dim, "nothing is due\n") } else { Ok(()) }
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use memgrove::address::Scheme;
-use memgrove::clock::Timestamp;
+use memgrove::clock::{TimeZone, Timestamp};
 use memgrove::shapes::records::{
     Archived, DueRecord, Importance, Query, Record, RecordType, Sort, Statistics, Status,
 };
@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::{ImportanceName, RecordSchema, StatusName, TypeName, chosen, got, id_of, show_record, tell};
 use crate::context::{Context, Input};
 use crate::mounts;
-use crate::page::{Ink, Page};
+use crate::page::{Ink, Page, counted};
 use crate::portion;
+use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
 
 /// What a listing answers with, in tokens, unless it is asked for more.
@@ -42,6 +43,8 @@ pub(crate) struct GetAnswer {
     version: String,
     file: String,
     line: usize,
+    #[serde(skip)]
+    zone: TimeZone,
 }
 
 impl Verb for Get {
@@ -55,18 +58,20 @@ impl Verb for Get {
         let got = got(cx, &id_of(&self.id))?;
         let version = got.version.as_str().to_owned();
         let file = mounts::place_of(&*cx.reading_records()?, &got.file).to_string();
-        Ok(GetAnswer { record: got.record, version, file, line: got.line })
+        let zone = cx.environment().zone.zone();
+        Ok(GetAnswer { record: got.record, version, file, line: got.line, zone })
     }
 
     fn show(answer: &GetAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        show_record(&answer.record, page)?;
+        show_record(&answer.record, &answer.zone, page)?;
         let record = &answer.record;
         if let Some(task) = &record.task_metadata {
             task.blockers.iter().flatten().try_for_each(|text| page.line(&format!("  waits for: {text}")))?;
             task.outcome.iter().try_for_each(|text| page.line(&format!("  outcome: {text}")))?;
         }
-        let (count, version) = (record.access_count, super::super::file::short(&answer.version));
-        let text = format!("  read {count} times, {} line {}, version {version}\n", answer.file, answer.line);
+        let read = counted(record.access_count, "time", "times");
+        let version = crate::verbs::file::short(&answer.version);
+        let text = format!("  read {read}, {} line {}, version {version}\n", answer.file, answer.line);
         page.ink(Ink::Dim, &text)
     }
 }
@@ -76,6 +81,9 @@ impl Verb for Get {
 pub(crate) struct List {
     /// Words in the content, category, tags, blockers or outcome
     text: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    more: More,
     /// core, learning or task
     #[arg(long = "type", value_name = "TYPE", value_parser = chosen::<RecordType>(RecordType::ALL.map(RecordType::name)), hide_possible_values = true)]
     #[serde(rename = "type")]
@@ -141,6 +149,8 @@ pub(crate) struct ListAnswer {
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
+    #[serde(skip)]
+    zone: TimeZone,
 }
 
 impl Verb for List {
@@ -152,7 +162,8 @@ impl Verb for List {
 
     fn run(self, cx: &Context) -> Result<ListAnswer> {
         let records = cx.reading_records()?;
-        let now = records.memory().clock().now().to_zoned(cx.environment().zone.zone());
+        let zone = cx.environment().zone.zone();
+        let now = records.memory().clock().now().to_zoned(zone.clone());
         let query = Query {
             kinds: self.kind.into_iter().collect(),
             since: self.since.as_deref().map(|text| moment(text, &now)).transpose()?,
@@ -163,7 +174,7 @@ impl Verb for List {
             category: self.category,
             importance: self.importance,
             status: self.status,
-            text: self.text,
+            text: self.more.behind_any(self.text),
             limit: self.limit,
         };
         let found = records.list(&query)?;
@@ -173,7 +184,8 @@ impl Verb for List {
         let mut spent = if to_program { FRAME_TOKENS } else { 0 };
         let mut shown: Vec<Record> = Vec::new();
         for record in found.records {
-            let mut cost = portion::tokens(&record.content) + portion::tokens(&super::facts(&record)) + 14;
+            let mut cost =
+                portion::tokens(&record.content) + portion::tokens(&super::facts(&record, &zone)) + 14;
             if to_program {
                 cost += portion::tokens(&record.line());
             }
@@ -185,13 +197,14 @@ impl Verb for List {
         }
         let rest = found.total - shown.len();
         let left_out = (rest > 0).then(|| {
-            format!("{rest} of {} records left out: raise limit or budget, or narrow the query", found.total)
+            let total = counted(found.total, "record", "records");
+            format!("{rest} of {total} left out: raise limit or budget, or narrow the query")
         });
-        Ok(ListAnswer { records: shown, total: found.total, left_out })
+        Ok(ListAnswer { records: shown, total: found.total, left_out, zone })
     }
 
     fn show(answer: &ListAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        answer.records.iter().try_for_each(|record| show_record(record, page))?;
+        answer.records.iter().try_for_each(|record| show_record(record, &answer.zone, page))?;
         if answer.total == 0 {
             page.ink(Ink::Dim, "no records\n")?;
         }
@@ -279,8 +292,11 @@ impl Verb for Stats {
     fn show(answer: &StatsAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let Statistics { total_memories, by_type, archived_count, total_storage_bytes } = &answer.statistics;
         page.line(&format!(
-            "{total_memories} records: {} core, {} learnings, {} tasks",
-            by_type.core, by_type.learning, by_type.task
+            "{}: {} core, {}, {}",
+            counted(*total_memories, "record", "records"),
+            by_type.core,
+            counted(by_type.learning, "learning", "learnings"),
+            counted(by_type.task, "task", "tasks")
         ))?;
         page.line(&format!("{archived_count} archived, {} in all", portion::size(*total_storage_bytes)))
     }
