@@ -27,7 +27,7 @@ const SHORTENED_CHARS: usize = 200;
 /// Read a node: properties, connections and content
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct NodeRead {
-    /// Node id, such as mem_proj_001
+    /// Node id, such as mem_project_001
     id: String,
     /// Only these lines of the content, such as 10:20
     #[arg(long, value_name = "FROM:TO")]

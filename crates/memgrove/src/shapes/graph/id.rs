@@ -1,6 +1,6 @@
 //! What nodes and connections are called: readable, and never the same twice.
 //!
-//! An id is a prefix and a number: `mem_proj_001`. The number is one more than the highest that is
+//! An id is a prefix and a number: `mem_project_001`. The number is one more than the highest that is
 //! known; that it is free is proved by the file it names, which must be absent when it is made, so
 //! of two who choose the same number one chooses again, a little further on. A number is not used
 //! again after its node is deleted. In a store that something else replicates nobody can prove an
@@ -54,7 +54,7 @@ pub(super) fn check(id: &str) -> Result<()> {
     let shown: String = id.chars().take(40).collect();
     Err(Error::new(Kind::Invalid, format!("`{}` cannot be an id", shown.escape_debug()))
         .code(code::INVALID_PATH)
-        .hint("an id has letters, digits, `_` and `-`, at most 120 of them, such as mem_proj_001"))
+        .hint("an id has letters, digits, `_` and `-`, at most 120 of them, such as mem_project_001"))
 }
 
 /// An id.
