@@ -8,6 +8,7 @@ use std::path::Path;
 use memgrove::backends::{anthropic, object};
 use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::shapes::records::Limits;
+use memgrove::vfs::RealFs;
 use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 
@@ -251,12 +252,12 @@ pub(crate) enum Made {
 /// Makes a store in a folder, unless one is there. Several processes may do this at once.
 ///
 /// # Errors
-/// `Denied`, `Full` or `Io` as the machine says; `Exists` where a file is in the way.
+/// `Denied`, `Full` or `Io` as the machine says; `Invalid` where a file is in the way.
 pub(crate) fn make_store(root: &Path, id: &str, backend: Option<&str>) -> Result<Made> {
     if Settings::read(root)?.is_some() {
         return Ok(Made::Before);
     }
-    make_folder(root).map_err(|error| Error::from_io(error, root.display()))?;
+    RealFs::create_root(root).map_err(|error| Error::from_io(error, root.display()))?;
     let backend = backend.unwrap_or(DEFAULT_PROTOCOL);
     let text = format!("format = {FORMAT}\nid = \"{id}\"\nbackend = \"{backend}\"\n");
     let ignored = match place(root, GITIGNORE_FILE, GITIGNORE, id) {
@@ -279,14 +280,6 @@ fn ignore_too(path: &Path) -> std::io::Result<()> {
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(format!("{gap}{}\n", missing.join("\n")).as_bytes())?;
     file.sync_all()
-}
-
-fn make_folder(root: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(root)
 }
 
 /// Puts a whole file in place, unless one is there: readers never see half of it.

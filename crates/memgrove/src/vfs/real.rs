@@ -39,8 +39,7 @@ impl RealFs {
     /// # Errors
     /// As the system says.
     pub fn create_root(root: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root)?;
+        make_folders(root)?;
         Self::open_root(root)
     }
 
@@ -58,6 +57,39 @@ impl RealFs {
         let (parent, last) = split(name);
         Ok((self.folder(parent)?, last))
     }
+}
+
+/// Makes a folder with its parents, each where it is missing.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    let made = match (make_folder(fs::CWD, folder), folder.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_folders(parent)?;
+            make_folder(fs::CWD, folder)
+        }
+        (made, _) => made,
+    };
+    // It is there, or someone else was faster.
+    made.or_else(|error| match error.kind() {
+        _ if folder.is_dir() => Ok(()),
+        io::ErrorKind::AlreadyExists => Err(io::ErrorKind::NotADirectory.into()),
+        _ => Err(error),
+    })
+}
+
+/// Makes one folder, with its mode under every umask.
+fn make_folder(beneath: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<()> {
+    fs::mkdirat(&beneath, name, FOLDER_MODE)?;
+    let made = stat_of(&fs::statat(&beneath, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    match lacking(&made, FOLDER_MODE) {
+        Some(whole) => Ok(fs::chmodat(&beneath, name, whole, AtFlags::empty())?),
+        None => Ok(()),
+    }
+}
+
+/// The mode that something new should have, if the umask of the process took bits away that we need.
+fn lacking(made: &Stat, asked: Mode) -> Option<Mode> {
+    let there = Mode::from_bits_truncate(made.mode as _);
+    (!there.contains(asked)).then_some(there | asked)
 }
 
 enum Folder<'a> {
@@ -164,7 +196,15 @@ impl Vfs for RealFs {
         // Without NONBLOCK the opening of a pipe would wait for its other end.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(open_beneath(self.root.as_fd(), name, flags, mode)?);
-        let stat = stat_of(&fs::fstat(&file)?);
+        let mut stat = stat_of(&fs::fstat(&file)?);
+        if flags.contains(OFlags::CREATE)
+            && stat.kind == FileKind::File
+            && stat.size == 0
+            && let Some(whole) = lacking(&stat, FILE_MODE)
+        {
+            fs::fchmod(&file, whole)?;
+            stat = stat_of(&fs::fstat(&file)?);
+        }
         match stat.kind {
             FileKind::File => Ok(Box::new(RealFile::new(file, stat))),
             FileKind::Folder => Err(io::ErrorKind::IsADirectory.into()),
@@ -217,7 +257,7 @@ impl Vfs for RealFs {
 
     fn mkdir(&self, name: &str) -> io::Result<()> {
         let (folder, last) = self.holder(name)?;
-        Ok(fs::mkdirat(&folder, last, FOLDER_MODE)?)
+        make_folder(&folder, last)
     }
 
     fn remove_file(&self, name: &str) -> io::Result<()> {

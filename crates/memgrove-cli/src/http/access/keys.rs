@@ -7,6 +7,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use memgrove::vfs::RealFs;
 use memgrove::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
 
@@ -137,11 +138,7 @@ pub(crate) fn secret() -> String {
 
 #[allow(clippy::disallowed_methods)] // A secret of this machine, not a memory: it is not in the store.
 fn own(folder: &Path, path: &Path) -> io::Result<String> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    RealFs::create_root(folder)?;
     for _ in 0..8 {
         match read_small(path) {
             Ok(text) if text.trim().len() >= 32 => return Ok(text.trim().to_owned()),
