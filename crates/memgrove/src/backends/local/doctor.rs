@@ -2,14 +2,14 @@
 
 use std::io;
 
-use super::journal::{segment_name, segments};
+use super::journal::{FOLDER, segment_name, segments};
 use super::scan::scan;
 use super::temps::{self, Temps};
 use super::{Core, LOCK};
-use crate::backend::{FileKind, Finding, Level};
+use crate::backend::{FileKind, Finding, Level, random_id};
 use crate::error::{Error, Result};
 use crate::locator::{Locator, collision_key};
-use crate::vfs::Open;
+use crate::vfs::{Open, Vfs};
 
 impl Core {
     pub(super) fn check(&self) -> Result<Vec<Finding>> {
@@ -22,19 +22,31 @@ impl Core {
                 "check the disk and the permissions, then run `memgrove doctor` again",
             ));
         }
-        if let Err(error) = self.state.open(LOCK, Open::Write)
-            && matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-        {
-            found.push(finding(
-                Level::Warning,
-                LOCK,
-                format!("the store is read-only here ({error})"),
-                "check who owns the store, and whether its disk is writable",
-            ));
+        match self.state.open(LOCK, Open::Write) {
+            Err(error) if is_denied(&error) => found.push(unwritable(LOCK, error)),
+            _ => self.check_writing(&mut found),
         }
         self.check_journal(&mut found)?;
         self.check_folder(&Locator::root(), &mut found)?;
         Ok(found)
+    }
+
+    /// Tries what every change does: to make a file in the tree, and where the journal lies.
+    fn check_writing(&self, found: &mut Vec<Finding>) {
+        // No record has this number, so that the next checkpoint removes what a killed process leaves.
+        let temps = Temps::read(&*self.state).ok().flatten();
+        let name = temps
+            .map_or_else(|| format!("{}{}", temps::PREFIX, random_id()), |temps| temps.name(0, usize::MAX));
+        let attempts = [
+            Some((&self.tree, name.clone(), "store")),
+            self.state.stat(FOLDER).is_ok().then(|| (&self.state, format!("{FOLDER}/{name}"), FOLDER)),
+        ];
+        for (disk, name, at) in attempts.into_iter().flatten() {
+            if let Err(error) = attempt(&**disk, &name) {
+                found.push(unwritable(at, error));
+                return;
+            }
+        }
     }
 
     fn check_journal(&self, found: &mut Vec<Finding>) -> Result<()> {
@@ -123,6 +135,31 @@ impl Core {
         };
         finding(Level::Info, name, what.into(), hint)
     }
+}
+
+/// Makes a file and removes it.
+fn attempt(disk: &dyn Vfs, name: &str) -> io::Result<()> {
+    let written = disk.open(name, Open::WriteOrCreate).and_then(|file| file.write_at(0, &[b'.'; 4096]));
+    match disk.remove_file(name) {
+        // Another check was faster.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => written.and(Err(error)),
+        _ => written,
+    }
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn unwritable(at: &str, error: io::Error) -> Finding {
+    if is_denied(&error) {
+        let what = format!("the store is read-only here ({error})");
+        let hint = "check who owns the store and its folders, and whether its disk is writable";
+        return finding(Level::Warning, at, what, hint);
+    }
+    let what = format!("nothing can be written here ({error})");
+    let error = Error::from_io(error, at);
+    finding(Level::Error, at, what, error.hint_text().unwrap_or("check the disk"))
 }
 
 fn unreadable(at: &Locator, error: &io::Error) -> Finding {

@@ -309,12 +309,12 @@ fn a_folder_with_a_name_that_is_no_text_stays_as_it_is() {
 /// What cannot be read is a finding, and hides no other.
 #[test]
 fn what_cannot_be_read_is_found_by_the_check() {
-    for (of, at) in [(Call::List, "d"), (Call::Open, "d/a.md")] {
+    for (of, after, at) in [(Call::List, 2, "d"), (Call::Open, 5, "d/a.md")] {
         let faulty = Arc::new(FaultFs::new(Arc::new(SimFs::new())));
         let local = Local::open(on(&faulty)).unwrap();
         did(&local, [write("d/a.md", "one")]).unwrap();
-        // The journal and the root, or the lock and the journal, come first.
-        faulty.plan(FaultPlan { of: Some(of), after: 2, fault: Fault::Eacces, sticky: false });
+        // The journal and the root come first; or the lock, what tries to write, and the journal.
+        faulty.plan(FaultPlan { of: Some(of), after, fault: Fault::Eacces, sticky: false });
         let found: Vec<_> = local.check().unwrap().into_iter().map(|finding| finding.at).collect();
         assert_eq!((found, faulty.fired()), (vec![at.to_owned()], 1));
     }
