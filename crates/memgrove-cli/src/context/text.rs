@@ -29,21 +29,31 @@ impl Context {
                 }
                 Ok(bytes)
             }
-            (None, _, Input::None) => Err(Error::new(Kind::Invalid, "`text` is missing")),
+            (None, _, Input::None) => {
+                Err(Error::new(Kind::Invalid, "`text` is missing").hint("send it with the request"))
+            }
         }
     }
 
     /// One fact, from an argument or standard input.
     pub(crate) fn fact(&self, given: Option<String>) -> Result<String> {
         let piped = given.as_deref().is_none_or(|text| self.is_piped(text));
-        let mut fact = String::from_utf8(self.text(given, None)?).map_err(|_| {
-            Error::new(Kind::Invalid, "what is to be remembered is not UTF-8 text").code(code::NOT_TEXT)
-        })?;
+        let mut fact = Context::utf8("what is to be remembered", self.text(given, None)?)?;
         if piped {
             // The newline ends what a program prints; it is not what is to be remembered.
             fact.truncate(fact.trim_end_matches(['\r', '\n']).len());
         }
         Ok(fact)
+    }
+
+    /// What was given for something that can only be text.
+    pub(crate) fn utf8(what: &str, given: Vec<u8>) -> Result<String> {
+        String::from_utf8(given).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            Error::new(Kind::Invalid, format!("{what} is not UTF-8 text (byte {offset})"))
+                .code(code::NOT_TEXT)
+                .hint("convert it to UTF-8; `memgrove file create` keeps bytes of any kind")
+        })
     }
 
     fn is_piped(&self, text: &str) -> bool {

@@ -10,10 +10,10 @@ use std::io;
 use std::path::PathBuf;
 
 use memgrove::backend::{FileKind, Version};
-use memgrove::error::code;
 use memgrove::memory::{Done, Plan};
 use memgrove::shapes::files::{self, Limits, Outcome};
-use memgrove::{Error, Kind, Locator, Result, Store};
+use memgrove::text::content;
+use memgrove::{Kind, Locator, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,8 +118,10 @@ pub(crate) struct Create {
     path: String,
     /// The content [default: standard input]
     #[arg(long, allow_hyphen_values = true)]
-    #[schemars(required)]
     text: Option<String>,
+    /// Binary content
+    #[arg(skip)]
+    content_base64: Option<String>,
     /// Read the content from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
@@ -138,7 +140,10 @@ impl Verb for Create {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let at = file_at(cx, &self.path)?;
-        let bytes = cx.text(self.text, self.from.as_deref())?;
+        let bytes = match self.content_base64.as_deref() {
+            None => cx.text(self.text, self.from.as_deref())?,
+            bytes => content::given("text", self.text, bytes)?.unwrap_or_default(),
+        };
         let limits = Limits::default();
         change(cx, Self::NAME, &self.guard, |store| match self.guard.expected(store, &at)? {
             Some(version) => files::write(store, &at, bytes.clone(), Some(&version), &limits),
@@ -229,8 +234,7 @@ impl Verb for Insert {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let at = file_at(cx, &self.path)?;
-        let text = String::from_utf8(cx.text(self.text, self.from.as_deref())?)
-            .map_err(|_| Error::new(Kind::Invalid, "the text to insert is not UTF-8").code(code::NOT_TEXT))?;
+        let text = Context::utf8("the text to insert", cx.text(self.text, self.from.as_deref())?)?;
         change(cx, Self::NAME, &self.guard, |store| {
             let expect = self.guard.expected(store, &at)?;
             files::insert(store, &at, self.line, &text, expect.as_ref(), &Limits::default())

@@ -34,7 +34,13 @@ fn invalid_is_2() {
     sandbox.run(&["find", "  "]).fails(2);
     sandbox.run(&["file", "view", "a.md", "--lines", "5:1"]).fails(2);
     sandbox.feed(&["file", "batch"], "{").fails(2);
-    sandbox.feed(&["file", "insert", "a.md", "1"], [0xff, 0xfe]).fails(2);
+    for words in [&["file", "insert", "a.md", "1"][..], &["note", "write"], &["remember"]] {
+        let told = sandbox.feed(words, [b'a', 0xff]).fails(2);
+        assert!(told.contains("is not UTF-8 text (byte 1)\n  hint: convert it"), "{told}");
+    }
+    std::fs::write(sandbox.path().join("file"), "").expect("a file");
+    let told = sandbox.run(&["memory-tool", "--memories", "../../file"]).fails(2);
+    assert!(told.contains("a file lies where a folder is needed"), "{told}");
 }
 
 #[test]

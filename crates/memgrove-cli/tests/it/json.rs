@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::mcp::Connection;
 use super::sandbox::Sandbox;
+use super::serve::Server;
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
@@ -42,6 +44,50 @@ fn files_in_json() {
     let done = run(&["file", "batch", "--text", &batch.to_string()]);
     assert_eq!(keys(&done), ["change", "results"]);
     assert_eq!(done["results"][1]["path"], "/memories/y.md");
+}
+
+/// At a command line, over MCP and over HTTP, alone and in a batch.
+#[test]
+fn bytes_of_any_kind_can_be_sent() {
+    let sandbox = Sandbox::new();
+    let bytes = |path: &str| sandbox.run(&["--json", "read", path]).json()["base64"].clone();
+    let batch = |path: &str| {
+        json!([
+            {"type": "create", "path": path, "content_base64": "AJ+Slg=="},
+            {"type": "write", "path": path, "content_base64": "/wA="},
+        ])
+    };
+    sandbox.feed(&["file", "batch"], batch("cli.bin").to_string()).ok();
+    assert_eq!(bytes("cli.bin"), "/wA=");
+    let (mut mcp, server) = (Connection::new(&sandbox, &["--tools", "all"]), Server::start(&sandbox, &[]));
+    let mut call = |door: &str, tool: &str, arguments: Value| match door {
+        "mcp" => mcp.call(tool, arguments).to_string(),
+        _ => {
+            String::from_utf8_lossy(&server.post(&format!("/api/{tool}"), &arguments, &[]).body).into_owned()
+        }
+    };
+    for door in ["mcp", "http"] {
+        let (one, other) = (format!("{door}-1.bin"), format!("{door}-2.bin"));
+        call(door, "file_create", json!({"path": one, "content_base64": "AJ+Slg=="}));
+        assert_eq!(bytes(&one), "AJ+Slg==");
+        call(door, "file_batch", json!({"operations": batch(&other)}));
+        assert_eq!(bytes(&other), "/wA=");
+        for (given, said) in [
+            (json!({"text": "x", "content_base64": "eA=="}), "`text` and `content_base64` are both given"),
+            (json!({"content_base64": "no base64"}), "is not base64"),
+            (json!({}), "`text` is missing"),
+        ] {
+            let mut given = given;
+            given["path"] = "none.bin".into();
+            let told = call(door, "file_create", given);
+            assert!(told.contains(said), "{told}");
+        }
+        let both = json!([{"type": "write", "path": "none.bin", "content": "x", "content_base64": "eA=="}]);
+        let told = call(door, "file_batch", json!({ "operations": both }));
+        assert!(told.contains("`content` and `content_base64` are both given"), "{told}");
+    }
+    mcp.close();
+    server.end();
 }
 
 #[test]

@@ -10,6 +10,7 @@
 mod draft;
 mod nearest;
 mod splice;
+mod wire;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ use crate::memory::Plan;
 use crate::store::Store;
 
 use draft::Draft;
+pub(super) use draft::without_version;
 pub(super) use splice::{PLACES_MAX, inserted, places, replaced};
 
 /// How large things may get.
@@ -120,20 +122,21 @@ pub enum Outcome {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
     /// Makes a file where nothing is.
+    #[serde(with = "wire::create")]
     Create {
         /// The file.
         path: Locator,
-        /// Its content.
-        content: String,
+        /// Its content: on the wire `content`, or `content_base64` for what is no text.
+        content: Vec<u8>,
     },
     /// Makes a file hold exactly this, whether or not it was there.
+    #[serde(with = "wire::write")]
     Write {
         /// The file.
         path: Locator,
-        /// All of its new content.
-        content: String,
+        /// All of its new content, on the wire as that of [`Operation::Create`].
+        content: Vec<u8>,
         /// The version that must be there.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Version>,
     },
     /// Replaces a text that is in the file exactly once.

@@ -33,10 +33,11 @@ mod view;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::backend::Note;
+use crate::backend::{Expect, FileKind, Note, Version};
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::{Memory, Plan};
+use crate::shapes::files;
 use crate::store::Store;
 
 use command::Command;
@@ -55,11 +56,23 @@ pub struct Reply {
 /// `root` is the folder that the model knows as `/memories`; it need not exist yet. The note's verb
 /// becomes `memory_<command>`.
 pub fn run(memory: &Memory, root: &Locator, note: Note, command: &Value) -> Reply {
+    run_at(memory, root, note, command, None)
+}
+
+/// As [`run`], for a caller who has seen the file at a version, whose first characters stand for it:
+/// the command fails if another is there. It is that of `path`, or of `old_path`; a view has none.
+pub fn run_at(
+    memory: &Memory,
+    root: &Locator,
+    note: Note,
+    command: &Value,
+    expect: Option<&Version>,
+) -> Reply {
     let done = match Command::parse(root, command) {
         Err(error) => Err(error.message().to_owned()),
         Ok(command) => {
             let telling = |error: Error| place::told(memory.store(), root, &command.places(), &error);
-            answer(memory, note, &command).map_err(telling)
+            answer(memory, note, &command, expect).map_err(telling)
         }
     };
     match done {
@@ -68,9 +81,15 @@ pub fn run(memory: &Memory, root: &Locator, note: Note, command: &Value) -> Repl
     }
 }
 
-fn answer(memory: &Memory, mut note: Note, command: &Command) -> Result<String> {
+fn answer(memory: &Memory, mut note: Note, command: &Command, expect: Option<&Version>) -> Result<String> {
     note.verb = format!("memory_{}", command.name());
-    let apply = |plan: &dyn Fn(&Store) -> Result<Plan<String>>| Ok(memory.apply(note, plan)?.outcome);
+    let apply = |plan: &dyn Fn(&Store) -> Result<Plan<String>>| {
+        let done = memory.apply(note, |store| match (expect, &command.places()[..]) {
+            (Some(expect), [path, ..]) => resting_on(store, &path.at, expect, plan),
+            _ => plan(store),
+        })?;
+        Ok(done.outcome)
+    };
     match command {
         Command::View { path, range } => view::view(memory.store(), path, range),
         Command::Create { path, file_text } => apply(&|store| edit::create(store, path, file_text)),
@@ -83,6 +102,30 @@ fn answer(memory: &Memory, mut note: Note, command: &Command) -> Result<String> 
         Command::Delete { path } => apply(&|store| edit::delete(store, path)),
         Command::Rename { old_path, new_path } => apply(&|store| edit::rename(store, old_path, new_path)),
     }
+}
+
+/// A plan that rests on the version that the caller has seen.
+fn resting_on(
+    store: &Store,
+    at: &Locator,
+    seen: &Version,
+    plan: &dyn Fn(&Store) -> Result<Plan<String>>,
+) -> Result<Plan<String>> {
+    let there = store.info_optional(at)?;
+    if there.as_ref().is_some_and(|info| info.kind == FileKind::Folder) {
+        return Err(files::without_version(at));
+    }
+    let there = there.and_then(|info| info.version);
+    let seen = Expect::At(Version::named(seen.as_str(), there.as_ref())?);
+    seen.check(at, there.as_ref())?;
+    let plan = plan(store)?;
+    // Someone may have been faster than the plan was made.
+    for edit in plan.edits.iter().filter(|edit| edit.at() == at) {
+        if let Expect::At(read) = edit.expect() {
+            seen.check(at, Some(read))?;
+        }
+    }
+    Ok(plan)
 }
 
 /// Marks an error whose message is the whole text to answer with.

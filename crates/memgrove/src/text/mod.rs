@@ -1,6 +1,7 @@
 //! Codecs that shapes share: pure functions between bytes and what they say.
 
 pub mod blocks;
+pub mod content;
 pub mod dates;
 pub mod jsonl;
 pub mod links;

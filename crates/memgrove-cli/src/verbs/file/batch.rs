@@ -18,11 +18,11 @@ use crate::verbs::{Effect, On, Verb};
 /// Apply several file operations as one change: all or none
 ///
 /// Each operation is an object with `type` (create, write, str_replace, insert, delete, rename) and its
-/// fields: `path` and `content`, `old_str` and `new_str`, `insert_line` and `new_str`, or `old_path` and
-/// `new_path`; all but create may have `expect`.
+/// fields: `path` and `content` (or `content_base64`), `old_str` and `new_str`, `insert_line` and `new_str`, or
+/// `old_path` and `new_path`; all but create may have `expect`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Batch {
-    /// Objects such as {"type":"create","path":…,"content":…}; also write, str_replace (old_str, new_str), insert (insert_line, new_str), delete, rename (old_path, new_path)
+    /// Objects such as {"type":"create","path":…,"content":…} or content_base64; also write, str_replace (old_str, new_str), insert (insert_line, new_str), delete, rename (old_path, new_path)
     #[arg(skip)]
     operations: Vec<Value>,
     #[command(flatten)]

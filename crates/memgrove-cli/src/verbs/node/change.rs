@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use base64::Engine;
 use memgrove::address::Scheme;
 use memgrove::memory::Done;
 use memgrove::shapes::graph::{ContentEdit, NewNode, Node, Removal, Removed, Update, format_of};
+use memgrove::text::content;
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,13 +66,11 @@ impl Verb for NodeCreate {
     fn run(self, cx: &Context) -> Result<Changed> {
         refuse_expect(&self.guard, "node")?;
         let by_name = self.from.as_ref().and_then(|path| format_of(&path.file_name()?.to_string_lossy()));
-        let content = match (self.content, self.content_base64, &self.from) {
-            (Some(_), Some(_), _) => return Err(twice()),
-            (Some(text), ..) => Some(cx.text(Some(text), None)?),
-            (None, Some(text), _) => Some(decoded(&text)?),
-            (None, None, Some(path)) => Some(cx.text(None, Some(path))?),
-            (None, None, None) => None,
+        let text = match (self.content, &self.from) {
+            (None, None) => None,
+            (text, from) => Some(cx.text(text, from.as_deref())?),
         };
+        let content = content::given("content", text, self.content_base64.as_deref())?;
         let new = NewNode {
             id: self.id,
             kind: self.kind,
@@ -87,16 +85,6 @@ impl Verb for NodeCreate {
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
         answer.show(page)
     }
-}
-
-fn decoded(text: &str) -> Result<Vec<u8>> {
-    let decoded = base64::engine::general_purpose::STANDARD.decode(text);
-    decoded.map_err(|error| Error::new(Kind::Invalid, format!("the content is not base64: {error}")))
-}
-
-/// The error for a content that is given in two ways.
-fn twice() -> Error {
-    Error::new(Kind::Invalid, "`content` and `content_base64` are both given").hint("give one of them")
 }
 
 /// Set or remove properties of a node, or change its type
@@ -193,8 +181,9 @@ impl Editing {
         };
         let text = |text: &Option<String>, name: &str| text.clone().ok_or_else(|| missing(name));
         let content = || match (&self.content, &self.content_base64, &self.from, cx.input) {
-            (Some(_), Some(_), ..) => Err(twice()),
-            (None, Some(text), ..) => decoded(text),
+            (text, Some(base64), ..) => {
+                Ok(content::given("content", text.clone(), Some(base64))?.unwrap_or_default())
+            }
             (None, None, _, Input::None) => Err(missing("content")),
             // An empty standard input is most often one that was forgotten.
             (None, None, None, Input::Terminal) => match cx.text(None, None)? {

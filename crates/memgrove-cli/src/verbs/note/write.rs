@@ -3,10 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use memgrove::Result;
 use memgrove::address::Scheme;
-use memgrove::error::code;
 use memgrove::shapes::notes::{Mode, WriteResult};
-use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,8 +100,7 @@ impl Verb for NoteWrite {
 
     fn run(self, cx: &Context) -> Result<WriteAnswer> {
         let bytes = cx.text(self.more.behind_any(self.content), self.from.as_deref())?;
-        let content = String::from_utf8(bytes)
-            .map_err(|_| Error::new(Kind::Invalid, "the content is not UTF-8 text").code(code::NOT_TEXT))?;
+        let content = Context::utf8("the content", bytes)?;
         let mut notes = cx.writing_notes()?;
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         if self.dry_run {

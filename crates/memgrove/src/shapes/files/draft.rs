@@ -58,9 +58,9 @@ impl<'a> Draft<'a> {
 
     pub(super) fn perform(&mut self, operation: &Operation) -> Result<Outcome> {
         match operation {
-            Operation::Create { path, content } => self.create(path, content.clone().into()),
+            Operation::Create { path, content } => self.create(path, content.clone()),
             Operation::Write { path, content, expect } => {
-                self.write(path, content.clone().into(), expect.as_ref())
+                self.write(path, content.clone(), expect.as_ref())
             }
             Operation::Replace { path, old_str, new_str, expect } => {
                 self.replace(path, old_str, new_str, expect.as_ref())
@@ -362,7 +362,7 @@ fn not_regular(at: &Locator) -> Error {
         .hint("links, pipes, sockets and devices are neither followed nor changed")
 }
 
-fn without_version(at: &Locator) -> Error {
+pub(in crate::shapes) fn without_version(at: &Locator) -> Error {
     Error::new(Kind::Invalid, format!("`{at}` is a folder, which has no version to expect"))
         .code(code::IS_DIRECTORY)
         .hint("leave the expected version out")

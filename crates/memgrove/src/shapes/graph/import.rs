@@ -1,6 +1,5 @@
 //! Taking over a graph from JSON: what was exported, or a registry of another program.
 
-use base64::Engine;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,6 +13,7 @@ use super::{Draft, Graph};
 use crate::backend::Note;
 use crate::error::{Error, Kind, Result};
 use crate::text::blocks::BYTE_ORDER_MARK;
+use crate::text::content;
 
 /// How many nodes or connections are imported in one change.
 const IMPORT_BATCH: usize = 500;
@@ -240,15 +240,7 @@ fn told(taken: Result<(Taken, bool)>, existing: Existing) -> Result<Became> {
 }
 
 fn contents<T>(held: &Held<T>) -> Result<Option<Vec<u8>>> {
-    match (&held.content, &held.content_base64) {
-        (Some(_), Some(_)) => Err(Error::new(Kind::Invalid, "it has `content` and `content_base64`")),
-        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
-        (None, Some(text)) => base64::engine::general_purpose::STANDARD
-            .decode(text)
-            .map(Some)
-            .map_err(|error| Error::new(Kind::Invalid, format!("its content is not base64: {error}"))),
-        (None, None) => Ok(None),
-    }
+    content::given("content", held.content.clone(), held.content_base64.as_deref())
 }
 
 fn format(storage: Option<&Storage>) -> Option<String> {

@@ -18,6 +18,7 @@ use crate::backend::{Content, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
+use crate::text::content;
 
 /// A node or connection that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -279,15 +280,10 @@ impl Graph {
     }
 
     fn exported(&self, storage: Option<&Storage>) -> Result<(Option<String>, Option<String>)> {
-        use base64::Engine;
         // What names no place for content has none.
         let at = storage.and_then(|storage| self.layout.content(&storage.path).ok());
         let content = at.map(|at| self.store().read_optional(&at)).transpose()?.flatten();
-        let Some(content) = content else { return Ok((None, None)) };
-        Ok(match String::from_utf8(content.bytes) {
-            Ok(text) => (Some(text), None),
-            Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
-        })
+        Ok(content.map(|content| content::told(content.bytes)).unwrap_or_default())
     }
 }
 

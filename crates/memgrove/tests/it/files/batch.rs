@@ -83,7 +83,9 @@ fn a_batch_that_fails_changes_nothing_and_names_the_operation() {
 fn operations_are_written_as_in_the_specification() {
     let given = [
         r#"{"type":"create","path":"a","content":"c"}"#,
+        r#"{"type":"create","path":"a","content_base64":"AJ+Slg=="}"#,
         r#"{"type":"write","path":"a","content":"c","expect":"00"}"#,
+        r#"{"type":"write","path":"a","content_base64":"/w=="}"#,
         r#"{"type":"str_replace","path":"a","old_str":"o","new_str":"n"}"#,
         r#"{"type":"insert","path":"a","insert_line":1,"new_str":"n"}"#,
         r#"{"type":"delete","path":"a"}"#,
@@ -99,10 +101,29 @@ fn operations_are_written_as_in_the_specification() {
         r#"{"type":"create","path":"../a","content":""}"#,
         r#"{"type":"create","path":"a"}"#,
         r#"{"type":"create","path":"a","content":"","contents":""}"#,
+        r#"{"type":"create","path":"a","content":"","expect":"00"}"#,
+        r#"{"type":"create","path":"a","content":"","content_base64":""}"#,
+        r#"{"type":"write","path":"a","content_base64":"no base64"}"#,
+        r#"{"type":"write","path":"a"}"#,
         r#"{"type":"frob","path":"a"}"#,
     ] {
         assert!(serde_json::from_str::<Operation>(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn a_batch_holds_bytes_of_any_kind() {
+    let files = Files::holding(&[("old.bin", "text")]);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let operations = [
+        Operation::Create { path: at("new.bin"), content: bytes.clone() },
+        Operation::Write { path: at("old.bin"), content: vec![0xff, 0], expect: None },
+    ];
+    let told = serde_json::to_string(&operations).unwrap();
+    assert!(told.contains(r#""content_base64":"/wA=""#), "{told}");
+    files.batch(&told).unwrap();
+    assert_eq!(files.memory.store().read_bytes(&at("new.bin")).unwrap().bytes, bytes);
+    assert_eq!(files.memory.store().read_bytes(&at("old.bin")).unwrap().bytes, [0xff, 0]);
 }
 
 #[test]
@@ -126,9 +147,9 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         prop_oneof![8 => Just(None), 1 => prop::sample::select(versions.to_vec())]
     };
     let operation = prop_oneof![
-        3 => (path(), text()).prop_map(|(path, content)| Operation::Create { path, content }),
+        3 => (path(), text()).prop_map(|(path, content)| Operation::Create { path, content: content.into() }),
         2 => (path(), text(), expect())
-            .prop_map(|(path, content, expect)| Operation::Write { path, content, expect }),
+            .prop_map(|(path, content, expect)| Operation::Write { path, content: content.into(), expect }),
         2 => (path(), text(), text(), expect())
             .prop_map(|(path, old_str, new_str, expect)| Operation::Replace { path, old_str, new_str, expect }),
         2 => (path(), 0..4usize, text(), expect())

@@ -141,7 +141,7 @@ fn what_is_wrong_is_named_and_a_refused_import_writes_nothing() {
         done.errors,
         [
             "node 0: it is not an object",
-            "node 1: it has `content` and `content_base64`",
+            "node 1: `content` and `content_base64` are both given",
             "connection 0: there is no node `nobody`",
         ]
     );
