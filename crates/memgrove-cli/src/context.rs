@@ -112,6 +112,27 @@ pub(crate) struct Guard {
     pub(crate) reason: Option<String>,
 }
 
+/// What a change takes that expects no version.
+#[derive(Debug, Clone, Default, clap::Args, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Marks {
+    /// Idempotency key
+    ///
+    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
+    /// for a different request is an error.
+    #[arg(long)]
+    key: Option<String>,
+    /// Why, for the history
+    #[arg(long, allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl From<Marks> for Guard {
+    fn from(Marks { key, reason }: Marks) -> Self {
+        Guard { key, reason, expect: None }
+    }
+}
+
 impl Context {
     /// A context over the store that is found as [`Environment::find_store`] says.
     pub(crate) fn new(

@@ -27,7 +27,9 @@ const HEAD_BYTES: usize = 4096;
 /// tool_use block of the API is answered with its tool_result block.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryTool {
-    /// Use this folder itself as /memories; nothing else is written into it
+    /// Use this folder itself as /memories; nothing else is kept in it
+    ///
+    /// A process that is killed may leave a `.mtmp-…` file in it, which the next one to write there removes.
     #[arg(long, value_name = "DIR")]
     memories: Option<PathBuf>,
 }
@@ -143,7 +145,7 @@ fn answer(cx: &Context, line: &[u8]) -> Answer {
         Ok(command) => command,
         Err(error) => return refused(line, format!("the line is not JSON: {error}")),
     };
-    let run = |command| MemoryCommand(command).run(cx).unwrap_or_else(|error| refusal(&error));
+    let run = |command: Value| MemoryCommand::from(command).run(cx).unwrap_or_else(|error| refusal(&error));
     match command.get("type").and_then(Value::as_str) {
         Some("tool_use") => Answer {
             kind: Some("tool_result"),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use clap::{ArgMatches, Command};
+use memgrove::backend::Version;
 use memgrove::shapes::memory_tool;
 use memgrove::{Error, Kind, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,10 +14,25 @@ use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::Page;
 
-/// One command of Anthropic's Memory Tool, as the model sent it.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct MemoryCommand(pub(crate) Value);
+/// One command of Anthropic's Memory Tool, as the model sent it. On the command line it is
+/// `memgrove memory-tool`, which takes many.
+#[derive(Debug, clap::Args, Deserialize)]
+pub(crate) struct MemoryCommand {
+    /// Beside the command: the schema is the tool's own, and does not tell of it.
+    #[command(flatten)]
+    #[serde(flatten)]
+    guard: Guard,
+    #[arg(skip)]
+    #[serde(flatten)]
+    command: Value,
+}
+
+/// A command with nothing beside it, as the tool's own clients send it.
+impl From<Value> for MemoryCommand {
+    fn from(command: Value) -> Self {
+        MemoryCommand { guard: Guard::default(), command }
+    }
+}
 
 /// What the Memory Tool answers.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,12 +49,14 @@ impl Verb for MemoryCommand {
     type Answer = MemoryAnswer;
 
     fn run(self, cx: &Context) -> Result<MemoryAnswer> {
-        let memory = match self.0.get("command").and_then(Value::as_str) {
+        let memory = match self.command.get("command").and_then(Value::as_str) {
             Some("view") => cx.reading()?,
             _ => cx.writing()?,
         };
-        let note = cx.note(Self::NAME, &Guard::default());
-        let memory_tool::Reply { content, is_error } = memory_tool::run(&memory, &cx.files(), note, &self.0);
+        let note = cx.note(Self::NAME, &self.guard);
+        let expect = self.guard.expect.map(Version::new);
+        let reply = memory_tool::run_at(&memory, &cx.files(), note, &self.command, expect.as_ref());
+        let memory_tool::Reply { content, is_error } = reply;
         Ok(MemoryAnswer { content, is_error })
     }
 
@@ -75,27 +92,6 @@ impl JsonSchema for MemoryCommand {
             },
             "required": ["command"],
         })
-    }
-}
-
-/// On the command line it is `memgrove memory-tool`, which takes many commands.
-impl clap::FromArgMatches for MemoryCommand {
-    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
-        Err(clap::Error::raw(clap::error::ErrorKind::InvalidSubcommand, "use `memgrove memory-tool`"))
-    }
-
-    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
-        Ok(())
-    }
-}
-
-impl clap::Args for MemoryCommand {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::node::exact;
-use crate::context::{Context, Guard, Input};
+use crate::context::{Context, Guard, Input, Marks};
 
 /// Where they come from at a command line, and what the change is to be known by.
 #[derive(Debug, Default, clap::Args, Deserialize, JsonSchema)]
@@ -23,15 +23,9 @@ pub(crate) struct Several {
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
-    /// Idempotency key
-    ///
-    /// A change whose key was used before is not made again: the first answer is returned. Reusing a key
-    /// for a different request is an error.
-    #[arg(long)]
-    key: Option<String>,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    marks: Marks,
 }
 
 /// What is taken several at once.
@@ -80,7 +74,7 @@ impl Several {
     }
 
     pub(crate) fn guard(self) -> Guard {
-        Guard { key: self.key, reason: self.reason, expect: None }
+        self.marks.into()
     }
 }
 

@@ -77,7 +77,7 @@ fn through_servers(writes: usize) {
 
 #[test]
 fn eight_processes_lose_nothing() {
-    through_processes(60);
+    through_processes(500);
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn eight_servers_lose_nothing() {
 
 #[test]
 #[ignore = "long: make torture"]
-fn torture_eight_processes_500_writes_each() {
-    through_processes(500);
+fn torture_eight_processes_2000_writes_each() {
+    through_processes(2000);
 }
 
 #[test]

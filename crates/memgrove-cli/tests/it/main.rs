@@ -16,6 +16,7 @@ mod hostile;
 mod json;
 mod large;
 mod mcp;
+mod mcp_guards;
 mod memory_stores;
 mod memory_tool;
 mod mounted;
@@ -30,6 +31,7 @@ mod serve_guards;
 mod serve_pages;
 mod texts;
 mod transcripts;
+mod umask;
 mod vaults;
 
 /// A file that is not named above would never run.

@@ -1,6 +1,7 @@
 //! `memgrove memory-tool`: one answer for every line, whatever the line is.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -66,15 +67,24 @@ fn a_folder_used_in_place_holds_memories_and_nothing_else() {
         {\"command\":\"str_replace\",\"path\":\"/memories/old.md\",\"old_str\":\"before\",\"new_str\":\"after\"}\n";
     let got = answers(&sandbox.feed(&["memory-tool", "--memories", "../../memories"], input).ok());
     assert!(got.iter().all(|(_, is_error)| !is_error), "{got:?}");
-    let mut names: Vec<_> = std::fs::read_dir(&folder)
-        .expect("the folder")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
-        .collect();
-    names.sort();
-    assert_eq!(names, ["old.md", "sub"]);
+    let names_in = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("the folder");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<_> = entries.map(|entry| name(entry).into_string().expect("text")).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names_in(&folder), ["old.md", "sub"]);
     assert_eq!(std::fs::read_to_string(folder.join("old.md")).expect("the file"), "after\n");
-    assert!(sandbox.home().join(".local/state/memgrove").is_dir());
     assert!(!sandbox.home().join(".memgrove").exists());
+    // What a killed process left is removed.
+    let states = sandbox.home().join(".local/state/memgrove");
+    let journals = names_in(&states).into_iter().map(|name| states.join(name).join(".journal/id"));
+    let id = journals.filter_map(|id| std::fs::read_to_string(id).ok()).next().expect("a journal");
+    std::fs::write(folder.join(format!(".mtmp-{id}-2-0")), "half a wri").expect("a file");
+    let delete = r#"{"command":"delete","path":"/memories/sub"}"#;
+    assert!(!answers(&sandbox.feed(&["memory-tool", "--memories", "../../memories"], delete).ok())[0].1);
+    assert_eq!(names_in(&folder), ["old.md"]);
 }
 
 /// What happened in such a folder can be looked up and taken back, as in a store.

@@ -96,18 +96,7 @@ impl Sandbox {
 
     /// Runs the program with input.
     pub(crate) fn feed(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
-        let mut child = spawn(self.memgrove(arguments));
-        let mut stdin = child.stdin.take().expect("it is piped");
-        let input = input.as_ref().to_vec();
-        // From a thread of its own, so that neither side waits for the other.
-        let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let output = child.wait_with_output().expect("it was started");
-        feeder.join().expect("it only writes");
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Ran::of(spawn(self.memgrove(arguments)), input)
     }
 }
 
@@ -122,6 +111,21 @@ pub(crate) fn spawn(mut command: Command) -> Child {
 }
 
 impl Ran {
+    /// What a child gives that is fed with this.
+    pub(crate) fn of(mut child: Child, input: impl AsRef<[u8]>) -> Self {
+        let mut stdin = child.stdin.take().expect("it is piped");
+        let input = input.as_ref().to_vec();
+        // From a thread of its own, so that neither side waits for the other.
+        let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().expect("it was started");
+        feeder.join().expect("it only writes");
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// The output of a run that went well.
     #[track_caller]
     pub(crate) fn ok(self) -> String {

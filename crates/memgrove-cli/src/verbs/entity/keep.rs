@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Related, StoredAnswer};
-use crate::context::{Context, Guard};
+use crate::context::{Context, Guard, Marks};
 use crate::page::{Ink, Page};
 use crate::verbs::{Effect, On, Verb};
 
@@ -105,12 +105,9 @@ pub(crate) struct EntityBatch {
     #[arg(long, value_name = "FILE", conflicts_with = "entities")]
     #[serde(skip)]
     from: Option<PathBuf>,
-    /// Idempotency key
-    #[arg(long)]
-    key: Option<String>,
-    /// Why, for the history
-    #[arg(long, allow_hyphen_values = true)]
-    reason: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    marks: Marks,
 }
 
 /// JSON at a command line is read where all other text is, which may be standard input.
@@ -137,7 +134,7 @@ impl Verb for EntityBatch {
             None => serde_json::from_slice(&cx.text(None, self.from.as_deref())?).map_err(wrong)?,
         };
         let entities: Vec<Entity> = serde_json::from_value(given).map_err(wrong)?;
-        let note = cx.note(Self::NAME, &Guard { expect: None, key: self.key, reason: self.reason });
+        let note = cx.note(Self::NAME, &self.marks.into());
         Ok(StoredAnswer::new(cx.writing_knowledge()?.store(note, &entities, How::Merge)?))
     }
 
@@ -224,6 +221,10 @@ pub(crate) struct EntityLearn {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     task_type: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[schemars(skip)]
+    marks: Marks,
 }
 
 impl Verb for EntityLearn {
@@ -235,9 +236,9 @@ impl Verb for EntityLearn {
     type Answer = StoredAnswer;
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let EntityLearn { error_type, error, context, lesson, prevention, role, task_type } = self;
+        let EntityLearn { error_type, error, context, lesson, prevention, role, task_type, marks } = self;
         let learning = Learning { error_type, error, context, role, task_type, lesson, prevention };
-        let note = cx.note(Self::NAME, &Guard::default());
+        let note = cx.note(Self::NAME, &marks.into());
         Ok(StoredAnswer::new(cx.writing_knowledge()?.store_learning(note, &learning)?))
     }
 
@@ -267,6 +268,10 @@ pub(crate) struct EntityRole {
     #[arg(long, default_value_t)]
     #[serde(default)]
     tasks: usize,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[schemars(skip)]
+    marks: Marks,
 }
 
 impl Verb for EntityRole {
@@ -278,8 +283,8 @@ impl Verb for EntityRole {
     type Answer = StoredAnswer;
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let EntityRole { role, p, q, active_context, tasks } = self;
-        let note = cx.note(Self::NAME, &Guard::default());
+        let EntityRole { role, p, q, active_context, tasks, marks } = self;
+        let note = cx.note(Self::NAME, &marks.into());
         let state = RoleState { role, p, q, active_context, tasks };
         Ok(StoredAnswer::new(cx.writing_knowledge()?.store_role_state(note, &state)?))
     }
@@ -316,6 +321,10 @@ pub(crate) struct EntityPattern {
     #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     category: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[schemars(skip)]
+    marks: Marks,
 }
 
 impl Verb for EntityPattern {
@@ -327,9 +336,9 @@ impl Verb for EntityPattern {
     type Answer = StoredAnswer;
 
     fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let EntityPattern { kind, name, description, context, outcome, instructions, category } = self;
+        let EntityPattern { kind, name, description, context, outcome, instructions, category, marks } = self;
         let pattern = Pattern { kind, name, description, context, outcome, instructions, category };
-        let note = cx.note(Self::NAME, &Guard::default());
+        let note = cx.note(Self::NAME, &marks.into());
         Ok(StoredAnswer::new(cx.writing_knowledge()?.store_pattern(note, &pattern)?))
     }
 

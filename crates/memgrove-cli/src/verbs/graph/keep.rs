@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::context::{Context, Guard, Input};
+use crate::context::{Context, Guard, Marks};
 use crate::page::{Ink, Page, counted};
 use crate::verbs::{Effect, On, Verb};
 
@@ -32,6 +32,10 @@ pub(crate) struct GraphOntology {
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     #[serde(skip)]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[schemars(skip)]
+    marks: Marks,
 }
 
 fn show() -> String {
@@ -64,9 +68,7 @@ impl GraphOntology {
             return Ok(None);
         }
         let bytes = cx.text(self.text.clone(), self.from.as_deref())?;
-        String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|_| Error::new(Kind::Invalid, "the ontology is not UTF-8 text"))
+        Context::utf8("the ontology", bytes).map(Some)
     }
 
     fn diff(&self, cx: &Context, graph: &Graph) -> Result<OntologyAnswer> {
@@ -86,18 +88,16 @@ impl GraphOntology {
     }
 
     fn write(&self, cx: &Context) -> Result<OntologyAnswer> {
-        let text = match (self.given(cx)?, cx.input) {
-            (Some(text), _) => text,
-            (None, Input::None) => return Err(Error::new(Kind::Invalid, "`text` is missing")),
-            (None, Input::Terminal) => String::from_utf8(cx.text(None, None)?)
-                .map_err(|_| Error::new(Kind::Invalid, "the ontology is not UTF-8 text"))?,
+        let text = match self.given(cx)? {
+            Some(text) => text,
+            None => Context::utf8("the ontology", cx.text(None, None)?)?,
         };
         if text.trim().is_empty() {
             return Err(Error::new(Kind::Invalid, "the ontology is empty: nothing was written")
                 .hint("`{}` is an ontology that allows anything"));
         }
         let graph = cx.writing_graph()?;
-        let done = graph.write_ontology(cx.note(Self::NAME, &Guard::default()), &text)?;
+        let done = graph.write_ontology(cx.note(Self::NAME, &self.marks.clone().into()), &text)?;
         let change = done.change.map(|change| change.as_str().to_owned());
         Ok(OntologyAnswer { change, ..checked(&graph)? })
     }
