@@ -261,6 +261,10 @@ fn what_is_only_faintly_like_a_memory_is_left_out() {
     let told = sandbox.run(&["similar", &tea]).ok();
     assert!(told.contains("oolong") && !told.contains("kettle"), "{told}");
     assert!(told.contains("weak matches (`--all`)"), "{told}");
+    let mut server = Connection::new(&sandbox, &["--tools", "all"]);
+    let told = server.call("similar", json!({"address": tea})).to_string();
+    assert!(told.contains("weak matches (`all`)"), "each is told in its own words: {told}");
+    server.close();
     let told = sandbox.run(&["similar", &tea, "--all"]).ok();
     assert!(told.contains("oolong") && told.contains("kettle") && !told.contains("weak"), "{told}");
     // Nobody gave words, so none are asked for.
