@@ -16,13 +16,17 @@ use serde_json::json;
 use super::sandbox::Sandbox;
 use super::serve::Server;
 
-/// What a memory store cannot hold, as the names of the cases that need it.
+/// What a memory store cannot hold or forget, as the names of the cases that need it.
 const NOT_OFFERED: &[&str] = &[
     "any_bytes_come_back",
     "any_bytes_can_be_appended",
     "large_content_comes_back",
     "bytes_that_are_no_text_are_there_again",
     "deep_folders_are_held",
+    "what_is_redacted_is_gone",
+    "what_holds_something_is_gone",
+    "what_is_pruned_is_the_oldest",
+    "what_is_pruned_frees_its_keys",
 ];
 
 const RESERVED: &[&str] = &[".memgrove", ".MemGrove"];

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use super::steps::{append, apply, at, case, change, ensure, put, rename, same, write_if};
+use super::steps::{append, apply, at, case, case_with, change, ensure, put, rename, same, write_if};
 use super::{Case, Failure, Needs, Trial, Verdict};
 use crate::backend::{Backend, Change, Depth, Expect, Version};
 use crate::error::Kind;
@@ -18,12 +18,12 @@ pub(super) const CASES: &[Case] = &[
     case("P13", "updates_of_one_file_lose_nothing", updates_of_one_file_lose_nothing),
     case("P13", "appends_lose_nothing", appends_lose_nothing),
     case("P13", "changes_of_two_files_stay_whole", changes_of_two_files_stay_whole),
-    Case {
-        name: "several_openings_lose_nothing",
-        promise: "P13",
-        needs: Needs::ConcurrentWriters,
-        run: several_openings_lose_nothing,
-    },
+    case_with(
+        "P13",
+        "several_openings_lose_nothing",
+        Needs::ConcurrentWriters,
+        several_openings_lose_nothing,
+    ),
     case("P14", "readers_see_whole_files", readers_see_whole_files),
     case("P14", "listings_beside_writers_are_in_order", listings_beside_writers_are_in_order),
 ];

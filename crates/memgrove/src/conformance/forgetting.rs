@@ -1,15 +1,16 @@
 //! What the history is made to forget, or refuses to: P19, P20.
 
-use super::steps::{append, apply, at, delete, ensure, history_case, keyed, put, same, tree, write};
-use super::{Case, Failure, Trial, Verdict};
+use super::steps::{append, apply, at, case_with, delete, ensure, keyed, put, refused, same, tree, write};
+use super::{Case, Failure, Needs, Trial, Verdict};
 use crate::backend::{Backend, ChangeId, HistoryQuery, Keep, Moment, Past, Pruning};
 use crate::error::{Kind, Result};
+use crate::locator::Locator;
 
 pub(super) const CASES: &[Case] = &[
-    history_case("P19", "what_is_redacted_is_gone", what_is_redacted_is_gone),
-    history_case("P19", "what_holds_something_is_gone", what_holds_something_is_gone),
-    history_case("P20", "what_is_pruned_is_the_oldest", what_is_pruned_is_the_oldest),
-    history_case("P20", "what_is_pruned_frees_its_keys", what_is_pruned_frees_its_keys),
+    case_with("P19", "what_is_redacted_is_gone", Needs::Redaction, what_is_redacted_is_gone),
+    case_with("P19", "what_holds_something_is_gone", Needs::Redaction, what_holds_something_is_gone),
+    case_with("P20", "what_is_pruned_is_the_oldest", Needs::Pruning, what_is_pruned_is_the_oldest),
+    case_with("P20", "what_is_pruned_frees_its_keys", Needs::Pruning, what_is_pruned_frees_its_keys),
 ];
 
 const SECRET: &str = "secret";
@@ -26,14 +27,6 @@ fn names(past: &[Past]) -> Vec<ChangeId> {
     past.iter().map(|past| past.change.clone()).collect()
 }
 
-/// What was asked of the backend; `None` if it refuses to do such things.
-fn unless_unsupported<T>(done: Result<T>) -> std::result::Result<Option<T>, Failure> {
-    match done {
-        Err(error) if error.kind() == Kind::Unsupported && error.hint_text().is_some() => Ok(None),
-        done => Ok(Some(done?)),
-    }
-}
-
 /// At how many moments a place can be read as holding the secret.
 fn secrets_of(backend: &dyn Backend, key: &str) -> Result<usize> {
     let mut found = 0;
@@ -48,6 +41,42 @@ fn secrets_of(backend: &dyn Backend, key: &str) -> Result<usize> {
     Ok(found)
 }
 
+/// Whether a backend with a history can take content out of it; if not, it must say so and take out nothing.
+pub(super) fn redacts(trial: &Trial<'_>) -> std::result::Result<bool, Failure> {
+    let backend = trial.open()?;
+    if backend.redact_holding(&Locator::root(), &|_| false).is_ok() {
+        return Ok(true);
+    }
+    let told = put(&*backend, "a.md", SECRET)?.change;
+    put(&*backend, "a.md", "plain")?;
+    let before = secrets_of(&*backend, "a.md")?;
+    unsupported("redacting", backend.redact(&at("a.md"), &Moment::After(told)))?;
+    unsupported("redacting what holds something", backend.redact_holding(&at("a.md"), &holds_secret))?;
+    same("moments at which it can be read", &secrets_of(&*backend, "a.md")?, &before)?;
+    Ok(false)
+}
+
+/// Whether a backend with a history can take the oldest of it away; if not, it must say so and take nothing.
+pub(super) fn prunes(trial: &Trial<'_>) -> std::result::Result<bool, Failure> {
+    let backend = trial.open()?;
+    if backend.prune(Keep::Changes(0), Pruning::Planned).is_ok() {
+        return Ok(true);
+    }
+    put(&*backend, "a.md", "one")?;
+    put(&*backend, "a.md", "two")?;
+    for how in [Pruning::Planned, Pruning::Done] {
+        unsupported("pruning", backend.prune(Keep::Changes(0), how))?;
+        same("how many changes there are", &history(&*backend)?.len(), &2)?;
+    }
+    Ok(false)
+}
+
+/// Proves that a call was refused as one that the backend never does, with a hint.
+fn unsupported<T>(what: &str, done: Result<T>) -> Verdict {
+    let error = refused(what, done, Kind::Unsupported)?;
+    ensure(error.hint_text().is_some(), || format!("{what} was refused without a hint"))
+}
+
 fn what_is_redacted_is_gone(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     let told = put(&*backend, "a.md", SECRET)?.change;
@@ -56,12 +85,9 @@ fn what_is_redacted_is_gone(trial: &Trial<'_>) -> Verdict {
     let (changes, files) = (names(&history(&*backend)?), tree(&*backend)?);
     let (told_of_it, beside) = (secrets_of(&*backend, "a.md")?, secrets_of(&*backend, "b.md")?);
     ensure(told_of_it > 0 && beside > 0, || "the past is not there to begin with".into())?;
-    let left = match unless_unsupported(backend.redact(&at("a.md"), &Moment::After(told)))? {
-        Some(()) => 0,
-        None => told_of_it,
-    };
+    backend.redact(&at("a.md"), &Moment::After(told))?;
     for backend in [backend, trial.open()?] {
-        same("moments at which it can be read", &secrets_of(&*backend, "a.md")?, &left)?;
+        same("moments at which it can be read", &secrets_of(&*backend, "a.md")?, &0)?;
         same("moments of another place", &secrets_of(&*backend, "b.md")?, &beside)?;
         same("the changes", &names(&history(&*backend)?), &changes)?;
         same("the files", &tree(&*backend)?, &files)?;
@@ -81,15 +107,10 @@ fn what_holds_something_is_gone(trial: &Trial<'_>) -> Verdict {
     };
     let before = count(&*backend)?;
     ensure(before.iter().all(|count| *count > 0), || format!("not all is there to begin with: {before:?}"))?;
-    let left = match unless_unsupported(backend.redact_holding(&at("d"), &holds_secret))? {
-        Some(kept_by) => {
-            ensure(kept_by > 0, || "it is said to have been kept nowhere".into())?;
-            [0, 0, before[2]]
-        }
-        None => before,
-    };
+    let kept_by = backend.redact_holding(&at("d"), &holds_secret)?;
+    ensure(kept_by > 0, || "it is said to have been kept nowhere".into())?;
     for backend in [backend, trial.open()?] {
-        same("moments at which it can be read", &count(&*backend)?, &left)?;
+        same("moments at which it can be read", &count(&*backend)?, &[0, 0, before[2]])?;
         same("the changes", &names(&history(&*backend)?), &changes)?;
         same("the files", &tree(&*backend)?, &files)?;
     }
@@ -102,15 +123,15 @@ fn what_is_pruned_is_the_oldest(trial: &Trial<'_>) -> Verdict {
         put(&*backend, "a.md", format!("round {round}"))?;
     }
     let (changes, files) = (names(&history(&*backend)?), tree(&*backend)?);
-    unless_unsupported(backend.prune(Keep::Changes(0), Pruning::Planned))?;
+    backend.prune(Keep::Changes(0), Pruning::Planned)?;
     same("the changes while it is only planned", &names(&history(&*backend)?), &changes)?;
     for keep in [4, 0] {
         let before = history(&*backend)?.len();
-        let pruned = unless_unsupported(backend.prune(Keep::Changes(keep), Pruning::Done))?;
+        let gone = backend.prune(Keep::Changes(keep), Pruning::Done)?.changes;
         let left = names(&history(&*backend)?);
-        let gone = pruned.map_or(0, |pruned| pruned.changes);
         same("the changes that are left", &left.len(), &(before - gone))?;
         ensure(left.len() >= keep, || format!("{} are left of {keep} to be kept", left.len()))?;
+        ensure(keep > 0 || gone > 0, || "nothing is gone though nothing is to be kept".into())?;
         same("those that are left", &left[..], &changes[..left.len()])?;
         same("the files", &tree(&*trial.open()?)?, &files)?;
     }
@@ -122,7 +143,7 @@ fn what_is_pruned_frees_its_keys(trial: &Trial<'_>) -> Verdict {
     for key in ["one", "two"] {
         backend.apply(&keyed(key, [append("a.md", key)]))?;
     }
-    unless_unsupported(backend.prune(Keep::Changes(0), Pruning::Done))?;
+    backend.prune(Keep::Changes(0), Pruning::Done)?;
     let left = history(&*backend)?.len();
     for key in ["one", "two"] {
         let known = backend.applied(key)?.is_some();

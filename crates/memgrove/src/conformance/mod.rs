@@ -42,7 +42,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::backend::{Backend, HistoryQuery, Moment};
+use crate::backend::{Backend, HistoryQuery, Keep, Moment, Pruning};
 use crate::error::{Error, Kind, Result};
 use steps::{anything, refused};
 
@@ -110,6 +110,11 @@ pub enum Needs {
     Nothing,
     /// A history. A backend without one must refuse to show it, and that is proved instead.
     History,
+    /// A history out of which content can be taken. A backend without it must refuse with `Unsupported` and a
+    /// hint, and take out nothing; one without a history must refuse to show it.
+    Redaction,
+    /// A history of which the oldest can be taken away; otherwise as [`Needs::Redaction`].
+    Pruning,
     /// The capability `concurrent_writers`.
     ConcurrentWriters,
     /// Room for content that is no text. A backend without it must refuse with `Unsupported`, and keep
@@ -271,6 +276,8 @@ fn offers(trial: &Trial<'_>, needs: Needs) -> std::result::Result<bool, Failure>
         Needs::Binary => has_room(trial, "a.bin", b"\xff\xfe\x00", Kind::Unsupported),
         Needs::LargeFiles => has_room(trial, "a.md", &[b'x'; 1024 * 1024], Kind::Unsupported),
         Needs::DeepFolders => has_room(trial, &["d"; 300].join("/"), b"deep", Kind::Invalid),
+        Needs::Redaction => Ok(offers(trial, Needs::History)? && forgetting::redacts(trial)?),
+        Needs::Pruning => Ok(offers(trial, Needs::History)? && forgetting::prunes(trial)?),
         Needs::History => {
             let backend = trial.open()?;
             match backend.history(&HistoryQuery::default()) {
@@ -279,6 +286,9 @@ fn offers(trial: &Trial<'_>, needs: Needs) -> std::result::Result<bool, Failure>
                     let applied = steps::put(&*backend, "a.md", b"kept without a history")?;
                     let moment = Moment::After(applied.change);
                     refused("reading the past", backend.read_past(&anything(), &moment), Kind::Unsupported)?;
+                    refused("redacting", backend.redact(&anything(), &moment), Kind::Unsupported)?;
+                    let pruned = backend.prune(Keep::Changes(0), Pruning::Done);
+                    refused("pruning", pruned, Kind::Unsupported)?;
                     refused("asking for a key", backend.applied("key"), Kind::Unsupported)?;
                     Ok(false)
                 }

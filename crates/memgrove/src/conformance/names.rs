@@ -1,7 +1,7 @@
 //! Names that a backend keeps for itself or that not every system can hold: P17.
 
 use super::steps::{
-    append, apply, at, case, coded, delete, ensure, holds, put, refused, rename, roomy_case, same, tree,
+    append, apply, at, case, case_with, coded, delete, ensure, holds, put, refused, rename, same, tree,
     tree_is, write,
 };
 use super::{Case, Needs, Trial, Verdict};
@@ -17,7 +17,7 @@ pub(super) const CASES: &[Case] = &[
     case("P17", "the_backends_own_keys_are_refused", the_backends_own_keys_are_refused),
     case("P17", "unusual_names_that_fit_are_held", unusual_names_that_fit_are_held),
     case("P17", "long_names_are_held", long_names_are_held),
-    roomy_case("P17", "deep_folders_are_held", Needs::DeepFolders, deep_folders_are_held),
+    case_with("P17", "deep_folders_are_held", Needs::DeepFolders, deep_folders_are_held),
     case("P17", "a_move_makes_no_key_too_long", a_move_makes_no_key_too_long),
     case("P17", "twins_are_refused", twins_are_refused),
     case("P17", "twins_of_folders_are_refused", twins_of_folders_are_refused),

@@ -3,12 +3,12 @@
 use super::steps::{
     append, apply, at, case, change, delete, holds, is_gone, put, rename, same, tree, tree_is, write,
 };
-use super::{Case, Needs, Trial, Verdict, steps::history_case, steps::roomy_case};
+use super::{Case, Needs, Trial, Verdict, steps::case_with, steps::history_case};
 use crate::backend::{HistoryQuery, Moment};
 
 pub(super) const CASES: &[Case] = &[
     case("P12", "what_was_written_is_there_again", what_was_written_is_there_again),
-    roomy_case(
+    case_with(
         "P12",
         "bytes_that_are_no_text_are_there_again",
         Needs::Binary,

@@ -12,8 +12,8 @@ pub(super) const fn case(promise: &'static str, name: &'static str, run: fn(&Tri
     Case { name, promise, needs: Needs::Nothing, run }
 }
 
-/// A case for backends that hold what not every backend can.
-pub(super) const fn roomy_case(
+/// A case for backends that offer what not every backend can.
+pub(super) const fn case_with(
     promise: &'static str,
     name: &'static str,
     needs: Needs,

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memgrove::backend::{
     Applied, Capabilities, Change, ChangeId, ConflictStrategy, Content, Depth, Edit, Expect, Finding,
-    HistoryQuery, Info, Keep, Moment, Note, Past, Pruned, Pruning, Version,
+    HistoryQuery, Info, Keep, Moment, Note, PROMISES, Past, Pruned, Pruning, Version,
 };
 use memgrove::backends::Ram;
-use memgrove::conformance::{self, CASES, Outcome, Storage, Subject};
+use memgrove::conformance::{self, CASES, Needs, Outcome, Storage, Subject};
 use memgrove::{Backend, Error, Kind, Locator, Result};
 
 use super::opens;
@@ -56,6 +56,9 @@ enum Mistake {
     FollowsUpperCase,
     RefusesWithoutAHint,
     HistoryWithoutPast,
+    AppendNeedsItsFile,
+    RedactionIsOnlySaid,
+    PruningIsOnlySaid,
 }
 
 /// Each mistake with a case that must fail because of it.
@@ -97,6 +100,9 @@ const CAUGHT: &[(Mistake, &str)] = &[
     (Mistake::FollowsUpperCase, "another_case_is_another_name"),
     (Mistake::RefusesWithoutAHint, "reserved_characters_are_refused"),
     (Mistake::HistoryWithoutPast, "the_past_of_a_write"),
+    (Mistake::AppendNeedsItsFile, "append_makes_the_file_it_needs"),
+    (Mistake::RedactionIsOnlySaid, "what_is_redacted_is_gone"),
+    (Mistake::PruningIsOnlySaid, "what_is_pruned_is_the_oldest"),
 ];
 
 /// A sound backend with one mistake laid over it.
@@ -203,6 +209,9 @@ impl Faulty {
             }
             (Mistake::WritesToTheRootAreAccepted, Some(Edit::Write { at, .. })) if at.is_root() => {
                 Some(self.inner.apply(&Change { edits: vec![], note: change.note.clone() }))
+            }
+            (Mistake::AppendNeedsItsFile, Some(Edit::Append { at, .. })) if self.inner.info(at).is_err() => {
+                Some(Err(memgrove::backend::not_found(at)))
             }
             (Mistake::HoldsAnyName, Some(Edit::Write { at, .. })) if at.check_creatable().is_err() => {
                 Some(self.inner.apply(&Change { edits: vec![], note: change.note.clone() }))
@@ -338,15 +347,24 @@ impl Backend for Faulty {
     }
 
     fn redact(&self, at: &Locator, moment: &Moment) -> Result<()> {
-        self.inner.redact(at, moment)
+        match self.mistake {
+            Mistake::RedactionIsOnlySaid => Ok(()),
+            _ => self.inner.redact(at, moment),
+        }
     }
 
     fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
-        self.inner.redact_holding(under, holds)
+        match self.mistake {
+            Mistake::RedactionIsOnlySaid => Ok(1),
+            _ => self.inner.redact_holding(under, holds),
+        }
     }
 
     fn prune(&self, keep: Keep, how: Pruning) -> Result<Pruned> {
-        self.inner.prune(keep, how)
+        match self.mistake {
+            Mistake::PruningIsOnlySaid => Ok(Pruned { changes: 1, bytes: 100 }),
+            _ => self.inner.prune(keep, how),
+        }
     }
 
     fn check(&self) -> Result<Vec<Finding>> {
@@ -378,6 +396,14 @@ fn every_mistake_is_noticed() {
         }
     }
     assert!(unnoticed.is_empty(), "{unnoticed:?}");
+}
+
+#[test]
+fn every_promise_can_be_broken() {
+    let promise = |name: &str| CASES.iter().find(|case| case.name == name).map(|case| case.promise);
+    let broken: BTreeSet<&str> = CAUGHT.iter().filter_map(|(_, case)| promise(case)).collect();
+    let promised: BTreeSet<&str> = PROMISES.iter().map(|(number, _)| *number).collect();
+    assert_eq!(broken, promised);
 }
 
 #[test]
@@ -449,7 +475,7 @@ fn a_backend_without_history_refuses_to_show_it_and_is_told_so() {
     assert_eq!(report.failures(), Vec::<String>::new());
     let missing: BTreeSet<&str> = report.not_offered().into_iter().collect();
     for case in CASES {
-        let needed = case.needs == conformance::Needs::History;
+        let needed = [Needs::History, Needs::Redaction, Needs::Pruning].contains(&case.needs);
         assert_eq!(missing.contains(case.name), needed || case.name == "several_openings_lose_nothing");
     }
     assert!(format!("{report}").starts_with("forgetful: "), "{report}");
