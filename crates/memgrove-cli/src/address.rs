@@ -174,6 +174,7 @@ fn entity_at(cx: &Context, named: &str) -> Result<Locator> {
             Kind::NotFound,
             format!("there is no entity `{}` of the type `{}`", name.escape_debug(), folder.escape_debug()),
         )
+        .code(code::ENTITY_NOT_FOUND)
         .hint("`memgrove entity search` finds entities by words")
     })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error::code;
+
 /// The kinds of memories that have addresses.
 ///
 /// ```
@@ -41,6 +43,18 @@ impl Scheme {
             Scheme::Entity => "entity",
             Scheme::Node => "node",
             Scheme::Connection => "connection",
+        }
+    }
+
+    /// The [code] of the error for one that does not exist.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Scheme::File => code::FILE_NOT_FOUND,
+            Scheme::Note => code::NOTE_NOT_FOUND,
+            Scheme::Record => code::RECORD_NOT_FOUND,
+            Scheme::Entity => code::ENTITY_NOT_FOUND,
+            Scheme::Node => code::NODE_NOT_FOUND,
+            Scheme::Connection => code::CONNECTION_NOT_FOUND,
         }
     }
 

@@ -218,7 +218,7 @@ fn not_there(address: &str, change: &str) -> Error {
 
 fn gone(address: &str) -> Error {
     Error::new(Kind::NotFound, format!("`{address}` does not exist"))
-        .code(code::FILE_NOT_FOUND)
+        .code(Scheme::split(address).map_or(code::FILE_NOT_FOUND, |(kind, _)| kind.missing()))
         .hint(format!("`memgrove history {}` shows what became of it", quoted(address)))
 }
 

@@ -280,6 +280,8 @@ fn in_json_an_error_is_an_object() {
     for (address, code) in [
         (&["record", "get", "nobody"][..], "RECORD_NOT_FOUND"),
         (&["read", "record:nobody"], "RECORD_NOT_FOUND"),
+        (&["read", "note:nobody"], "NOTE_NOT_FOUND"),
+        (&["read", "entity:person/nobody"], "ENTITY_NOT_FOUND"),
         (&["note", "read", "nobody"], "NOTE_NOT_FOUND"),
         (&["entity", "load", "nobody"], "ENTITY_NOT_FOUND"),
         (&["entity", "delete", "nobody"], "ENTITY_NOT_FOUND"),
