@@ -344,6 +344,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods)] // It is somebody's own file.
     fn a_list_of_ignored_files_is_completed() {
         let root = tempfile::tempdir().expect("a temporary folder");
         let path = root.path().join(GITIGNORE_FILE);

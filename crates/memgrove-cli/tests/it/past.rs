@@ -131,7 +131,7 @@ fn the_version_that_is_named_is_redacted_and_no_other() {
     // What was never there is no success.
     let mistyped = sandbox.run(&["redact", "aa.md", "--yes"]).fails(3);
     assert!(mistyped.contains("`file:/memories/aa.md` is not in the history"), "{mistyped}");
-    assert!(sandbox.run(&["redact", "record:none", "--yes"]).fails(3).contains("is not in the history"));
+    assert!(sandbox.run(&["redact", "record:none", "--yes"]).fails(3).contains("there is no record `none`"));
     let unknown = sandbox.run(&["redact", "a.md", "--change", "99", "--yes"]).fails(3);
     assert!(unknown.contains("does not hold a change `99`"), "{unknown}");
 }
