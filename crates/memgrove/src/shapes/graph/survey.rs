@@ -277,7 +277,13 @@ impl Survey {
 
     /// The registry anew, from what the files say, with all that nobody here understands. What cannot
     /// be read is put aside.
-    pub(super) fn into_plan(mut self, layout: &Layout, shelf: &Shelf, mark: &str) -> Result<Plan<Report>> {
+    pub(super) fn into_plan(
+        mut self,
+        store: &Store,
+        layout: &Layout,
+        shelf: &Shelf,
+        mark: &str,
+    ) -> Result<Plan<Report>> {
         let mut catalog = self.catalog(&shelf.catalog);
         catalog.mark = Some(mark.to_owned());
         let mut edits = Vec::new();
@@ -287,7 +293,7 @@ impl Survey {
         if let (Some(loss @ Loss::Damaged(_)), Some(version)) = (&shelf.loss, &shelf.registry_version) {
             let aside = layout.system(&format!("registry.damaged-{}.json", short(version)))?;
             self.report.registry = Some(format!("{loss} (kept as `{aside}`)"));
-            edits.push(Edit::Rename { from: registry.clone(), to: aside, expect });
+            edits.push(put_aside(store, registry.clone(), aside, version.clone())?);
             expect = Expect::Absent;
         }
         edits.push(Edit::Write { at: registry, bytes: registry::print(&catalog).into(), expect });
@@ -309,7 +315,7 @@ impl Survey {
         for (from, version) in self.aside {
             let to = layout.system(&format!("damaged/{}-{}", short(&version), from.name()))?;
             self.report.aside.push(to.key().to_owned());
-            edits.push(Edit::Rename { from, to, expect: Expect::At(version) });
+            edits.push(put_aside(store, from, to, version)?);
         }
         for (at, entry, version) in self.writes {
             let expect = version.map_or(Expect::Absent, Expect::At);
@@ -337,6 +343,14 @@ impl Survey {
         catalog.numbers.join(&old.numbers);
         catalog
     }
+}
+
+/// Moves a file to where it is kept; if it was damaged in the same way before, it is there already.
+fn put_aside(store: &Store, from: Locator, to: Locator, version: Version) -> Result<Edit> {
+    let kept = store.info_optional(&to)?.and_then(|info| info.version);
+    let is_kept = kept.as_ref() == Some(&version);
+    let expect = Expect::At(version);
+    Ok(if is_kept { Edit::Delete { at: from, expect } } else { Edit::Rename { from, to, expect } })
 }
 
 /// Enough of a version to tell it from others in a name.

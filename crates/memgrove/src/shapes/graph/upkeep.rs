@@ -102,7 +102,7 @@ impl Graph {
             shelf.forget();
             shelf.refresh(store, &self.layout)?;
             let survey = Survey::of(store, &self.layout, &shelf.catalog, &now)?;
-            survey.into_plan(&self.layout, &shelf, &mark)
+            survey.into_plan(store, &self.layout, &shelf, &mark)
         });
         done.map_err(|error| wrapped(error, "rebuilding the registry"))
     }

@@ -57,13 +57,17 @@ fn a_damaged_registry_is_put_aside_and_rebuilt() {
         let fixture = filled();
         fixture.graph.fold().unwrap();
         let before = fixture.graph.snapshot(None, true).unwrap();
-        fixture.drop_in("graph/_system/registry.json", damage);
-        let fresh = fixture.beside();
-        assert_eq!(fresh.snapshot(None, true).unwrap(), before, "{damage:?}");
-        assert!(fresh.take_report().unwrap().registry.unwrap().starts_with("it was damaged"));
-        let kept = fixture.store().list(&at("graph/_system")).unwrap();
-        let kept = kept.iter().find(|at| at.name().starts_with("registry.damaged-")).expect("it is kept");
-        assert_eq!(fixture.text(kept.key()), damage);
+        // The same may happen twice.
+        for _ in 0..2 {
+            fixture.drop_in("graph/_system/registry.json", damage);
+            let fresh = fixture.beside();
+            assert_eq!(fresh.snapshot(None, true).unwrap(), before, "{damage:?}");
+            assert!(fresh.take_report().unwrap().registry.unwrap().starts_with("it was damaged"));
+            let kept = fixture.store().list(&at("graph/_system")).unwrap();
+            let mut kept = kept.iter().filter(|at| at.name().starts_with("registry.damaged-"));
+            assert_eq!(fixture.text(kept.next().expect("it is kept").key()), damage);
+            assert_eq!(kept.next(), None);
+        }
     }
 }
 
