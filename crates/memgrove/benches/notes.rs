@@ -211,130 +211,120 @@ fn quality(all: &[Asked], results: usize) -> (usize, usize, usize, f64, f64) {
     (asked, before, after, share / asked as f64, cache / asked as f64)
 }
 
+/// Facts with questions in other words, by topic.
+const OWN_NOTES: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "Silica",
+        &[
+            (
+                "The test suite runs with pytest and the xdist plugin on eight workers",
+                "How are Silica's tests run in parallel?",
+            ),
+            ("Releases are tagged on Thursdays after the smoke checks pass", "When are releases tagged?"),
+            ("The GitHub integration signs its webhooks with a rotating secret", "How are webhooks signed?"),
+            (
+                "Ruff replaced flake8 because it lints the tree in under a second",
+                "Which linter replaced flake8?",
+            ),
+        ],
+    ),
+    (
+        "Kitchen",
+        &[
+            (
+                "The oven runs twenty degrees hot, so bake bread at 210 instead of 230",
+                "What should I bake bread at in our oven?",
+            ),
+            (
+                "Sourdough starter is fed with rye flour every evening",
+                "How often is the sourdough starter fed?",
+            ),
+            ("Maria is allergic to hazelnuts and cannot eat the praline", "Who is allergic to hazelnuts?"),
+            (
+                "The dishwasher filter has to be rinsed on the first of the month",
+                "When must the dishwasher filter be rinsed?",
+            ),
+        ],
+    ),
+    (
+        "Travel",
+        &[
+            (
+                "The night train to Lisbon leaves from platform nine at 21:40",
+                "Which platform does the train to Lisbon leave from?",
+            ),
+            (
+                "Passports expire in March and need six months of validity for Japan",
+                "When do the passports expire?",
+            ),
+            (
+                "The hotel in Kyoto keeps luggage for free before check-in",
+                "Does the hotel in Kyoto keep luggage?",
+            ),
+            (
+                "Grandmother's house key hangs behind the blue shutter",
+                "Where does the key of grandmother's house hang?",
+            ),
+        ],
+    ),
+    (
+        "Music",
+        &[
+            ("The piano was tuned to 442 Hz by Mr Okafor in October", "Who tuned the piano?"),
+            (
+                "Scales are practised in thirds before the Chopin nocturne",
+                "What is practised before the nocturne?",
+            ),
+            (
+                "The violin bow needs new hair from the shop on Linden street",
+                "Where does the bow get new hair?",
+            ),
+            (
+                "Choir rehearsal moved to Wednesday because of the concert hall",
+                "On which day is choir rehearsal?",
+            ),
+        ],
+    ),
+    (
+        "Servers",
+        &[
+            (
+                "Postgres backups are encrypted with age and kept for ninety days",
+                "How long are database backups kept?",
+            ),
+            (
+                "The router's admin page listens on 192.168.7.1 port 8443",
+                "What port does the router admin page use?",
+            ),
+            ("Certificates are renewed by a timer at 03:15 every Sunday", "When are certificates renewed?"),
+            ("The old NAS reports a failing disk in bay three", "Which bay of the NAS has a failing disk?"),
+        ],
+    ),
+    (
+        "Garden",
+        &[
+            (
+                "Tomatoes are watered at dawn with rain from the copper barrel",
+                "With what are tomatoes watered?",
+            ),
+            (
+                "The apple tree by the gate is a Boskoop grafted in 1998",
+                "Which variety is the apple tree by the gate?",
+            ),
+            ("Slugs avoid the bed that has crushed eggshells around it", "What keeps slugs away?"),
+            (
+                "The greenhouse vent opens by itself at 26 degrees",
+                "At what temperature does the greenhouse vent open?",
+            ),
+        ],
+    ),
+];
+
 /// Facts under headings, and questions in other words.
 fn own_notes() -> Vec<Asked> {
-    let topics: [(&str, &[(&str, &str)]); 6] = [
-        (
-            "Silica",
-            &[
-                (
-                    "The test suite runs with pytest and the xdist plugin on eight workers",
-                    "How are Silica's tests run in parallel?",
-                ),
-                ("Releases are tagged on Thursdays after the smoke checks pass", "When are releases tagged?"),
-                (
-                    "The GitHub integration signs its webhooks with a rotating secret",
-                    "How are webhooks signed?",
-                ),
-                (
-                    "Ruff replaced flake8 because it lints the tree in under a second",
-                    "Which linter replaced flake8?",
-                ),
-            ],
-        ),
-        (
-            "Kitchen",
-            &[
-                (
-                    "The oven runs twenty degrees hot, so bake bread at 210 instead of 230",
-                    "What should I bake bread at in our oven?",
-                ),
-                (
-                    "Sourdough starter is fed with rye flour every evening",
-                    "How often is the sourdough starter fed?",
-                ),
-                (
-                    "Maria is allergic to hazelnuts and cannot eat the praline",
-                    "Who is allergic to hazelnuts?",
-                ),
-                (
-                    "The dishwasher filter has to be rinsed on the first of the month",
-                    "When must the dishwasher filter be rinsed?",
-                ),
-            ],
-        ),
-        (
-            "Travel",
-            &[
-                (
-                    "The night train to Lisbon leaves from platform nine at 21:40",
-                    "Which platform does the train to Lisbon leave from?",
-                ),
-                (
-                    "Passports expire in March and need six months of validity for Japan",
-                    "When do the passports expire?",
-                ),
-                (
-                    "The hotel in Kyoto keeps luggage for free before check-in",
-                    "Does the hotel in Kyoto keep luggage?",
-                ),
-                (
-                    "Grandmother's house key hangs behind the blue shutter",
-                    "Where does the key of grandmother's house hang?",
-                ),
-            ],
-        ),
-        (
-            "Music",
-            &[
-                ("The piano was tuned to 442 Hz by Mr Okafor in October", "Who tuned the piano?"),
-                (
-                    "Scales are practised in thirds before the Chopin nocturne",
-                    "What is practised before the nocturne?",
-                ),
-                (
-                    "The violin bow needs new hair from the shop on Linden street",
-                    "Where does the bow get new hair?",
-                ),
-                (
-                    "Choir rehearsal moved to Wednesday because of the concert hall",
-                    "On which day is choir rehearsal?",
-                ),
-            ],
-        ),
-        (
-            "Servers",
-            &[
-                (
-                    "Postgres backups are encrypted with age and kept for ninety days",
-                    "How long are database backups kept?",
-                ),
-                (
-                    "The router's admin page listens on 192.168.7.1 port 8443",
-                    "What port does the router admin page use?",
-                ),
-                (
-                    "Certificates are renewed by a timer at 03:15 every Sunday",
-                    "When are certificates renewed?",
-                ),
-                (
-                    "The old NAS reports a failing disk in bay three",
-                    "Which bay of the NAS has a failing disk?",
-                ),
-            ],
-        ),
-        (
-            "Garden",
-            &[
-                (
-                    "Tomatoes are watered at dawn with rain from the copper barrel",
-                    "With what are tomatoes watered?",
-                ),
-                (
-                    "The apple tree by the gate is a Boskoop grafted in 1998",
-                    "Which variety is the apple tree by the gate?",
-                ),
-                ("Slugs avoid the bed that has crushed eggshells around it", "What keeps slugs away?"),
-                (
-                    "The greenhouse vent opens by itself at 26 degrees",
-                    "At what temperature does the greenhouse vent open?",
-                ),
-            ],
-        ),
-    ];
     let mut text = String::from("# Memory\n");
     let mut questions = Vec::new();
-    for (topic, facts) in topics {
+    for (topic, facts) in OWN_NOTES {
         text.push_str(&format!("\n## {topic}\n\n"));
         for (fact, question) in facts {
             text.push_str(&format!("- {fact}\n"));

@@ -49,4 +49,36 @@ fn no_test_file_is_forgotten() {
             assert!(named, "{owner} does not name `mod {stem};`, so {name} is never run");
         }
     }
+    for (name, _) in ["crates/memgrove/src", "crates/memgrove-cli/src"].into_iter().flat_map(sources) {
+        let Some(parent) = name.strip_suffix("/tests.rs") else { continue };
+        let owners = [format!("{parent}.rs"), format!("{parent}/mod.rs")];
+        let named = owners.iter().any(|owner| {
+            std::fs::read_to_string(root().join(owner)).is_ok_and(|text| text.contains("\nmod tests;\n"))
+        });
+        assert!(named, "neither of {owners:?} names `mod tests;`, so {name} is never run");
+    }
+}
+
+/// The mistakes that the local backend can be built with.
+fn seeded(text: &str) -> Vec<&str> {
+    let body = text.split_once("pub enum Bug {").expect("the list of mistakes").1;
+    let body = body.split_once("\n}").expect("its end").0;
+    body.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//"))
+        .filter_map(|line| line.strip_suffix(','))
+        .collect()
+}
+
+/// A mistake that no test makes proves nothing.
+#[test]
+fn every_seeded_mistake_is_made_by_a_test() {
+    let bugs = std::fs::read_to_string(root().join("crates/memgrove/src/backends/local/bug.rs")).unwrap();
+    let tests = sources("crates/memgrove/tests/it");
+    let is_made = |bug: &str| tests.iter().any(|(_, text)| text.contains(&format!("Bug::{bug})")));
+    let bugs = seeded(&bugs);
+    assert!(bugs.len() >= 12, "{bugs:?}");
+    let forgotten: Vec<&str> = bugs.into_iter().filter(|bug| !is_made(bug)).collect();
+    assert!(forgotten.is_empty(), "no test makes {forgotten:?}");
+    assert!(!is_made(&["No", "Where"].concat()), "the rule can fail");
 }

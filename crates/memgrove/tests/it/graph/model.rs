@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memgrove::Store;
+use memgrove::backend::{Change, Edit, Expect};
 use memgrove::backends::local::{Bug, Local, LocalOptions};
 use memgrove::clock::ManualClock;
 use memgrove::shapes::graph::{ContentEdit, Graph, NewNode, Properties, Removal, Update};
@@ -49,6 +50,15 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Cut)>> {
     ];
     let cut = proptest::option::weighted(0.3, (any::<usize>(), any::<u64>()));
     proptest::collection::vec((step, cut), 1..24)
+}
+
+fn lose_registry(store: &Store) -> memgrove::Result<()> {
+    let registry = at("graph/_system/registry.json");
+    if store.exists(&registry)? {
+        let edit = Edit::Delete { at: registry, expect: Expect::Any };
+        store.apply(&Change { edits: vec![edit], note: note() })?;
+    }
+    Ok(())
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -171,17 +181,7 @@ impl World {
             }
             Step::Fold => graph.fold()?,
             Step::Rebuild => drop(graph.rebuild(note())?),
-            Step::Lose => {
-                let registry = at("graph/_system/registry.json");
-                if graph.memory().store().exists(&registry)? {
-                    let edit = memgrove::backend::Edit::Delete {
-                        at: registry,
-                        expect: memgrove::backend::Expect::Any,
-                    };
-                    let change = memgrove::backend::Change { edits: vec![edit], note: note() };
-                    graph.memory().store().apply(&change)?;
-                }
-            }
+            Step::Lose => lose_registry(graph.memory().store())?,
             Step::Reopen => {}
         }
         Ok(model)

@@ -100,13 +100,22 @@ fn an_editor_that_writes_in_place_loses_nothing_and_takes_nothing() {
     assert_eq!(gone(Saving::InPlace, None, 200, 60).expect("the store works"), Vec::<String>::new());
 }
 
-#[test]
-fn a_plain_rename_is_noticed() {
+/// Proves that edits are lost where files are replaced by a plain rename.
+fn plain_rename_is_noticed(saving: Saving) {
     is_noticed(5, || {
-        let gone =
-            gone(Saving::Rename, Some(Bug::PlainRename), 200, 60).map_err(|error| error.to_string())?;
+        let gone = gone(saving, Some(Bug::PlainRename), 200, 60).map_err(|error| error.to_string())?;
         if gone.is_empty() { Ok(()) } else { Err(format!("{} lines are gone: {gone:?}", gone.len())) }
     });
+}
+
+#[test]
+fn a_plain_rename_over_an_editor_that_renames_is_noticed() {
+    plain_rename_is_noticed(Saving::Rename);
+}
+
+#[test]
+fn a_plain_rename_over_an_editor_that_writes_in_place_is_noticed() {
+    plain_rename_is_noticed(Saving::InPlace);
 }
 
 #[test]

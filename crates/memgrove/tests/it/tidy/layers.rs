@@ -86,12 +86,16 @@ fn dependencies_point_one_way() {
 /// Words that mean the machine's own paths.
 const PATH_WORDS: &[&str] = &["Path", "PathBuf", "OsStr", "OsString"];
 
-fn path_words(text: &str) -> Vec<String> {
+/// Words that mean the machine's own files, or its time: `std::fs` and `rustix::fs`, however they are imported.
+const MACHINE_WORDS: &[&str] = &["fs", "OpenOptions", "Instant", "SystemTime"];
+
+/// Those of the words that the code of a file uses.
+fn used(words: &[&str], text: &str) -> Vec<String> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     // What stands in quotes is said to people, not to the compiler.
     let spoken = code.flat_map(|line| line.split('"').step_by(2));
-    let words = spoken.flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    words.filter(|word| PATH_WORDS.contains(word)).map(str::to_owned).collect()
+    let found = spoken.flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    found.filter(|word| words.contains(word)).map(str::to_owned).collect()
 }
 
 /// The one file that knows a provider's client, which has its own words and its own runtime.
@@ -102,11 +106,34 @@ const CLOUD: &str = "crates/memgrove/src/backends/object/cloud.rs";
 fn no_path_crosses_the_seam() {
     for (name, text) in sources("crates/memgrove/src") {
         if name != "crates/memgrove/src/vfs/real.rs" && name != CLOUD {
-            assert_eq!(path_words(&text), Vec::<String>::new(), "{name} speaks of paths");
+            assert_eq!(used(PATH_WORDS, &text), Vec::<String>::new(), "{name} speaks of paths");
         }
     }
     let leak = "fn read(&self) -> std::path::PathBuf {";
-    assert_eq!(path_words(leak), ["PathBuf"], "the rule can fail");
+    assert_eq!(used(PATH_WORDS, leak), ["PathBuf"], "the rule can fail");
+}
+
+/// All file access goes through `Vfs`, and all time through `Clock`: so tests can cut the power, and set the hour.
+#[test]
+fn only_the_real_disk_touches_the_machine() {
+    for (name, text) in sources("crates/memgrove/src") {
+        if !name.starts_with("crates/memgrove/src/vfs/real") {
+            assert_eq!(
+                used(MACHINE_WORDS, &text),
+                Vec::<String>::new(),
+                "{name} goes around `Vfs` or `Clock`"
+            );
+        }
+    }
+    for leak in [
+        "std::fs::read(name)",
+        "use std::{fs, io};",
+        "rustix::fs::openat(folder, name, flags, mode)",
+        "let began = Instant::now();",
+        "SystemTime::now()",
+    ] {
+        assert_eq!(used(MACHINE_WORDS, leak).len(), 1, "the rule can fail: {leak}");
+    }
 }
 
 /// Surfaces have no logic and the library has no surface: no terminal, no environment.
