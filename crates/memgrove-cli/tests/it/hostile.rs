@@ -4,7 +4,7 @@
 //! The spellings aim at canaries in the test's own temporary folder and at nothing else on the
 //! machine; `{root}` and `{outside}` stand for folders of the test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::mcp::Connection;
 use super::sandbox::Sandbox;
+use super::serve::Server;
 
 const CANARY: &str = "CANARY-7c2d";
 
@@ -35,7 +36,8 @@ impl Trap {
         for name in ["a.md", "notes.md", "notes/a.md", "bait.md"] {
             sandbox.run(&["file", "create", name, "--text", "inside\n"]).ok();
         }
-        let files = sandbox.store().join("files");
+        sandbox.run(&["note", "write", "inside"]).ok();
+        let (files, notes) = (sandbox.store().join("files"), sandbox.store().join("notes"));
         let around = [
             sandbox.path().join("outside"),
             sandbox.store().join("outside"),
@@ -58,9 +60,19 @@ impl Trap {
             ("../../outside", "notes/link-mid"),
         ] {
             symlink(to, files.join(name)).expect("a link");
+            if !name.contains('/') {
+                symlink(to, notes.join(name)).expect("a link");
+            }
         }
+        symlink("../outside/canary.md", notes.join("link-note.md")).expect("a link");
         let before = outside(&sandbox);
         Trap { sandbox, before }
+    }
+
+    /// A change of the history.
+    fn change(&self) -> String {
+        let past = self.sandbox.run(&["--json", "history", "--limit", "1"]).json();
+        past["changes"][0]["change"].as_str().expect("a change").to_owned()
     }
 
     fn spelled(&self, spelling: &str) -> String {
@@ -81,12 +93,15 @@ impl Trap {
     }
 }
 
-/// Everything in the sandbox but the memories, the store's own journal and the index of it.
+/// Where the store keeps memories, and its journal.
+const MEMORIES: [&str; 6] = ["files", "notes", "records", "knowledge", "graph", ".journal"];
+
+/// Everything in the sandbox but the memories, the store's own journal, the index of it, and what a server keeps.
 fn outside(sandbox: &Sandbox) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![sandbox.path().to_owned()];
-    let cache = sandbox.path().join("home/.cache");
-    let own = [sandbox.store().join("files"), sandbox.store().join(".journal"), cache];
+    let home = ["home/.cache", "home/.local"].map(|name| sandbox.path().join(name));
+    let own = MEMORIES.map(|name| sandbox.store().join(name)).into_iter().chain(home).collect::<Vec<_>>();
     while let Some(path) = waiting.pop() {
         if own.contains(&path) {
             continue;
@@ -103,10 +118,11 @@ fn outside(sandbox: &Sandbox) -> BTreeMap<String, Option<Vec<u8>>> {
     found
 }
 
-/// The spellings as paths that a user could give: as they are, and beneath the root.
-fn paths(trap: &Trap) -> Vec<String> {
+/// The spellings, and the links.
+fn spelled(trap: &Trap) -> Vec<String> {
     let links = [
         "link-file",
+        "link-note",
         "link-dir/canary.md",
         "link-parent/outside/canary.md",
         "link-self",
@@ -115,46 +131,154 @@ fn paths(trap: &Trap) -> Vec<String> {
         "link-dir/new.md",
         "notes/link-mid/canary.md",
     ];
-    let spelled = spellings().into_iter().chain(links.map(str::to_owned));
-    spelled
-        .flat_map(|spelling| {
-            let path = trap.spelled(&spelling);
-            [format!("/memories/{path}"), path]
-        })
-        .collect()
+    let all = spellings().into_iter().chain(links.map(str::to_owned));
+    all.map(|spelling| trap.spelled(&spelling)).collect()
+}
+
+/// The same as paths that a user could give: as they are, and beneath the root.
+fn paths(trap: &Trap) -> Vec<String> {
+    spelled(trap).into_iter().flat_map(|path| [format!("/memories/{path}"), path]).collect()
+}
+
+/// What verbs call an argument that names a place: a path, an address, an id, or a change or version of the history.
+const PLACES: [&str; 13] = [
+    "path", "old_path", "new_path", "children", "address", "memory", "at", "from", "to", "before", "change",
+    "id", "ids",
+];
+
+/// One argument of one verb that names a place, and what else the verb needs.
+struct Door {
+    verb: String,
+    argument: String,
+    is_list: bool,
+    others: Value,
+}
+
+impl Door {
+    /// The doors of a verb, as its schema says.
+    fn of(verb: &str, schema: &Value, change: &str) -> Vec<Door> {
+        let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let needed: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
+        // Without these, a verb may not get as far as the place.
+        let helps = |name: &str| name == "content" || name == "dry_run" && properties.contains_key("yes");
+        let places = properties.iter().filter(|(name, _)| PLACES.contains(&name.as_str()));
+        places
+            .map(|(argument, property)| Door {
+                verb: verb.to_owned(),
+                argument: argument.clone(),
+                is_list: property["type"].to_string().contains("array"),
+                others: properties
+                    .keys()
+                    .filter(|name| *name != argument)
+                    .filter(|name| needed.contains(&name.as_str()) || helps(name))
+                    .map(|name| (name.clone(), good(name, change)))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// The arguments of calls that name a place by this spelling, in the ways in which such an argument can.
+    fn calls(&self, path: &str) -> Vec<Value> {
+        let places = match self.argument.as_str() {
+            "path" | "old_path" | "new_path" => vec![format!("/memories/{path}"), path.to_owned()],
+            "address" | "memory" => {
+                vec![format!("file:/memories/{path}"), format!("note:{path}"), path.to_owned()]
+            }
+            _ => vec![path.to_owned()],
+        };
+        let call = |place: String| {
+            let mut arguments = self.others.clone();
+            arguments[&self.argument] = if self.is_list { json!([place]) } else { json!(place) };
+            arguments
+        };
+        places.into_iter().map(call).collect()
+    }
+}
+
+/// An argument that a verb can work with.
+fn good(name: &str, change: &str) -> Value {
+    match name {
+        "path" | "old_path" => json!("/memories/bait.md"),
+        "new_path" => json!("/memories/moved"),
+        "address" => json!("file:/memories/bait.md"),
+        "change" | "from" | "to" => json!(change),
+        "old" => json!("CANARY"),
+        "line" => json!(1),
+        "dry_run" => json!(true),
+        "type" => json!("x"),
+        "operation" => json!("write"),
+        "command" => json!("view"),
+        "names" | "ids" => json!(["x"]),
+        _ => json!("gone\n"),
+    }
+}
+
+/// Brings every spelling, and links, through one in so many doors, always others; a batch names its places deeper
+/// within.
+fn through(trap: &Trap, doors: &[Door], one_in: usize, mut call: impl FnMut(&str, &Value) -> String) {
+    let verbs: BTreeSet<&str> = doors.iter().map(|door| door.verb.as_str()).collect();
+    let known = ["file_replace", "file_insert", "diff", "restore", "undo", "history", "forget", "similar"];
+    assert!(known.iter().all(|verb| verbs.contains(verb)), "{verbs:?}");
+    for (index, path) in spelled(trap).into_iter().enumerate() {
+        for door in doors.iter().skip(index % one_in).step_by(one_in) {
+            for arguments in door.calls(&path) {
+                trap.check(&path, &call(&door.verb, &arguments));
+            }
+        }
+        for at in [format!("/memories/{path}"), path.clone()] {
+            let steps = [
+                json!({"type": "write", "path": at, "content": "gone\n"}),
+                json!({"type": "delete", "path": at}),
+            ];
+            trap.check(&path, &call("file_batch", &json!({"operations": steps})));
+        }
+        call("file_delete", &json!({"path": "/memories/moved"}));
+        call("file_create", &json!({"path": "/memories/bait.md", "text": "inside\n"}));
+    }
+    trap.check("find", &call("find", &json!({"text": "canary"})));
 }
 
 #[test]
-fn through_mcp() {
+fn through_every_tool() {
     let trap = Trap::new();
     let mut mcp = Connection::new(&trap.sandbox, &["--tools", "all"]);
-    for path in paths(&trap) {
-        let calls = [
-            ("file_view", json!({"path": path})),
-            ("read", json!({"address": path})),
-            ("read", json!({"address": format!("file:{path}")})),
-            ("file_replace", json!({"path": path, "old": "CANARY", "new": "gone"})),
-            ("file_insert", json!({"path": path, "line": 1, "text": "gone"})),
-            ("file_create", json!({"path": path, "text": "gone\n"})),
-            ("file_rename", json!({"old_path": path, "new_path": "/memories/moved"})),
-            ("file_rename", json!({"old_path": "/memories/bait.md", "new_path": path})),
-            (
-                "file_batch",
-                json!({"operations": [{"type": "write", "path": path, "content": "gone\n"},
-                {"type": "delete", "path": path}]}),
-            ),
-            ("history", json!({"address": path})),
-            ("file_delete", json!({"path": path})),
-            ("file_delete", json!({"path": "/memories/moved"})),
-            ("file_create", json!({"path": "/memories/bait.md", "text": "inside\n"})),
-        ];
-        for (tool, arguments) in calls {
-            let told = mcp.call(tool, arguments);
-            trap.check(&path, &told.to_string());
-        }
-    }
-    trap.check("find", &mcp.call("find", json!({"text": "canary"})).to_string());
+    let change = trap.change();
+    let listed = mcp.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("a list");
+    let door = |tool: &Value| Door::of(tool["name"].as_str().expect("a name"), &tool["inputSchema"], &change);
+    let doors: Vec<Door> = tools.iter().flat_map(door).collect();
+    through(&trap, &doors, 1, |tool, arguments| mcp.call(tool, arguments.clone()).to_string());
     assert_eq!(mcp.close(), 0);
+    trap.close();
+}
+
+/// The verbs are the same as those of the tools; what is its own is how their arguments come.
+#[test]
+fn through_every_verb_over_http() {
+    let trap = Trap::new();
+    let server = Server::start(&trap.sandbox, &[]).listened_to();
+    let change = trap.change();
+    let described = server.get("/api/openapi.json", &[]).json();
+    let posted = described["paths"].as_object().expect("paths").iter().filter_map(|(path, methods)| {
+        let schema = &methods["post"]["requestBody"]["content"]["application/json"]["schema"];
+        Some(Door::of(path.strip_prefix("/api/")?, schema, &change))
+    });
+    let doors: Vec<Door> = posted.flatten().collect();
+    through(&trap, &doors, 3, |verb, arguments| {
+        let answer = server.post(&format!("/api/{verb}"), arguments, &[]);
+        assert!(answer.status < 500 || answer.status == 501, "{verb} {arguments}: {}", answer.status);
+        String::from_utf8_lossy(&answer.body).into_owned()
+    });
+    for path in spelled(&trap) {
+        let address: String =
+            format!("file:/memories/{path}").bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let content = format!("/api/content?address={address}");
+        trap.check(&path, &String::from_utf8_lossy(&server.get(&content, &[]).body));
+        let (name, value) = server.bearer();
+        server.send("PUT", &content, &[(name, &value)], b"gone\n");
+    }
+    drop(server);
     trap.close();
 }
 
@@ -224,14 +348,30 @@ fn through_the_command_line_too() {
 
 fn command_line(half: usize) {
     let trap = Trap::new();
-    for path in spellings().into_iter().skip(half).step_by(2).map(|spelling| trap.spelled(&spelling)) {
+    let change = trap.change();
+    let spelled = spellings().into_iter().skip(half).step_by(2).map(|spelling| trap.spelled(&spelling));
+    for (index, path) in spelled.enumerate() {
         if path.contains('\0') {
             continue; // No program can be given one.
         }
+        let (file, batch) =
+            (format!("file:{path}"), json!([{"type": "write", "path": path, "content": "gone"}]));
+        let batch = batch.to_string();
+        // Every process costs time, so these take turns.
+        let turns: [&[&str]; 7] = [
+            &["file", "replace", "--old", "CANARY", "--new", "gone", "--", &path],
+            &["file", "insert", "--text", "gone", "--", &path, "1"],
+            &["file", "batch", "--text", &batch],
+            &["history", "--", &file],
+            &["diff", "--", &file],
+            &["restore", "--to", &change, "--", &file],
+            &["undo", "--memory", &file],
+        ];
         for arguments in [
             ["file", "view", &path].as_slice(),
             &["read", &path],
             &["file", "create", "--text", "gone\n", "--", &path],
+            turns[index % turns.len()],
             &["file", "rename", "bait.md", &path],
             &["file", "delete", &path],
         ] {
