@@ -35,7 +35,7 @@ fn long_functions(name: &str, text: &str) -> Vec<String> {
         let indent = " ".repeat(line.len() - code.len());
         let (body, declaration) = (format!("{indent}}}"), format!("{indent})"));
         let is_end = |line: &&str| **line == body || line.starts_with(&declaration) && line.ends_with(';');
-        let end = lines[start..].iter().position(|line| is_end(&line)).unwrap_or(0);
+        let end = lines[start..].iter().position(is_end).unwrap_or(0);
         if end > FUNCTION_LINES_MAX {
             found.push(format!("{name}:{} has {end} lines", start + 1));
         }
