@@ -59,9 +59,7 @@ impl<'a> Draft<'a> {
     pub(super) fn perform(&mut self, operation: &Operation) -> Result<Outcome> {
         match operation {
             Operation::Create { path, content } => self.create(path, content.clone()),
-            Operation::Write { path, content, expect } => {
-                self.write(path, content.clone(), expect.as_ref())
-            }
+            Operation::Write { path, content, expect } => self.write(path, content.clone(), expect.as_ref()),
             Operation::Replace { path, old_str, new_str, expect } => {
                 self.replace(path, old_str, new_str, expect.as_ref())
             }
