@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("wire", &["error"]),
     ("locator", &["error"]),
-    ("address", &[]),
+    ("address", &["error"]),
     ("backend", &["error", "clock", "locator"]),
     ("store", &["error", "locator", "backend"]),
     ("registry", &["error", "clock", "backend"]),
