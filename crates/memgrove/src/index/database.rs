@@ -24,6 +24,8 @@ const FORMATS: &str = "mg";
 const OLD_NS: i128 = 30 * 24 * 60 * 60 * 1_000_000_000;
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
+/// How long to wait where SQLite does not do it.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, stamp INTEGER NOT NULL, version TEXT NOT NULL,
@@ -259,10 +261,11 @@ fn connected(location: &str) -> Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = prepared(Connection::open_with_flags(location, flags))?;
+    write_ahead(&connection)?;
     connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
     // What is deleted is overwritten: a memory that was taken out shall not linger here.
-    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; \
-                   PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;";
+    let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY; \
+                   PRAGMA secure_delete = ON;";
     connection.execute_batch(pragmas).map_err(meant)?;
     if !has_tables(&connection)? {
         // Whoever comes first makes them; the others wait, and look again.
@@ -273,6 +276,22 @@ fn connected(location: &str) -> Result<Connection> {
         connection.execute_batch("COMMIT").map_err(meant)?;
     }
     Ok(connection)
+}
+
+/// Lets a database write ahead. Where several do that with a new one at once, SQLite does not wait, but refuses all
+/// but one.
+fn write_ahead(connection: &Connection) -> Result<()> {
+    connection.busy_timeout(Duration::ZERO).map_err(meant)?;
+    let mut left = BUSY_WAIT;
+    loop {
+        match connection.execute_batch("PRAGMA journal_mode = WAL").map_err(meant) {
+            Err(error) if error.kind() == Kind::Busy && !left.is_zero() => {
+                std::thread::sleep(BUSY_PAUSE);
+                left = left.saturating_sub(BUSY_PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 /// A connection that keeps its statements as they were made once. Otherwise SQLite would make those
@@ -320,4 +339,31 @@ pub(crate) fn meant(error: rusqlite::Error) -> Error {
         _ => made.hint("the memories are safe: the index can be deleted at any time"),
     };
     made.source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// Those who come first make the file, all at once.
+    #[test]
+    fn a_crowd_opens_a_new_file() {
+        const CROWD: usize = 8;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for round in 0..40 {
+            let location = folder.path().join(format!("{round}.db"));
+            let (location, barrier) = (location.to_str().expect("text"), Barrier::new(CROWD));
+            let open = || {
+                barrier.wait();
+                connected(location).map(drop)
+            };
+            std::thread::scope(|scope| {
+                let opening: Vec<_> = (0..CROWD).map(|_| scope.spawn(open)).collect();
+                for opened in opening {
+                    opened.join().expect("it does not panic").expect("it opens");
+                }
+            });
+        }
+    }
 }
