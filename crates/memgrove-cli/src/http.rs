@@ -28,7 +28,6 @@ use tokio::net::TcpListener;
 pub(crate) use access::Scope;
 use access::{Access, Keys};
 pub(crate) use log::event;
-pub(crate) use memory_stores::{check as check_memory_stores, keep_ids};
 pub(crate) use problem::status;
 pub(crate) use route::{Call, Need, Route, Voice};
 use served::{DEFAULT_SPACE, Limits};

@@ -11,6 +11,7 @@ mod context;
 mod deeds;
 mod ending;
 mod journals;
+mod memory_stores;
 mod modes;
 mod mounts;
 mod opening;

@@ -2,9 +2,6 @@
 //! store of one's own. A memory store is a folder beneath `/memories`; a memory is a file in it; a
 //! version is a change in the history. `docs/memory-stores.md` tells where it differs.
 
-mod catalog;
-mod folders;
-mod ids;
 mod memories;
 mod paths;
 mod stores;
@@ -12,21 +9,17 @@ mod versions;
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use memgrove::backend::Note;
 use memgrove::clock::Timestamp;
 use memgrove::error::code;
 use memgrove::{Error, Kind, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(crate) use catalog::Catalog;
-pub(crate) use ids::keep_ids;
-pub(crate) use stores::check;
-
 use super::problem::RETRY_AFTER_SECONDS;
 use super::route::{Call, Route, Voice};
 use super::{READ, WRITE};
-use crate::context::{Context, Guard, random_id};
+use crate::context::random_id;
+use crate::memory_stores::invalid;
 
 /// Where the API is.
 pub(super) const ROOT: &str = "/v1/";
@@ -119,19 +112,6 @@ async fn sent<T: DeserializeOwned>(call: &Call) -> Result<T> {
     let body = call.body().await?;
     let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
     serde_json::from_slice(body).map_err(|error| invalid(format!("invalid body: {error}")))
-}
-
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(Kind::Invalid, message)
-}
-
-fn absent(what: &str, id: &str) -> Error {
-    Error::new(Kind::NotFound, format!("there is no {what} `{}`", id.escape_default()))
-}
-
-/// What the history shall remember.
-fn note(cx: &Context, verb: &str, key: Option<String>) -> Note {
-    cx.note(verb, &Guard { key, ..Guard::default() })
 }
 
 /// One page of a list: at most `limit`, after what the page before ended with.

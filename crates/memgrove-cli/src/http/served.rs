@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
 use super::mcp::McpServers;
-use super::memory_stores::Catalog;
 use super::metrics::Metrics;
 use crate::changes::Changes;
 use crate::context::Context;
+use crate::memory_stores::Catalog;
 
 /// The space at the root.
 pub(crate) const DEFAULT_SPACE: &str = "default";

@@ -146,7 +146,7 @@ impl Doctor {
         let without_mending = [
             ("store", cx.reading().and_then(|memory| memory.store().backend().check())),
             ("knowledge", entities(cx)),
-            ("memory_stores", crate::http::check_memory_stores(cx)),
+            ("memory_stores", crate::memory_stores::check(cx)),
             ("graph", cx.reading_graph().and_then(|graph| graph.check())),
             (settings::FILE, cx.index().and_then(|index| index.check())),
         ];

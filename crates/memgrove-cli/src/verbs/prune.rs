@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::consent::Consent;
 use super::{Effect, On, Verb};
 use crate::context::Context;
-use crate::http::keep_ids;
 use crate::journals::Journals;
+use crate::memory_stores::keep_ids;
 use crate::page::{Ink, Page, counted};
 
 /// Remove the oldest changes from the history for good, to free space

@@ -13,12 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::catalog::{Catalog, Lineage, unrecorded};
 use super::paths::{path_of, place};
-use super::stores::MemoryStore;
-use super::{Order, Page, absent, answered, invalid, limit, note, sent};
+use super::{Order, Page, answered, limit, sent};
 use crate::context::Context;
 use crate::http::route::Call;
+use crate::memory_stores::{Catalog, Lineage, MemoryStore, absent, invalid, note, unrecorded};
 
 /// The largest content of a memory.
 const CONTENT_BYTES_MAX: usize = 102_400;

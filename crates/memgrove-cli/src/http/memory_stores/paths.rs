@@ -3,7 +3,7 @@
 use memgrove::error::code;
 use memgrove::{Locator, Result};
 
-use super::invalid;
+use crate::memory_stores::invalid;
 
 const PATH_BYTES_MAX: usize = 1_024;
 const SEGMENTS_MAX: usize = 20;

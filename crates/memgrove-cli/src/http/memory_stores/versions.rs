@@ -8,11 +8,11 @@ use memgrove::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, Digest, Lineage, Operation, Redaction, VersionOf};
 use super::memories::{Desk, View, Viewed, at_old_desk, sha256};
 use super::paths::path_of;
-use super::{CURRENT, Order, Page, absent, answered, limit, moment, note};
+use super::{CURRENT, Order, Page, answered, limit, moment};
 use crate::http::route::Call;
+use crate::memory_stores::{Catalog, Digest, Lineage, Operation, Redaction, VersionOf, absent, note};
 use crate::signing::signer;
 
 #[derive(Deserialize)]

@@ -83,6 +83,27 @@ fn dependencies_point_one_way() {
     assert_eq!(breaches("locator", "use crate::backend::Edit;"), ["backend"], "the rule can fail");
 }
 
+/// The surfaces of the program, and what starts them. Nothing else may know them.
+const SURFACES: &[&str] = &["cli", "mcp", "http", "web", "memory_tool", "demo", "main"];
+
+/// The surfaces that a module of the program uses and must not.
+fn surfaces_used(module: &str, text: &str) -> Vec<String> {
+    let used = uses(text).into_iter().filter(|used| SURFACES.contains(&used.as_str()));
+    used.filter(|_| !SURFACES.contains(&module)).collect()
+}
+
+#[test]
+fn only_surfaces_know_surfaces() {
+    const FOLDER: &str = "crates/memgrove-cli/src/";
+    let mut wrong = Vec::new();
+    for (name, text) in sources(FOLDER) {
+        let module = name.trim_start_matches(FOLDER).split(['/', '.']).next().unwrap();
+        wrong.extend(surfaces_used(module, &text).into_iter().map(|used| format!("{name} uses `{used}`")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(surfaces_used("verbs", "use crate::http::keep;"), ["http"], "the rule can fail");
+}
+
 /// Words that mean the machine's own paths.
 const PATH_WORDS: &[&str] = &["Path", "PathBuf", "OsStr", "OsString"];
 

@@ -7,7 +7,7 @@ use memgrove::memory::Plan;
 use memgrove::{Locator, Result, Store};
 use serde::{Deserialize, Serialize};
 
-use super::{Catalog, note, stores};
+use super::{Catalog, note, roots};
 use crate::context::Context;
 
 /// Where it is written down.
@@ -15,17 +15,17 @@ const PLACE: &str = "memory_stores/ids.json";
 
 /// One memory, as it was when the history was pruned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
-    pub(super) id: String,
+pub(crate) struct Kept {
+    pub(crate) id: String,
     /// Where it was, unless it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) at: Option<Locator>,
+    pub(crate) at: Option<Locator>,
     /// Its last version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) version: Option<String>,
+    pub(crate) version: Option<String>,
     /// When it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) created_at: Option<Timestamp>,
+    pub(crate) created_at: Option<Timestamp>,
 }
 
 /// Writes down the ids of all memories in memory stores, for when the history is pruned.
@@ -34,7 +34,7 @@ pub(super) struct Kept {
 /// As [`memgrove::Memory::apply`].
 pub(crate) fn keep_ids(cx: &Context) -> Result<()> {
     let kept = cx.changing()?.apply(note(cx, upkeep::MEMORY_IDS, None), |store| {
-        let roots = stores::roots(cx, store)?;
+        let roots = roots(cx, store)?;
         let mut catalog = Catalog::default();
         if !roots.is_empty() {
             catalog.refresh(cx)?;
@@ -51,12 +51,12 @@ pub(crate) fn keep_ids(cx: &Context) -> Result<()> {
 }
 
 /// What is written down. What cannot be understood says nothing.
-pub(super) fn kept(store: &Store) -> Result<Vec<Kept>> {
+pub(crate) fn kept(store: &Store) -> Result<Vec<Kept>> {
     let there = store.read_optional(&Locator::new(PLACE)?)?;
     Ok(there.and_then(|there| serde_json::from_slice(&there.bytes).ok()).unwrap_or_default())
 }
 
 /// Whether a change wrote it down.
-pub(super) fn are_kept_by(past: &Past) -> bool {
+pub(crate) fn are_kept_by(past: &Past) -> bool {
     past.edits.iter().any(|edit| edit.at.key() == PLACE)
 }

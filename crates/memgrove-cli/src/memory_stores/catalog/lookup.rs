@@ -7,17 +7,13 @@ use super::{Catalog, Lineage, Operation, VersionOf};
 
 impl Catalog {
     /// The memory at a place.
-    pub(in crate::http::memory_stores) fn at(&self, at: &Locator) -> Option<&Lineage> {
+    pub(crate) fn at(&self, at: &Locator) -> Option<&Lineage> {
         self.live.get(at).map(|memory| &self.memories[*memory])
     }
 
     /// The last version of a memory that held this at a place. A change is told of a moment before it is in its
     /// place, so there may be a later one.
-    pub(in crate::http::memory_stores) fn holding(
-        &self,
-        at: &Locator,
-        content: &Version,
-    ) -> Option<(&Lineage, &VersionOf)> {
+    pub(crate) fn holding(&self, at: &Locator, content: &Version) -> Option<(&Lineage, &VersionOf)> {
         let is_unread =
             |version: &VersionOf| version.content.is_none() && version.operation != Operation::Deleted;
         let last = self.at(at).and_then(|lineage| Some((lineage, lineage.versions.last()?)));
@@ -26,11 +22,7 @@ impl Catalog {
     }
 
     /// The version of a memory that a change has left at a place.
-    pub(in crate::http::memory_stores) fn left_by(
-        &self,
-        change: &Moment,
-        at: &Locator,
-    ) -> Option<(&Lineage, &VersionOf)> {
+    pub(crate) fn left_by(&self, change: &Moment, at: &Locator) -> Option<(&Lineage, &VersionOf)> {
         self.version_at(at, |version| version.moment == *change)
     }
 
@@ -42,13 +34,13 @@ impl Catalog {
     }
 
     /// The memory of an id, and where it is if it is still there.
-    pub(in crate::http::memory_stores) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<(&Lineage, Option<&Locator>)> {
         let memory = *self.ids.get(id)?;
         Some((&self.memories[memory], self.place(memory)))
     }
 
     /// Where a memory is, if it is still there.
-    pub(super) fn place(&self, memory: usize) -> Option<&Locator> {
+    pub(crate) fn place(&self, memory: usize) -> Option<&Locator> {
         match self.memories[memory].versions.last() {
             Some(last) => (last.operation != Operation::Deleted).then_some(&last.at),
             // All that happened to it is pruned.

@@ -21,7 +21,7 @@ pub(crate) struct Catalog {
     last: Option<ChangeId>,
     /// Which memory is at a place.
     live: BTreeMap<Locator, usize>,
-    pub(super) memories: Vec<Lineage>,
+    pub(crate) memories: Vec<Lineage>,
     /// Which memory an id belongs to.
     ids: HashMap<String, usize>,
     redactions: Vec<Redaction>,
@@ -31,52 +31,52 @@ pub(crate) struct Catalog {
 
 /// What a version holds, without its content.
 #[derive(Clone)]
-pub(super) struct Digest {
-    pub(super) sha256: String,
-    pub(super) size: usize,
+pub(crate) struct Digest {
+    pub(crate) sha256: String,
+    pub(crate) size: usize,
 }
 
 /// One memory through all its names.
-pub(super) struct Lineage {
-    pub(super) id: String,
+pub(crate) struct Lineage {
+    pub(crate) id: String,
     /// When it was made, if that is pruned from the history.
     made: Option<Timestamp>,
-    pub(super) versions: Vec<VersionOf>,
+    pub(crate) versions: Vec<VersionOf>,
 }
 
 impl Lineage {
     /// When it was made, as far as the history tells.
-    pub(super) fn made(&self) -> Option<Timestamp> {
+    pub(crate) fn made(&self) -> Option<Timestamp> {
         self.made.or(self.versions.first().map(|version| version.time))
     }
 }
 
 /// One change of a memory.
-pub(super) struct VersionOf {
-    pub(super) id: String,
+pub(crate) struct VersionOf {
+    pub(crate) id: String,
     /// When it held what it is a version of: after the change that made it, or before the change that
     /// found it, if it was made outside the history.
-    pub(super) moment: Moment,
+    pub(crate) moment: Moment,
     /// Where it was after the change; before it, if the change deleted it.
-    pub(super) at: Locator,
-    pub(super) operation: Operation,
-    pub(super) time: Timestamp,
+    pub(crate) at: Locator,
+    pub(crate) operation: Operation,
+    pub(crate) time: Timestamp,
     /// Who made it, unless somebody did past the history.
-    pub(super) actor: Option<Actor>,
+    pub(crate) actor: Option<Actor>,
     /// What it then held, where the history says so without being read.
-    pub(super) content: Option<Version>,
+    pub(crate) content: Option<Version>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     Created,
     Modified,
     Deleted,
 }
 
 impl Operation {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Operation::Created => "created",
             Operation::Modified => "modified",
@@ -86,12 +86,12 @@ impl Operation {
 }
 
 /// That something was redacted, when and by whom.
-pub(super) struct Redaction {
+pub(crate) struct Redaction {
     key: String,
     /// What was taken out, where the history said so before: the same content elsewhere went with it.
     content: Option<Version>,
-    pub(super) time: Timestamp,
-    pub(super) actor: Actor,
+    pub(crate) time: Timestamp,
+    pub(crate) actor: Actor,
 }
 
 impl Catalog {
@@ -314,7 +314,7 @@ impl Catalog {
     }
 
     /// Which memory is which, of those that are or were in one of these folders.
-    pub(super) fn kept(&self, roots: &[Locator]) -> Vec<Kept> {
+    pub(crate) fn kept(&self, roots: &[Locator]) -> Vec<Kept> {
         let of = |(memory, lineage): (usize, &Lineage)| {
             let (at, last) = (self.place(memory), lineage.versions.last());
             let within = at.or(last.map(|last| &last.at))?;
@@ -329,17 +329,17 @@ impl Catalog {
     }
 
     /// What a version holds, if it was read before.
-    pub(super) fn digest(&self, version: &VersionOf) -> Option<Digest> {
+    pub(crate) fn digest(&self, version: &VersionOf) -> Option<Digest> {
         self.digests.borrow().get(&version.id).cloned()
     }
 
-    pub(super) fn keep_digest(&self, version: &VersionOf, digest: Digest) {
+    pub(crate) fn keep_digest(&self, version: &VersionOf, digest: Digest) {
         self.digests.borrow_mut().insert(version.id.clone(), digest);
     }
 
     /// When and by whom a version was redacted; if only its content was, with another version of the
     /// same content, then as that one.
-    pub(super) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
+    pub(crate) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
         let key = redaction_of(&version.at, &version.moment);
         let own = self.redactions.iter().find(|redaction| redaction.key == key);
         let same =
@@ -356,7 +356,7 @@ impl Catalog {
 }
 
 /// The id of a memory that was there before the history began.
-pub(super) fn unrecorded(at: &Locator) -> String {
+pub(crate) fn unrecorded(at: &Locator) -> String {
     format!("mem_p{}", digest_of(at))
 }
 

@@ -5,19 +5,19 @@ use memgrove::backend::{Edit, Expect, FileKind, Version};
 use memgrove::locator::collision_key;
 use memgrove::{Error, Kind, Locator, Result, Store};
 
-use super::stores::{self, MemoryStore};
+use super::{MemoryStore, place, roots};
 use crate::address::{MEMORIES, file_at};
 use crate::context::Context;
 
 /// The key of the metadata that chooses a folder which is there already.
-pub(super) const CHOSEN: &str = "memgrove_folder";
+pub(crate) const CHOSEN: &str = "memgrove_folder";
 /// Where memory stores claim their folders: each by a file of the same path, with its id in it. A file is
 /// made once, and nothing beneath it: so neither the folder nor what it holds or is in becomes another's.
 const CLAIMS: &str = "memory_stores/folders";
 
 /// The folder for a new memory store, and the edits that claim it.
-pub(super) fn claimed(cx: &Context, store: &Store, made: &MemoryStore) -> Result<(String, Vec<Edit>)> {
-    let taken = stores::roots(cx, store)?;
+pub(crate) fn claimed(cx: &Context, store: &Store, made: &MemoryStore) -> Result<(String, Vec<Edit>)> {
+    let taken = roots(cx, store)?;
     let free = |at: &Locator| !taken.iter().any(|other| at.is_within(other) || other.is_within(at));
     if let Some(chosen) = made.metadata.get(CHOSEN) {
         let at = file_at(cx, chosen)?;
@@ -114,13 +114,13 @@ fn claim(cx: &Context, store: &Store, folder: &Locator, id: &str) -> Result<Opti
 /// The version of a claim whose memory store is no more.
 fn given_up(store: &Store, claim: &Locator) -> Result<Option<Version>> {
     let there = store.read_bytes(claim)?;
-    let owner = str::from_utf8(&there.bytes).ok().and_then(|id| stores::place(id.trim()).ok());
+    let owner = str::from_utf8(&there.bytes).ok().and_then(|id| place(id.trim()).ok());
     let is_there = owner.map_or(Ok(false), |owner| store.exists(&owner))?;
     Ok((!is_there).then_some(there.version))
 }
 
 /// The edit by which a memory store gives its claim up, if it has one.
-pub(super) fn unclaimed(cx: &Context, store: &Store, folder: &Locator, id: &str) -> Result<Option<Edit>> {
+pub(crate) fn unclaimed(cx: &Context, store: &Store, folder: &Locator, id: &str) -> Result<Option<Edit>> {
     let at = claim_of(cx, folder)?;
     let there = store.read_file_optional(&at)?.filter(|there| there.bytes == id.as_bytes());
     Ok(there.map(|there| Edit::Delete { at, expect: Expect::At(there.version) }))
