@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use memgrove::backend::Note;
+use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
 use memgrove::memory::Plan;
@@ -32,7 +32,7 @@ use tempfile::TempDir;
 
 const CANARY: &str = "CANARY-4e1f";
 /// What the tree holds that is neither file nor folder.
-const SPECIAL: [&str; 10] = [
+const SPECIAL: [&str; 11] = [
     "link-file",
     "link-dir",
     "link-parent",
@@ -43,6 +43,7 @@ const SPECIAL: [&str; 10] = [
     "notes/link-mid",
     "fifo",
     "socket",
+    "device",
 ];
 
 /// Every hostile spelling, the placeholders still in it.
@@ -86,6 +87,7 @@ impl Trap {
         link("../../outside", "notes/link-mid");
         rustix::fs::mknodat(CWD, path("store/fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         UnixListener::bind(path("store/socket")).unwrap();
+        make_device(&path("store/device"));
         let memory = opened(&path("store"));
         let outside = watched(parent.path());
         let trap = Trap { parent, memory, outside };
@@ -175,9 +177,19 @@ impl Trap {
         for name in SPECIAL {
             let kind =
                 fs::symlink_metadata(self.parent.path().join("store").join(name)).map(|m| m.file_type());
-            let is_special = |t: &fs::FileType| t.is_symlink() || t.is_fifo() || t.is_socket();
+            let is_special =
+                |t: &fs::FileType| t.is_symlink() || t.is_fifo() || t.is_socket() || t.is_char_device();
             assert!(kind.as_ref().is_ok_and(is_special), "{spelling:?} changed `{name}`: {kind:?}");
         }
+    }
+}
+
+/// The device that swallows everything, under another name. Only root may make one: for others a pipe takes its place.
+fn make_device(path: &Path) {
+    let make = |kind, device| rustix::fs::mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), device);
+    if make(FileType::CharacterDevice, rustix::fs::makedev(1, 3)).is_err() {
+        println!("no device could be made, as only root may: a pipe takes its place");
+        make(FileType::Fifo, 0).unwrap();
     }
 }
 
@@ -308,10 +320,8 @@ fn links_and_special_files_are_refused_and_not_shown() {
         }
         let shown = trap.tool(&json!({"command": "view", "path": "/memories"}));
         assert!(shown.contains("/memories/notes.md") && shown.contains("/memories/hard-link.md"), "{shown}");
-        assert!(
-            !shown.contains("/memories/link-") && !shown.contains("fifo") && !shown.contains("socket"),
-            "{shown}"
-        );
+        let special = ["/memories/link-", "fifo", "socket", "device"];
+        assert!(!special.iter().any(|name| shown.contains(name)), "{shown}");
         assert!(!shown.contains("canary"), "{shown}");
         trap.check_watched("links");
     });
@@ -324,6 +334,25 @@ fn a_write_breaks_a_hard_link_instead_of_writing_through_it() {
     let answer = trap.apply(|store| files::replace(store, at, "linked", "changed", None, &Limits::default()));
     assert!(answer.starts_with("Edited"), "{answer}");
     assert_eq!(trap.memory.store().read(at).unwrap(), "changed");
+    trap.check_watched("hard-link.md");
+}
+
+#[test]
+fn an_append_breaks_a_hard_link_too() {
+    let trap = Trap::new();
+    let (store, at) = (trap.memory.store(), Locator::new("hard-link.md").unwrap());
+    let append =
+        |text: &str| Edit::Append { at: at.clone(), bytes: text.to_owned().into(), expect: Expect::Any };
+    let path = trap.parent.path().join("store/hard-link.md");
+    store.apply(&Change { edits: vec![append("")], note: Note::default() }).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().nlink(), 2, "nothing was added");
+    store
+        .apply(&Change { edits: vec![append(" and more"), append(" and more")], note: Note::default() })
+        .unwrap();
+    assert_eq!(
+        (store.read(&at).unwrap(), fs::metadata(&path).unwrap().nlink()),
+        ("linked and more and more".into(), 1)
+    );
     trap.check_watched("hard-link.md");
 }
 

@@ -73,6 +73,7 @@ impl<'a> View<'a> {
             There::File {
                 size: bytes.len() as u64,
                 inode: None,
+                is_shared: false,
                 content: Some(Arc::new(loaded)),
                 added: Vec::new(),
             },
@@ -95,7 +96,12 @@ impl<'a> View<'a> {
                 self.check_new(at)?;
                 (0, true, None, loaded(bytes.clone()), Vec::new())
             }
-            There::File { size, inode, content, added } => {
+            There::File { is_shared: true, .. } if !bytes.is_empty() => {
+                self.check_expect(at, expect)?;
+                let whole = [&self.load(at)?.bytes[..], bytes].concat();
+                return self.write(at, &whole.into(), &Expect::Any);
+            }
+            There::File { size, inode, content, added, .. } => {
                 self.check_expect(at, expect)?;
                 (
                     size,
@@ -107,7 +113,10 @@ impl<'a> View<'a> {
             }
         };
         added.extend_from_slice(bytes);
-        self.set(at, There::File { size: offset + bytes.len() as u64, inode, content, added });
+        self.set(
+            at,
+            There::File { size: offset + bytes.len() as u64, inode, is_shared: false, content, added },
+        );
         let entry = Entry::Append { at: at.clone(), offset, len: bytes.len() as u64, created };
         Ok((entry, [bytes.clone(), Bytes::new()]))
     }

@@ -28,6 +28,8 @@ pub(super) enum There {
         size: u64,
         /// The file on the disk, if it is there by now and stays the same one.
         inode: Option<u64>,
+        /// Whether that file has other names too, which must not see what is added to it.
+        is_shared: bool,
         /// The content, where it has been read or is about to be written.
         content: Option<Arc<Loaded>>,
         /// What is about to be added to the content on the disk.
@@ -114,6 +116,7 @@ impl<'a> View<'a> {
                 FileKind::File => Ok(There::File {
                     size: stat.size,
                     inode: Some(stat.inode),
+                    is_shared: stat.links > 1,
                     content: None,
                     added: Vec::new(),
                 }),
@@ -138,7 +141,7 @@ impl<'a> View<'a> {
             Ok(file) => {
                 self.replaced = Some(file);
                 // How much it holds shows when it is read.
-                Ok(There::File { size: 0, inode: None, content: None, added: Vec::new() })
+                Ok(There::File { size: 0, inode: None, is_shared: false, content: None, added: Vec::new() })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
             Err(_) => self.there(at),
