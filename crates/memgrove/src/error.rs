@@ -138,6 +138,9 @@ struct Inner {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
+/// `ENFILE` and `EMFILE`, the same on every Unix.
+const TOO_MANY_OPEN: [i32; 2] = [23, 24];
+
 impl Error {
     /// Makes an error of a kind with its sentence.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
@@ -232,7 +235,10 @@ impl Error {
                 Some("a folder lies where a file is needed: choose another place, or move it away"),
                 Some(code::IS_DIRECTORY),
             ),
-            _ => (Kind::Io, None, None),
+            _ if error.raw_os_error().is_some_and(|number| TOO_MANY_OPEN.contains(&number)) => {
+                (Kind::Io, Some("close other programs, or allow more open files: `ulimit -n`"), None)
+            }
+            _ => (Kind::Io, Some("check the disk and the system's log"), None),
         };
         let mut made = Error::new(kind, format!("`{what}`: {error}")).source(error);
         made.inner.hint = hint.map(String::from);

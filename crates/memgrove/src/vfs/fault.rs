@@ -40,12 +40,12 @@ impl Fault {
     /// The error that the system would give.
     pub fn error(self) -> io::Error {
         match self {
-            Fault::Eio => io::Error::other("input/output error"),
+            Fault::Eio => io::Error::from_raw_os_error(5),
             Fault::Enospc | Fault::ShortWrite => ErrorKind::StorageFull.into(),
             Fault::Edquot => ErrorKind::QuotaExceeded.into(),
             Fault::Eintr => ErrorKind::Interrupted.into(),
             Fault::Eacces => ErrorKind::PermissionDenied.into(),
-            Fault::Emfile => io::Error::other("too many open files"),
+            Fault::Emfile => io::Error::from_raw_os_error(24),
         }
     }
 }

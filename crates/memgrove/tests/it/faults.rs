@@ -118,7 +118,11 @@ fn check_error(error: &Error, fault: Fault) -> std::result::Result<(), String> {
     // Where nobody knows what is on the disk, only the machine can be mended.
     let is_kind = error.kind() == kind || ((is_unsure(error) || is_kept(error)) && error.kind() == Kind::Io);
     let is_readable = !message.is_empty() && !message.ends_with('.') && !message.contains(" { ");
-    if is_kind && is_readable { Ok(()) } else { Err(format!("the error is {error:?}")) }
+    if is_kind && is_readable && error.hint_text().is_some() {
+        Ok(())
+    } else {
+        Err(format!("the error is {error:?}"))
+    }
 }
 
 /// Whether an error admits that nobody knows what is on the disk: then nothing more is written.
