@@ -8,10 +8,10 @@ use memgrove::backends::{CacheOptions, Cached, Ram, Vault};
 use memgrove::clock::ManualClock;
 use memgrove::error::code;
 use memgrove::memory::{REDACTION, UndoScope};
-use memgrove::vfs::{Open, SimFs, Vfs};
+use memgrove::vfs::{Open, Recording, SimFs, Vfs};
 use memgrove::{Backend, Kind, Locator, Memory, Store};
 
-use crate::crash::explore::open;
+use crate::crash::explore::{mix, open};
 
 const SECRET: &str = "sk-the-secret-of-this-test";
 
@@ -187,6 +187,23 @@ fn backups_are_redacted_too() {
     assert_eq!(backend.check().unwrap(), []);
 }
 
+/// Shows a check every disk that a power cut can leave, and a second one while the store is opened again.
+fn after_every_cut(recording: &Recording, check: impl Fn(&str, &SimFs)) {
+    assert!(recording.ops() > 10, "something happened");
+    for after in 0..=recording.ops() {
+        for seed in 0..8 {
+            let disk = recording.power_cut(after, seed);
+            disk.record();
+            drop(open(Arc::new(disk.clone()), None, None).unwrap());
+            let opening = disk.recording();
+            let again = usize::try_from(mix(seed, after as u64, 1)).unwrap() % (opening.ops() + 1);
+            let when = format!("cut after {after}, seed {seed}");
+            check(&when, &recording.power_cut(after, seed));
+            check(&format!("{when}, and again after {again}"), &opening.power_cut(again, seed));
+        }
+    }
+}
+
 #[test]
 fn power_cuts_during_a_redaction_lose_nothing() {
     let disk = SimFs::new();
@@ -194,23 +211,35 @@ fn power_cuts_during_a_redaction_lose_nothing() {
     let (first, secret) = prepared(&backend);
     disk.record();
     backend.redact(&at("a.md"), &Moment::After(secret.clone())).unwrap();
-    let recording = disk.recording();
-    assert!(recording.ops() > 10, "something happened");
-    for after in 0..=recording.ops() {
-        for seed in 0..8 {
-            let disk = recording.power_cut(after, seed);
-            let backend = open(Arc::new(disk.clone()), None, None).unwrap();
-            check_the_rest(&backend, &first);
-            match backend.read_past(&at("a.md"), &Moment::After(secret.clone())) {
-                Ok(bytes) => {
-                    assert_eq!(bytes.as_deref(), Some(format!("{SECRET}\n").as_bytes()));
-                    backend.redact(&at("a.md"), &Moment::After(secret.clone())).unwrap();
-                }
-                Err(error) => assert_eq!(error.code_name(), Some(code::REDACTED)),
+    after_every_cut(&disk.recording(), |when, disk| {
+        let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+        check_the_rest(&backend, &first);
+        match backend.read_past(&at("a.md"), &Moment::After(secret.clone())) {
+            Ok(bytes) => {
+                assert_eq!(bytes.as_deref(), Some(format!("{SECRET}\n").as_bytes()));
+                backend.redact(&at("a.md"), &Moment::After(secret.clone())).unwrap();
             }
-            assert_eq!(holders(&disk, ""), Vec::<String>::new(), "cut after {after}, seed {seed}");
+            Err(error) => assert_eq!(error.code_name(), Some(code::REDACTED)),
         }
-    }
+        assert_eq!(holders(disk, ""), Vec::<String>::new(), "{when}");
+    });
+}
+
+/// The same where everything that holds it is taken out at once.
+#[test]
+fn power_cuts_while_all_that_holds_a_secret_is_redacted_lose_nothing() {
+    let disk = SimFs::new();
+    let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+    let (first, _) = prepared(&backend);
+    let holds = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+    disk.record();
+    assert!(backend.redact_holding(&Locator::root(), &holds).unwrap() > 0);
+    after_every_cut(&disk.recording(), |when, disk| {
+        let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+        check_the_rest(&backend, &first);
+        backend.redact_holding(&Locator::root(), &holds).unwrap();
+        assert_eq!(holders(disk, ""), Vec::<String>::new(), "{when}");
+    });
 }
 
 /// Others write while a version is taken out: every answered change is there.
@@ -283,16 +312,13 @@ fn power_cuts_during_pruning_lose_nothing() {
     assert_eq!(backend.prune(Keep::Changes(1), Pruning::Planned).unwrap().changes, 4);
     disk.record();
     assert_eq!(backend.prune(Keep::Changes(1), Pruning::Done).unwrap().changes, 4);
-    let recording = disk.recording();
-    for after in 0..=recording.ops() {
-        for seed in 0..8 {
-            let backend = open(Arc::new(recording.power_cut(after, seed)), None, None).unwrap();
-            let history = backend.history(&HistoryQuery::default()).unwrap();
-            let left: Vec<&str> = history.iter().map(|past| past.change.as_str()).collect();
-            assert_eq!(left, ["6", "5", "4", "3", "2", "1"][..left.len()], "cut after {after}, seed {seed}");
-            assert!(left.len() >= 2 && backend.check().unwrap().is_empty());
-            assert_eq!(backend.read(&at("a.md")).unwrap().bytes, b"2\n");
-            assert_eq!(wrote(&backend, "c.md", "new\n").as_str(), "7");
-        }
-    }
+    after_every_cut(&disk.recording(), |when, disk| {
+        let backend = open(Arc::new(disk.clone()), None, None).unwrap();
+        let history = backend.history(&HistoryQuery::default()).unwrap();
+        let left: Vec<&str> = history.iter().map(|past| past.change.as_str()).collect();
+        assert_eq!(left, ["6", "5", "4", "3", "2", "1"][..left.len()], "{when}");
+        assert!(left.len() >= 2 && backend.check().unwrap().is_empty());
+        assert_eq!(backend.read(&at("a.md")).unwrap().bytes, b"2\n");
+        assert_eq!(wrote(&backend, "c.md", "new\n").as_str(), "7");
+    });
 }
