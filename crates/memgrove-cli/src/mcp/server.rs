@@ -28,7 +28,10 @@ use crate::signing::signed;
 
 const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
 matter later; forget or undo what was wrong. To read or forget, give an address such as file:/memories/notes.md.";
-/// What is said where only files are offered.
+/// What is said where neither a search over everything nor files are offered.
+const INSTRUCTIONS_OF_OTHERS: &str = "A memory that outlasts this conversation. Look into it first; keep in it what \
+will matter later.";
+/// What is said where files are offered, and no search over everything.
 const INSTRUCTIONS_OF_FILES: &str = "A memory that outlasts this conversation: files under /memories. View them first; \
 keep in them what will matter later.";
 /// How long a client may keep the lists of tools and prompts, which change with the program alone.
@@ -106,10 +109,9 @@ impl ServerHandler for Server {
             .enable_resources_subscribe()
             .enable_prompts()
             .enable_completions();
-        let instructions = match self.get_tool("recall") {
-            Some(_) => INSTRUCTIONS,
-            None => INSTRUCTIONS_OF_FILES,
-        };
+        let said = [("recall", INSTRUCTIONS), ("memory", INSTRUCTIONS_OF_FILES)];
+        let fitting = said.into_iter().find(|(tool, _)| self.get_tool(tool).is_some());
+        let instructions = fitting.map_or(INSTRUCTIONS_OF_OTHERS, |(_, instructions)| instructions);
         ServerConfig::new(capabilities.build()).with_server_info(name).with_instructions(instructions)
     }
 
