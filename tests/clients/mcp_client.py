@@ -225,7 +225,7 @@ async def check_errors(mcp, where):
     await refused("an absent file", "file_view", {"path": "/memories/none.md"}, "FILE_NOT_FOUND")
     await refused("a path outside", "file_create", {"path": "/memories/../x", "text": "y"}, "INVALID_PATH")
     await refused("a wrong version", "file_delete", {"path": "/memories/tool.md", "expect": "0" * 32}, "VERSION_MISMATCH")
-    await refused("a wrong command of the Memory Tool", "memory", {"command": "view", "path": "/etc"}, "/memories")
+    await refused("a wrong command of the Memory Tool", "memory", {"command": "view", "path": "/elsewhere"}, "/memories")
 
 
 async def check_pipelining(mcp, where):

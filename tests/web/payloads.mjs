@@ -30,7 +30,7 @@ const PLAIN = [
 ];
 const MARKDOWN = [
   "[x](javascript:RUN)", "[x](JAVASCRIPT:RUN)", "[x](java&#x73;cript:RUN)", "[x](javascript&colon;RUN)", "[x](&#106;avascript:RUN)", "[x](<javascript:RUN>)", "[x]( javascript:RUN )", "[x](\tjavascript:RUN)",
-  "[x](vbscript:RUN)", "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)", "[x](file:///etc/passwd)", "[x](//evil.example/x)", "[x](\\\\evil.example\\x)", "[x](https://a.example/\"onmouseover=\"RUN)",
+  "[x](vbscript:RUN)", "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)", "[x](file:///far/canary)", "[x](//evil.example/x)", "[x](\\\\evil.example\\x)", "[x](https://a.example/\"onmouseover=\"RUN)",
   "[x](https://a.example/ \"title\" onmouseover=\"RUN\")", "[x](a \"\\\"><script>RUN</script>\")", "[x][r]\n\n[r]: javascript:RUN", "[r]: javascript:RUN\n[r]", "<javascript:RUN>", "<javascript&colon;RUN>", "<data:text/html,<script>RUN</script>>",
   "![x](javascript:RUN)", "![x](https://evil.example/pixel.png)", "![x](//evil.example/pixel.png)", "![x](data:image/svg+xml,<svg/onload=RUN>)", "![\"onerror=\"RUN](x.png)", "![x](x.png\"onerror=\"RUN)", "![x](\"onerror=RUN//.png)",
   "![x][i]\n\n[i]: https://evil.example/pixel.png", "[![x](https://evil.example/a.png)](javascript:RUN)", "[[javascript:RUN]]", "[[a|<script>RUN</script>]]", "[[\"><script>RUN</script>]]", "![[javascript:RUN]]", "![[https://evil.example/a.png]]",

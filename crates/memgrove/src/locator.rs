@@ -35,7 +35,7 @@ pub const KEY_BYTES_MAX: usize = 1024;
 /// let at: Locator = "/notes//./projects/silica.md".parse()?;
 /// assert_eq!(at.key(), "notes/projects/silica.md");
 /// assert_eq!(at.name(), "silica.md");
-/// assert!("notes/../../etc".parse::<Locator>().is_err());
+/// assert!("notes/../../far".parse::<Locator>().is_err());
 /// # Ok::<(), memgrove::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]

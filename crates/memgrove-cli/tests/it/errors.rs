@@ -246,7 +246,7 @@ fn denied_is_10() {
     let program = sandbox.path().join("memgrove");
     std::fs::copy(MEMGROVE, &program).expect("the program can be copied");
     let mut command = sandbox.command(program.to_str().expect("a plain path"));
-    command.args(["file", "view", "a.md"]);
+    command.args(["--json", "file", "view", "a.md"]);
     // Root may do everything, so it goes as somebody else.
     if std::fs::metadata(sandbox.path()).expect("a folder").uid() == 0 {
         for path in [sandbox.path(), &sandbox.home(), &sandbox.project()] {
@@ -259,6 +259,8 @@ fn denied_is_10() {
     let output = command.output().expect("it can be started");
     mode(&sandbox.store(), 0o700);
     assert_eq!(output.status.code(), Some(10), "{output:?}");
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).expect("JSON");
+    assert_eq!(told["error"]["code"], "PERMISSION_DENIED", "{told}");
 }
 
 #[test]

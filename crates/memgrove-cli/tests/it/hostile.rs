@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::mcp::Connection;
 use super::sandbox::Sandbox;
 use super::serve::Server;
+use super::serve_pages::{sent, shown};
 
 const CANARY: &str = "CANARY-7c2d";
 
@@ -214,14 +215,13 @@ fn good(name: &str, change: &str) -> Value {
     }
 }
 
-/// Brings every spelling, and links, through one in so many doors, always others; a batch names its places deeper
-/// within.
-fn through(trap: &Trap, doors: &[Door], one_in: usize, mut call: impl FnMut(&str, &Value) -> String) {
+/// Brings every spelling, and links, through every door; a batch names its places deeper within.
+fn through(trap: &Trap, doors: &[Door], mut call: impl FnMut(&str, &Value) -> String) {
     let verbs: BTreeSet<&str> = doors.iter().map(|door| door.verb.as_str()).collect();
     let known = ["file_replace", "file_insert", "diff", "restore", "undo", "history", "forget", "similar"];
     assert!(known.iter().all(|verb| verbs.contains(verb)), "{verbs:?}");
-    for (index, path) in spelled(trap).into_iter().enumerate() {
-        for door in doors.iter().skip(index % one_in).step_by(one_in) {
+    for path in spelled(trap) {
+        for door in doors {
             for arguments in door.calls(&path) {
                 trap.check(&path, &call(&door.verb, &arguments));
             }
@@ -248,7 +248,7 @@ fn through_every_tool() {
     let tools = listed["result"]["tools"].as_array().expect("a list");
     let door = |tool: &Value| Door::of(tool["name"].as_str().expect("a name"), &tool["inputSchema"], &change);
     let doors: Vec<Door> = tools.iter().flat_map(door).collect();
-    through(&trap, &doors, 1, |tool, arguments| mcp.call(tool, arguments.clone()).to_string());
+    through(&trap, &doors, |tool, arguments| mcp.call(tool, arguments.clone()).to_string());
     assert_eq!(mcp.close(), 0);
     trap.close();
 }
@@ -265,19 +265,71 @@ fn through_every_verb_over_http() {
         Some(Door::of(path.strip_prefix("/api/")?, schema, &change))
     });
     let doors: Vec<Door> = posted.flatten().collect();
-    through(&trap, &doors, 3, |verb, arguments| {
+    through(&trap, &doors, |verb, arguments| {
         let answer = server.post(&format!("/api/{verb}"), arguments, &[]);
         assert!(answer.status < 500 || answer.status == 501, "{verb} {arguments}: {}", answer.status);
         String::from_utf8_lossy(&answer.body).into_owned()
     });
     for path in spelled(&trap) {
-        let address: String =
-            format!("file:/memories/{path}").bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let content = format!("/api/content?address={address}");
-        trap.check(&path, &String::from_utf8_lossy(&server.get(&content, &[]).body));
+        let content = format!("/api/content?address={}", coded(&format!("file:/memories/{path}")));
+        trap.check(&path, &shown(&server.get(&content, &[])));
         let (name, value) = server.bearer();
         server.send("PUT", &content, &[(name, &value)], b"gone\n");
     }
+    drop(server);
+    trap.close();
+}
+
+/// Every byte as it may stand in any part of an address.
+fn coded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn through_pages_and_their_forms() {
+    let trap = Trap::new();
+    let server = Server::start(&trap.sandbox, &[]).listened_to();
+    let change = trap.change();
+    for path in spelled(&trap) {
+        for at in [path.clone(), format!("files/{path}"), format!("notes/{path}")] {
+            for page in ["read", "edit", "history"] {
+                trap.check(&at, &shown(&server.get(&format!("/{page}?at={}", coded(&at)), &[])));
+            }
+            for (form, field) in [("/edit", "at"), ("/delete", "at"), ("/restore", "address")] {
+                let fields = [(field, at.as_str()), ("text", "gone\n"), ("to", &change)];
+                trap.check(&at, &shown(&sent(&server, form, &fields)));
+            }
+        }
+        let link = format!("/read?from=files/a.md&link={}", coded(&path));
+        trap.check(&path, &shown(&server.get(&link, &[])));
+    }
+    drop(server);
+    trap.close();
+}
+
+#[test]
+fn through_memory_stores_and_resources() {
+    let trap = Trap::new();
+    let server = Server::start(&trap.sandbox, &[]).listened_to();
+    let chosen = json!({"name": "all", "metadata": {"memgrove_folder": "/memories"}});
+    let made = server.post("/v1/memory_stores", &chosen, &[]).json();
+    let memories = format!("/v1/memory_stores/{}/memories", made["id"].as_str().expect("an id"));
+    let mut mcp = Connection::new(&trap.sandbox, &["--tools", "core"]);
+    for path in spelled(&trap) {
+        for path in [path.clone(), format!("/{path}")] {
+            let told = server.post(&memories, &json!({"path": path, "content": "gone\n"}), &[]);
+            trap.check(&path, &shown(&told));
+            let listed = server.get(&format!("{memories}?path_prefix={}", coded(&path)), &[]);
+            trap.check(&path, &shown(&listed));
+        }
+        for uri in ["file/memories", "note", "entity", "node"].map(|kind| format!("memgrove://{kind}/")) {
+            for path in [coded(&path), path.clone()] {
+                let uri = format!("{uri}{path}");
+                trap.check(&uri, &mcp.ask("resources/read", json!({"uri": uri})).to_string());
+            }
+        }
+    }
+    assert_eq!(mcp.close(), 0);
     drop(server);
     trap.close();
 }
@@ -298,21 +350,32 @@ fn commands(path: &str) -> [Value; 8] {
 
 #[test]
 fn through_the_memory_tool_and_its_mcp_twin() {
-    let trap = Trap::new();
-    let paths = paths(&trap);
-    let input: String =
-        paths.iter().flat_map(|path| commands(path)).map(|command| format!("{command}\n")).collect();
+    let (trap, twin) = (Trap::new(), Trap::new());
+    let of = |trap: &Trap| paths(trap).iter().flat_map(|path| commands(path)).collect::<Vec<_>>();
+    let input: String = of(&trap).iter().map(|command| format!("{command}\n")).collect();
     let told = trap.sandbox.feed(&["memory-tool"], input).ok();
-    assert_eq!(told.lines().count(), paths.len() * 8);
     trap.check("memory-tool", &told);
-    let mut mcp = Connection::new(&trap.sandbox, &["--tools", "files"]);
-    for path in paths {
-        for command in commands(&path) {
-            trap.check(&path, &mcp.call("memory", command).to_string());
-        }
+    let replies: Vec<Value> =
+        told.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect();
+    let asked = of(&twin);
+    assert_eq!(replies.len(), asked.len());
+    let mut mcp = Connection::new(&twin.sandbox, &["--tools", "files"]);
+    for (reply, command) in replies.iter().zip(asked) {
+        let answer = mcp.call("memory", command.clone());
+        twin.check("memory", &answer.to_string());
+        // The twin answers the same, of a folder that is called otherwise.
+        let text =
+            answer["content"][0]["text"].as_str().unwrap_or_default().replace(&place(&twin), &place(&trap));
+        assert_eq!((&json!(text), &answer["isError"]), (&reply["content"], &reply["is_error"]), "{command}");
     }
     assert_eq!(mcp.close(), 0);
     trap.close();
+    twin.close();
+}
+
+/// Where the canaries are.
+fn place(trap: &Trap) -> String {
+    trap.sandbox.path().display().to_string()
 }
 
 #[test]

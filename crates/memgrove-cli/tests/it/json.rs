@@ -166,6 +166,11 @@ fn text_from_everywhere_and_bytes_as_they_are() {
         let output = sandbox.memgrove(&["read", name]).output().expect("it can be started");
         assert_eq!(output.stdout, bytes, "{name}");
     }
+    sandbox.run(&["file", "create", "lines.md", "--text", "one\nfour\n"]).ok();
+    std::fs::write(sandbox.project().join("three.md"), "three\n").expect("a file");
+    sandbox.feed(&["file", "insert", "lines.md", "2"], "two\n").ok();
+    sandbox.run(&["file", "insert", "lines.md", "3", "--from", "three.md"]).ok();
+    assert_eq!(sandbox.run(&["read", "lines.md"]).ok(), "one\ntwo\nthree\nfour\n");
     sandbox.run(&["file", "create", "x", "--from", "none.bin"]).fails(3);
     sandbox.run(&["file", "create", "x", "--from", "some.bin", "--text", "y"]).fails(2);
 }

@@ -184,6 +184,6 @@ mod tests {
         assert_eq!(joined("notes/a", "b").as_deref(), Some("notes/a/b"));
         assert_eq!(joined("notes/a", "../b.md").as_deref(), Some("notes/b.md"));
         assert_eq!(joined("notes", "/files/x").as_deref(), Some("files/x"));
-        assert_eq!(joined("notes", "../../etc"), None);
+        assert_eq!(joined("notes", "../../far"), None);
     }
 }

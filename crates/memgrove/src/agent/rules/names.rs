@@ -47,7 +47,7 @@ mod tests {
         check("C++ & Rust: notes!", "c_rust_notes");
         check("Bob's café", "bobs_café");
         check("***", "notes");
-        check("../../etc/passwd", "etc_passwd");
+        check("../../far/canary", "far_canary");
         check("Version 3.11", "version_3.11");
     }
 

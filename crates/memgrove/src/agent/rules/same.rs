@@ -272,7 +272,7 @@ mod tests {
             ("x != y", "x == y"),
             ("build is ✅", "build is ❌"),
             ("password is AbC123", "password is abc123"),
-            ("config is in /etc/foo", "config is in ~/etc/foo"),
+            ("config is in /far/foo", "config is in ~/far/foo"),
             ("★★★", "★★★★★"),
             ("[ ] buy milk", "[x] buy milk"),
             ("ignore *.rs", "ignore .rs"),

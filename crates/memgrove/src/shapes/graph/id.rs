@@ -161,7 +161,7 @@ mod tests {
         let check = |kind: &str, expected: &str| assert_eq!(node_prefix(None, kind), expected, "{kind:?}");
         check("project", "mem_project");
         check("Code Review!", "mem_code_review");
-        check("../../etc", "mem_etc");
+        check("../../far", "mem_far");
         check("人", "mem_node");
         check("", "mem_node");
         check("Ärger", "mem_arger");

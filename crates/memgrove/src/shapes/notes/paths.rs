@@ -165,7 +165,7 @@ mod tests {
         check(Some(""), Some("memory"));
         check(Some("note:projects/silica"), Some("projects/silica"));
         check(Some("/projects//silica.md"), Some("projects/silica"));
-        check(Some("../etc"), None);
+        check(Some("../far"), None);
         check(Some(".metadata/graph"), None);
         check(Some("a/.hidden"), None);
     }

@@ -143,7 +143,7 @@ fn a_wrong_answer_is_refused_and_the_rules_decide() {
     refused(move |_| plan(json!([part(json!([0]))])), "which stays");
     refused(move |_| plan(json!([])), "moves nothing");
     refused(
-        move |_| plan(json!([{"name": "../../etc", "title": "", "description": "", "blocks": []}])),
+        move |_| plan(json!([{"name": "../../far", "title": "", "description": "", "blocks": []}])),
         "empty",
     );
     refused(
@@ -245,7 +245,7 @@ fn a_key_goes_nowhere_unsafe() {
     for made in [anthropic::agent(unsafe_one.clone()), openai::agent(unsafe_one)] {
         assert_eq!(made.err().map(|error| error.kind()), Some(Kind::Invalid));
     }
-    let elsewhere = Settings { endpoint: Some("file:///etc/passwd".into()), ..Settings::default() };
+    let elsewhere = Settings { endpoint: Some("file:///far/canary".into()), ..Settings::default() };
     assert!(openai::agent(elsewhere).is_err());
     let server = Server::new(|_, _| Reply::Json(302, json!({})));
     let notes = anthropic(&server);
