@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Environment, STORE_FOLDER};
 use crate::address::FOLDERS;
-use crate::{opening, settings};
+use crate::opening;
+use crate::settings;
 
 impl Environment {
     /// The nearest store at or above a folder. In a linked git worktree the main checkout's store

@@ -9,7 +9,10 @@ use memgrove::shapes::records::{Ids, Records};
 use memgrove::{Index, Locator, Memory, Result};
 
 use super::Context;
-use crate::{agents, mounts, repository, searching};
+use crate::agents;
+use crate::mounts;
+use crate::repository;
+use crate::searching;
 
 /// The folder of a store that holds entities.
 pub(crate) const KNOWLEDGE: &str = "knowledge";

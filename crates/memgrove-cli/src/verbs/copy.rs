@@ -27,8 +27,9 @@ use super::{Effect, On, Verb};
 use crate::context::{Context, GRAPH, Guard, Input, KNOWLEDGE, random_id};
 use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page};
+use crate::portion;
+use crate::settings;
 use crate::settings::Settings;
-use crate::{portion, settings};
 
 /// What every store has of its own.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];

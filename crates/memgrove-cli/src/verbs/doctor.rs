@@ -12,9 +12,10 @@ use super::store::Selection;
 use super::{Effect, On, Verb};
 use crate::config::{How, Place};
 use crate::context::Context;
+use crate::modes;
 use crate::page::{Ink, Page, counted};
+use crate::repository;
 use crate::settings::{self, Settings};
-use crate::{modes, repository};
 
 /// Check the store, and say how to fix what is wrong
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
