@@ -95,7 +95,7 @@ impl Trap {
 }
 
 /// Where the store keeps memories, and its journal.
-const MEMORIES: [&str; 6] = ["files", "notes", "records", "knowledge", "graph", ".journal"];
+const MEMORIES: [&str; 7] = ["files", "notes", "records", "knowledge", "graph", "memory_stores", ".journal"];
 
 /// Everything in the sandbox but the memories, the store's own journal, the index of it, and what a server keeps.
 fn outside(sandbox: &Sandbox) -> BTreeMap<String, Option<Vec<u8>>> {
