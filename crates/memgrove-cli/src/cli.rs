@@ -260,7 +260,7 @@ pub(crate) fn written(told: io::Result<()>) -> Result<()> {
         // Whoever closed the pipe has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
-            Err(Error::new(Kind::Io, format!("the answer could not be written: {error}")).source(error))
+            Err(Error::new(Kind::Io, format!("the answer could not be written: {error}")).caused_by(error))
         }
         Ok(()) => Ok(()),
     }

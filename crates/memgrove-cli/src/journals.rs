@@ -169,7 +169,7 @@ impl Journal {
         if let Some(code) = error.code_name() {
             told = told.code(code);
         }
-        told.source(error)
+        told.caused_by(error)
     }
 
     fn inside(&self, at: &Locator) -> Option<Locator> {

@@ -44,7 +44,8 @@ impl MemoryTool {
         match answer_all(cx, lines().into_iter().map_while(Heard::line), &mut io::stdout().lock()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => {
-                Err(Error::new(Kind::Io, format!("standard input or output failed: {error}")).source(error))
+                Err(Error::new(Kind::Io, format!("standard input or output failed: {error}"))
+                    .caused_by(error))
             }
             Ok(()) => Ok(()),
         }

@@ -15,7 +15,7 @@ pub(crate) use change::random_id;
 pub use change::{Actor, Applied, Change, ChangeId, Edit, Expect, Note, OUTSIDE, Origin, upkeep};
 pub use past::{HistoryQuery, Keep, Moment, Op, Past, PastEdit, Pruned, Pruning};
 pub use refusal::{
-    cannot_forget, cannot_prune, exists, into_itself, is_file, is_folder, not_derivable, not_empty,
+    cannot_forget, cannot_prune, exists, into_itself, is_file, is_folder, moved_on, not_derivable, not_empty,
     not_found, not_in_history, root_stays, taken,
 };
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,14 @@ impl Version {
             Some(version) if version.as_str().starts_with(given) => Ok(version.clone()),
             _ => Ok(Version::new(given)),
         }
+    }
+
+    /// Whether a version is the one that is meant by all of its characters, or by the first.
+    ///
+    /// # Errors
+    /// As [`Version::named`].
+    pub fn is_named_by(&self, given: &str) -> Result<bool> {
+        Ok(Version::named(given, Some(self))? == *self)
     }
 
     /// A version from its text, as [`Version::as_str`] gave it.

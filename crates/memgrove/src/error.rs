@@ -164,7 +164,7 @@ impl Error {
 
     /// Adds the error that caused this one.
     #[must_use]
-    pub fn source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.inner.source = Some(source.into());
         self
     }
@@ -202,7 +202,7 @@ impl Error {
         let mut made = Error::new(self.kind(), words(self.message()));
         made.inner.code = self.code_name();
         made.inner.hint = self.hint_text().map(words);
-        made.source(self)
+        made.caused_by(self)
     }
 
     /// An operating-system error met while working on `what`, a locator or a file of our own.
@@ -240,7 +240,7 @@ impl Error {
             }
             _ => (Kind::Io, Some("check the disk and the system's log"), None),
         };
-        let mut made = Error::new(kind, format!("`{what}`: {error}")).source(error);
+        let mut made = Error::new(kind, format!("`{what}`: {error}")).caused_by(error);
         made.inner.hint = hint.map(String::from);
         made.inner.code = code;
         made

@@ -40,13 +40,10 @@ pub(crate) fn client(url: &str, carries: Carries, timeout: Duration) -> Result<u
 
 /// Whether a URL leads to this machine.
 fn is_here(url: &str) -> bool {
-    let host = url.trim_start_matches("http://").split('/').next().unwrap_or("");
-    let host = if host.starts_with('[') {
-        host.split(']').next().unwrap_or("")
-    } else {
-        host.split(':').next().unwrap_or("")
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1")
+    let Ok(uri) = url.parse::<ureq::http::Uri>() else { return false };
+    // What stands before an `@` is a name and a password, and not where it leads.
+    let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    is_plain && matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 /// TLS with the system's certificates.

@@ -64,7 +64,7 @@ pub(super) fn fresh(at: SocketAddr, cx: &Context) -> Result<String> {
         Error::new(Kind::NotFound, format!("you have no server running at `{at}`"))
             .hint("start it with `memgrove serve`, or name its address with --listen")
     };
-    let text = answered.map_err(|error| nobody().source(error))?;
+    let text = answered.map_err(|error| nobody().caused_by(error))?;
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     let link = serde_json::from_str::<Value>(body).ok();
     let link = link.as_ref().and_then(|answer| answer["link"].as_str()).ok_or_else(nobody)?;

@@ -16,6 +16,13 @@ use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::page::Page;
 
+/// How many documents are ranked for a query.
+const RANKED: usize = 50;
+
+fn ranked() -> usize {
+    RANKED
+}
+
 /// Measure retrieval on a task: ranked ids for every query
 ///
 /// The task's folder has docs.jsonl (id, store, text, title, date, speaker, session, order) and
@@ -29,8 +36,8 @@ pub(crate) struct Retrieval {
     #[arg(long, value_name = "RUN.jsonl")]
     out: PathBuf,
     /// How many documents to rank
-    #[arg(long, default_value_t = 50)]
-    #[serde(default)]
+    #[arg(long, default_value_t = RANKED)]
+    #[serde(default = "ranked")]
     limit: usize,
     /// Rank by keywords alone
     #[arg(long)]

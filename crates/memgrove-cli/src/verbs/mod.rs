@@ -398,3 +398,35 @@ pub(crate) fn not_taken(verb: &str, argument: &str, known: Option<&serde_json::M
     Error::new(Kind::Invalid, format!("`{verb}` takes no argument `{}`", argument.escape_default()))
         .hint(format!("it takes: {}", names.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left out means the same at the command line and over HTTP and MCP.
+    #[test]
+    fn defaults_are_the_same_everywhere() {
+        let mut compared = 0;
+        for entry in TABLE {
+            let schema = (entry.input)().to_value();
+            let command = (entry.augment)(clap::Command::new(entry.name));
+            for argument in command.get_arguments().filter(|argument| argument.get_action().takes_values()) {
+                let (Some(said), Some(told)) = (
+                    argument.get_default_values().first().and_then(|value| value.to_str()),
+                    schema["properties"].get(argument.get_id().as_str()),
+                ) else {
+                    continue;
+                };
+                let told = match &told["default"] {
+                    // The verb itself knows what it does then.
+                    Value::Null => continue,
+                    Value::String(text) => text.clone(),
+                    told => told.to_string(),
+                };
+                assert_eq!(told, said, "`{}` of {}", argument.get_id(), entry.name);
+                compared += 1;
+            }
+        }
+        assert!(compared > 15, "only {compared}");
+    }
+}

@@ -110,7 +110,7 @@ fn by_actor(past: &[Past]) -> Vec<(String, u64, String)> {
     let mut actors: BTreeMap<String, u64> = BTreeMap::new();
     for change in past {
         let actor = &change.note.actor;
-        let name = actor.client.clone().unwrap_or_else(|| format!("{:?}", actor.origin).to_lowercase());
+        let name = actor.client.clone().unwrap_or_else(|| actor.origin.name().to_owned());
         *actors.entry(name).or_default() += 1;
     }
     let mut actors: Vec<(String, u64, String)> =

@@ -102,7 +102,9 @@ impl Wire {
         let header = |name: &str| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
-        let wait = header("retry-after").and_then(|value| value.parse().ok()).map(Duration::from_secs_f64);
+        let wait = header("retry-after")
+            .and_then(|value| value.parse().ok())
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let stream = header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         let read = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
         let body = read.map_err(unreached)?;

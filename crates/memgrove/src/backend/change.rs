@@ -7,8 +7,8 @@ use std::hash::BuildHasher;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Version, exists, not_derivable};
-use crate::error::{Error, Kind, Result, code};
+use super::{Version, exists, moved_on, not_derivable};
+use crate::error::Result;
 use crate::locator::Locator;
 
 /// What a change requires of a file before it touches it.
@@ -35,9 +35,7 @@ impl Expect {
             (Expect::Absent, Some(_)) => Err(exists(at)),
             (Expect::At(wanted), there) => {
                 let found = there.map_or("gone".to_owned(), |version| format!("at version {version}"));
-                Err(Error::new(Kind::Conflict, format!("`{at}` is {found}, not at version {wanted}"))
-                    .code(code::VERSION_MISMATCH)
-                    .hint("read it again, then redo the change on the current version"))
+                Err(moved_on(format!("`{at}` is {found}, not at version {wanted}")))
             }
         }
     }

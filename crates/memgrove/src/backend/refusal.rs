@@ -22,6 +22,13 @@ pub fn taken(at: &Locator) -> Error {
     exists(at).hint("choose another name, or move what is there away first")
 }
 
+/// The error for something that is not at the version that was expected, said in the words of its shape.
+pub fn moved_on(what: impl Into<String>) -> Error {
+    Error::new(Kind::Conflict, what)
+        .code(code::VERSION_MISMATCH)
+        .hint("read it again, then redo the change on the current version")
+}
+
 /// The error for a derived change that does more than write and delete files (P18).
 pub fn not_derivable(at: &Locator) -> Error {
     Error::new(

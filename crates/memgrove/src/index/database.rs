@@ -338,7 +338,7 @@ pub(crate) fn meant(error: rusqlite::Error) -> Error {
         Kind::Corrupt => made.hint("it is rebuilt automatically; `memgrove index rebuild` does it now"),
         _ => made.hint("the memories are safe: the index can be deleted at any time"),
     };
-    made.source(error)
+    made.caused_by(error)
 }
 
 #[cfg(test)]

@@ -59,6 +59,6 @@ pub(super) fn unusable(error: Error) -> Error {
         Kind::Corrupt | Kind::Busy | Kind::Denied => error,
         _ => Error::new(Kind::Denied, error.to_string())
             .hint("the memories are safe: the index can be deleted at any time")
-            .source(error),
+            .caused_by(error),
     }
 }

@@ -274,8 +274,12 @@ pub(crate) struct NoteLog {
     path: Option<String>,
     /// Maximum number of decisions
     #[arg(long, default_value_t = DECISIONS)]
-    #[serde(default)]
+    #[serde(default = "decisions")]
     limit: usize,
+}
+
+fn decisions() -> usize {
+    DECISIONS
 }
 
 /// Decisions.

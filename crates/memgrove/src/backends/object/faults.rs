@@ -44,7 +44,7 @@ impl Cloud {
             _ => Error::new(Kind::Busy, format!("{name} cannot be reached: {}", cause(&fault)))
                 .hint("try again when the network is back; nothing that was answered is lost"),
         }
-        .source(fault)
+        .caused_by(fault)
     }
 }
 

@@ -21,7 +21,7 @@ use super::place::{Layout, NUMBERS, REGISTRY, TAIL, Thing};
 use super::reading::is_edited;
 use super::shelf::{Glance, Shelf, is_fresh};
 use super::tail;
-use crate::backend::{Bytes, Edit, Expect, Version};
+use crate::backend::{Bytes, Edit, Expect, Version, moved_on};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::Plan;
@@ -274,12 +274,9 @@ impl<'a> Draft<'a> {
         let Some(wanted) = expect else { return Ok(()) };
         let at = self.desk.layout.meta(thing, id)?;
         self.touch(&at)?;
-        let there = self.files[&at].before.as_ref().map_or("", |version| version.as_str()).to_owned();
-        let fits = |there: &str| {
-            there == wanted || (wanted.len() >= Version::PREFIX_MIN && there.starts_with(wanted))
-        };
+        let there = self.files[&at].before.clone().unwrap_or_else(|| Version::new(""));
         let storage = self.entry(thing, id)?.storage();
-        let what = if fits(&there) {
+        let what = if there.is_named_by(wanted)? {
             if !is_edited(self.desk.store, self.desk.layout, storage.as_ref())? {
                 return Ok(());
             }
@@ -289,14 +286,12 @@ impl<'a> Draft<'a> {
                 Some(storage) => self.content(storage)?.map(Version::of),
                 None => None,
             };
-            if held.is_some_and(|held| fits(held.as_str())) {
+            if held.is_some_and(|held| held.is_named_by(wanted).is_ok_and(|is_named| is_named)) {
                 return Ok(());
             }
             format!("the {} `{id}` is at version {there}, not at version {wanted}", thing.noun())
         };
-        Err(Error::new(Kind::Conflict, what)
-            .code(code::VERSION_MISMATCH)
-            .hint("read it again, then redo the change on the current version"))
+        Err(moved_on(what))
     }
 
     /// Writes what is said of a node or connection, beside its content and for the registry.

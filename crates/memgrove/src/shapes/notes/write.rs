@@ -258,7 +258,8 @@ fn check(page: &Page, placements: &[Placement], facts: &[String]) -> Result<()> 
             Action::Known | Action::After => piece.is_some_and(|piece| piece.role == Role::Body),
         };
         if !fits {
-            return refused(format!("{:?} does not fit what is at {:?}", placement.action, placement.at));
+            let place = placement.at.map_or("no block".to_owned(), |at| format!("block {at}"));
+            return refused(format!("a fact was placed by {place}, which does not fit"));
         }
         if placement.action == Action::Known && !piece.is_some_and(|piece| may_say(&piece.text, fact)) {
             return refused("a fact is said to be known, and the block says something else".to_owned());

@@ -9,9 +9,9 @@ use super::schema::{
 };
 use super::table::{Row, Table};
 use super::{Records, archive, version_of};
-use crate::backend::{Edit, Note, Version};
+use crate::backend::{Edit, Note, Version, moved_on};
 use crate::clock::Timestamp;
-use crate::error::{Error, Kind, Result, code};
+use crate::error::Result;
 use crate::memory::{Done, Plan};
 use crate::store::Store;
 use crate::text::jsonl;
@@ -57,13 +57,11 @@ impl Guarded {
     pub(super) fn check(&self, object: &str) -> Result<()> {
         let Some(expected) = self.expect.as_deref() else { return Ok(()) };
         let there = version_of(object);
-        if expected.len() >= 8 && there.as_str().starts_with(expected) {
+        if there.is_named_by(expected)? {
             return Ok(());
         }
-        let message = format!("the record `{}` is at version {there}, not at version {expected}", self.id);
-        Err(Error::new(Kind::Conflict, message)
-            .code(code::VERSION_MISMATCH)
-            .hint("read it again, then redo the change on the current version"))
+        let what = format!("the record `{}` is at version {there}, not at version {expected}", self.id);
+        Err(moved_on(what))
     }
 }
 

@@ -105,15 +105,18 @@ fn streams_are_read_as_well() {
 
 #[test]
 fn a_busy_server_is_asked_again() {
-    let server = Server::new(|number, asked| match number {
-        1 => Reply::Later(529, overloaded()),
-        2 => Reply::Nothing,
-        _ => Reply::Json(200, message(&half(asked))),
-    });
-    let notes = anthropic(&server);
-    write(&notes, "", &three_projects(), Mode::Replace);
-    let (agent, refused, spent) = last_split(&notes);
-    assert_eq!((agent.as_str(), refused, spent.calls), ("anthropic", None, 3));
+    // What is no time at all is passed over.
+    for when in ["0", "-1", "nan", "1e400"] {
+        let server = Server::new(move |number, asked| match number {
+            1 => Reply::Later(529, when, overloaded()),
+            2 => Reply::Nothing,
+            _ => Reply::Json(200, message(&half(asked))),
+        });
+        let notes = anthropic(&server);
+        write(&notes, "", &three_projects(), Mode::Replace);
+        let (agent, refused, spent) = last_split(&notes);
+        assert_eq!((agent.as_str(), refused, spent.calls), ("anthropic", None, 3), "{when}");
+    }
 }
 
 /// Whatever a server does, the note is split and nothing is lost.
@@ -237,13 +240,13 @@ fn openai_and_its_kin_are_asked_in_their_own_words() {
 
 #[test]
 fn a_key_goes_nowhere_unsafe() {
-    let unsafe_one = Settings {
-        endpoint: Some("http://example.com".into()),
-        key: Some("k".into()),
-        ..Settings::default()
-    };
-    for made in [anthropic::agent(unsafe_one.clone()), openai::agent(unsafe_one)] {
-        assert_eq!(made.err().map(|error| error.kind()), Some(Kind::Invalid));
+    for endpoint in ["http://example.com", "http://localhost:x@example.com/", "http://localhost.example.com"]
+    {
+        let unsafe_one =
+            Settings { endpoint: Some(endpoint.into()), key: Some("k".into()), ..Settings::default() };
+        for made in [anthropic::agent(unsafe_one.clone()), openai::agent(unsafe_one)] {
+            assert_eq!(made.err().map(|error| error.kind()), Some(Kind::Invalid), "{endpoint}");
+        }
     }
     let elsewhere = Settings { endpoint: Some("file:///far/canary".into()), ..Settings::default() };
     assert!(openai::agent(elsewhere).is_err());

@@ -33,8 +33,8 @@ impl Asked {
 /// What a server answers.
 pub(super) enum Reply {
     Json(u16, Value),
-    /// With `retry-after`.
-    Later(u16, Value),
+    /// With this `retry-after`.
+    Later(u16, &'static str, Value),
     Stream(Vec<Value>),
     /// The connection is closed without a word.
     Nothing,
@@ -113,7 +113,9 @@ fn answer(mut stream: TcpStream, reply: Reply) -> std::io::Result<()> {
     };
     match reply {
         Reply::Json(status, value) => whole(&mut stream, status, "", &value),
-        Reply::Later(status, value) => whole(&mut stream, status, "retry-after: 0\r\n", &value),
+        Reply::Later(status, when, value) => {
+            whole(&mut stream, status, &format!("retry-after: {when}\r\n"), &value)
+        }
         Reply::Nothing => Ok(()),
         Reply::Late(wait, value) => {
             std::thread::sleep(wait);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Knowledge, noted};
-use crate::backend::Note;
-use crate::error::Result;
+use crate::backend::{Change, Edit, Expect, FileKind, Note};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::Memory;
 use crate::shapes::entities::draft::{Draft, How};
@@ -59,6 +59,11 @@ pub struct Exported {
     pub left_out: usize,
 }
 
+/// Whether what is imported is at fault, and not the storage, which would fail for the others too.
+fn is_at_fault(error: &Error) -> bool {
+    !matches!(error.kind(), Kind::Io | Kind::Denied | Kind::Full | Kind::Busy)
+}
+
 impl Knowledge {
     /// Takes over the file of an MCP memory server, or a graph that was saved as it answers with one:
     /// entities are merged into those that are there, relations into the entities that they start from.
@@ -76,16 +81,18 @@ impl Knowledge {
             match self.import_entities(note, nodes) {
                 Ok(done) => imported.add(&done),
                 // One by one, so that one at fault keeps no other out.
-                Err(_) => {
+                Err(error) if is_at_fault(&error) => {
                     for node in nodes {
                         match self.import_entities(note, std::slice::from_ref(node)) {
                             Ok(done) => imported.add(&done),
-                            Err(error) => {
+                            Err(error) if is_at_fault(&error) => {
                                 imported.errors.push(format!("`{}`: {error}", node.name.escape_debug()))
                             }
+                            Err(error) => return Err(error),
                         }
                     }
                 }
+                Err(error) => return Err(error),
             }
         }
         for edges in file.graph.relations.chunks(IMPORT_BATCH) {
@@ -184,9 +191,10 @@ impl Knowledge {
     /// As [`Knowledge::import`].
     pub fn rehearse_import(&self, scratch: Store, bytes: &[u8]) -> Result<Imported> {
         for info in self.store_itself().list_all(&self.root)? {
-            if let Ok(content) = self.store_itself().read_bytes(&info.locator) {
-                let text = String::from_utf8_lossy(&content.bytes);
-                scratch.write(&info.locator, &text)?;
+            if info.kind == FileKind::File {
+                let bytes = self.store_itself().read_bytes(&info.locator)?.bytes.into();
+                let edit = Edit::Write { at: info.locator, bytes, expect: Expect::Any };
+                scratch.apply(&Change { edits: vec![edit], note: Note::default() })?;
             }
         }
         let copy = Knowledge::new(Memory::new(scratch, self.memory.clock().clone()), self.root.clone());

@@ -4,8 +4,8 @@
 use std::cell::OnceCell;
 
 use super::{Knowledge, unknown};
-use crate::backend::{Note, Version};
-use crate::error::{Error, Kind, Result, code};
+use crate::backend::{Note, Version, moved_on};
+use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::memory::Done;
 use crate::shapes::entities::draft::{Draft, How, Stored};
@@ -128,7 +128,7 @@ fn require(
     let wanted = expect.map_or(Ok(None), |expect| expect(store, place))?;
     match wanted.is_none_or(|wanted| draft.found_at(place) == Some(&wanted)) {
         true => Ok(()),
-        false => Err(moved_on(name)),
+        false => Err(moved_on(format!("the entity `{}` is at another version", name.escape_debug()))),
     }
 }
 
@@ -150,10 +150,4 @@ fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observ
     })?;
     new.facts.date.get_or_insert(now);
     Ok(())
-}
-
-fn moved_on(name: &str) -> Error {
-    Error::new(Kind::Conflict, format!("the entity `{}` is at another version", name.escape_debug()))
-        .code(code::VERSION_MISMATCH)
-        .hint("read it again, then redo the change on the current version")
 }
