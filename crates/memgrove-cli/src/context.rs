@@ -10,13 +10,14 @@ pub(crate) use shapes::{GRAPH, KNOWLEDGE};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use memgrove::ids::{Ids, SystemIds};
 use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::{Ram, ram};
 use memgrove::clock::SystemClock;
 use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;
-use memgrove::shapes::records::{Ids, Records};
+use memgrove::shapes::records::Records;
 use memgrove::{Error, Index, Kind, Locator, Memory, Result, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -360,7 +361,7 @@ pub(crate) fn is_blank(key: &str) -> bool {
 
 /// A fresh random name, for stores and connections.
 pub(crate) fn random_id() -> String {
-    crate::mounts::Random.uuid()
+    SystemIds.uuid()
 }
 
 fn absent(place: &Place) -> Error {

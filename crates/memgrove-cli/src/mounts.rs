@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memgrove::registry::DEFAULT_PROTOCOL;
-use memgrove::shapes::records::{self, FolderLock, Ids, Records};
+use memgrove::ids::{Ids, SystemIds};
+use memgrove::shapes::records::{self, FolderLock, Records};
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Error, Kind, Locator, Memory, Result, Store};
 
@@ -16,23 +17,12 @@ use crate::settings::RecordSettings;
 /// The folder of a store that holds its records.
 pub(crate) const RECORDS: &str = "records";
 
-/// Ids from the machine's randomness.
-pub(crate) struct Random;
-
-impl Ids for Random {
-    fn random(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the system has randomness");
-        bytes
-    }
-}
-
-/// The same, where another branch of a repository gives ids too.
+/// Ids from the machine's randomness, where another branch of a repository gives ids too.
 pub(crate) struct Branching;
 
 impl Ids for Branching {
     fn random(&self) -> [u8; 16] {
-        Random.random()
+        SystemIds.random()
     }
 
     fn branches(&self) -> bool {
@@ -56,7 +46,7 @@ pub(crate) fn records(cx: &Context, memory: Memory) -> Result<Records> {
             let folder =
                 cx.place().map(|place| place.root.join(RECORDS)).filter(|path| local && path.is_dir());
             let clock = Arc::clone(memory.clock());
-            let made = Records::new(memory, at, Arc::new(Random))?;
+            let made = Records::new(memory, at, Arc::new(SystemIds))?;
             match folder.map(|folder| opened(&folder)).transpose()? {
                 Some(folder) if own.lock => {
                     let lock = FolderLock::new(Arc::clone(&folder), clock, std::process::id());
@@ -106,7 +96,7 @@ fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Recor
     let mounted = Memory::new(Store::shared(backend), Arc::clone(&clock));
     let vfs = opened(&folder)?;
     let lock = FolderLock::new(Arc::clone(&vfs), clock, std::process::id());
-    Ok(Records::new(mounted, Locator::root(), Arc::new(Random))?
+    Ok(Records::new(mounted, Locator::root(), Arc::new(SystemIds))?
         .with_folder(vfs)
         .with_lock(lock)
         .with_log(memory, at.child(records::LOG)?))

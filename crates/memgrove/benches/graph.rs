@@ -15,7 +15,7 @@ use memgrove::backend::Note;
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
 use memgrove::shapes::graph::{Graph, NewNode, Operation, Properties, Ways};
-use memgrove::shapes::records::Ids;
+use memgrove::ids::Ids;
 use memgrove::vfs::RealFs;
 use memgrove::{Locator, Memory, Store};
 use serde_json::{Value, json};

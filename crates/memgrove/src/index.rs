@@ -2,8 +2,8 @@
 //! shared by every process of the machine.
 //!
 //! Before every search the index is brought up to date: one listing, compared with what was seen
-//! (see `sync`). A search weighs words (`lookup`), meaning (`embedding`) and what stands around
-//! (`rank`), and answers within a budget of tokens (`recall`).
+//! (see `sync`). A search weighs words (`scoring`), meaning (`embedding`) and what stands around
+//! (`rank`), and answers within a budget of tokens (`recall`). The modules stand in that order below.
 //!
 //! The tables lie in SQLite for its log, locks and transactions. Ranking is ours: SQLite's own
 //! full-text search scores every matching row through a lookup each, which takes longer than a
@@ -11,42 +11,53 @@
 //! same file, so that they are never out of step with the documents, and each process keeps a flat
 //! copy to scan; a mapped file would end the process if someone cut it short.
 
-mod alike;
-pub mod analysis;
-mod border;
-mod brief;
-mod database;
-pub mod dates;
-mod digest;
-mod embedding;
+// What is in the store, piece by piece.
 mod extract;
-mod facts;
-mod filter;
-mod hit;
-mod keep;
-mod known;
-mod linked;
 mod lists;
-mod look;
-mod looked;
-mod lookup;
+
+// Keeping in step with the files.
+mod digest;
+mod keep;
+mod listing;
 mod odd;
 mod patrol;
-mod postings;
-mod prefix;
-mod query;
-mod rank;
-mod recall;
-mod recent;
-mod search;
-mod spare;
-mod spoken;
 mod sync;
-mod timely;
-mod turns;
 mod watch;
-mod wordpiece;
 mod write;
+
+// The tables, and what of them is in memory.
+mod database;
+mod facts;
+mod known;
+mod postings;
+mod recent;
+mod spare;
+mod turns;
+
+// Understanding a question.
+pub mod analysis;
+mod border;
+pub mod dates;
+mod query;
+mod spoken;
+mod wordpiece;
+
+// Finding and ranking what answers it.
+mod embedding;
+mod filter;
+mod linked;
+mod matching;
+mod prefix;
+mod rank;
+mod scoring;
+mod search;
+mod timely;
+
+// Telling it within a budget.
+mod alike;
+mod brief;
+mod hit;
+mod recall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -71,7 +82,7 @@ pub use keep::{Difference, Status};
 pub use query::sought;
 pub use rank::Parts;
 pub use recall::{Recalled, Snippet};
-pub use search::Found;
+pub use search::{Found, Reach};
 pub use sync::{Source, Synced};
 pub use watch::{Noticed, Watch};
 pub use wordpiece::tokens;

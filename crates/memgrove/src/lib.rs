@@ -11,19 +11,11 @@
 //! use memgrove::backend::{Backend, Note};
 //! use memgrove::backends::{Local, LocalOptions};
 //! use memgrove::clock::SystemClock;
+//! use memgrove::ids::SystemIds;
 //! use memgrove::index::{Options, Place, Source};
-//! use memgrove::shapes::records::{Ids, NewRecord, RecordType, Records};
+//! use memgrove::shapes::records::{NewRecord, RecordType, Records};
 //! use memgrove::vfs::RealFs;
 //! use memgrove::{Index, Locator, Memory, Store};
-//!
-//! // Whoever uses the library brings the randomness.
-//! struct Counted(std::sync::atomic::AtomicU64);
-//! impl Ids for Counted {
-//!     fn random(&self) -> [u8; 16] {
-//!         let next = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-//!         u128::from(next).to_be_bytes()
-//!     }
-//! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -34,8 +26,7 @@
 //! let memory = Memory::new(Store::new(backend), clock.clone());
 //!
 //! // What is remembered is one line of a plain file, and a change in the history.
-//! let ids = Arc::new(Counted(1.into()));
-//! let records = Records::new(memory.clone(), Locator::new("records")?, ids)?;
+//! let records = Records::new(memory.clone(), Locator::new("records")?, Arc::new(SystemIds))?;
 //! let note = Note { verb: "example".into(), ..Note::default() };
 //! let fact = NewRecord::new(RecordType::Learning, "Deploys run on Tuesdays since May");
 //! let done = records.add(note, &[fact])?;
@@ -53,6 +44,7 @@
 pub mod error;
 
 pub mod clock;
+pub mod ids;
 pub mod locator;
 
 pub mod backend;

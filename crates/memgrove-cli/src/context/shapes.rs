@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::{Graph, kept_true};
 use memgrove::shapes::notes::Notes;
-use memgrove::shapes::records::{Ids, Records};
+use memgrove::ids::{Ids, SystemIds};
+use memgrove::shapes::records::Records;
 use memgrove::{Index, Locator, Memory, Result};
 
 use super::Context;
@@ -80,7 +81,7 @@ impl Context {
         if self.place().is_some_and(|place| repository::merges(&place.root)) {
             Arc::new(mounts::Branching)
         } else {
-            Arc::new(mounts::Random)
+            Arc::new(SystemIds)
         }
     }
 

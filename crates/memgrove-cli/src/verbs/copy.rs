@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use memgrove::ids::SystemIds;
 use memgrove::backend::Note;
 use memgrove::backends::{Ram, Scoped, object, ram, vault};
 use memgrove::clock::SystemClock;
@@ -26,7 +27,7 @@ use self::bar::Bar;
 use super::{Effect, On, Verb};
 use crate::context::{Context, GRAPH, Guard, Input, KNOWLEDGE, random_id};
 use crate::mounts::{self, RECORDS};
-use crate::page::{Ink, Page};
+use crate::page::{counted, Ink, Page};
 use crate::portion;
 use crate::settings;
 use crate::settings::Settings;
@@ -85,7 +86,7 @@ impl Verb for Copy {
         let (theirs, shadowed) = (from.mounted()?, to.mounted()?);
         let left = from.left_behind()?;
         let (from, to) = (from.open()?, to.make()?);
-        let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
+        let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(SystemIds));
         let mut own: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
         // A graph that is there already has a registry of its own, which takes in what comes.
         let clashes = clashes(from.store(), to.store(), &graph.derived_files()?)?;
@@ -134,7 +135,8 @@ impl Verb for Copy {
 
     fn show(answer: &CopyAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let Copied { files, bytes, replaced, same, differing, refused, passed_over } = &answer.copied;
-        page.put(&format!("copied {files} files ({}) to ", portion::size(*bytes)))?;
+        let files = counted(*files, "file", "files");
+        page.put(&format!("copied {files} ({}) to ", portion::size(*bytes)))?;
         page.ink(Ink::Strong, &answer.to)?;
         page.line(&format!(": all read back and verified; {same} already there, {replaced} replaced"))?;
         for at in differing {
@@ -177,7 +179,7 @@ fn inside(memory: &Memory) -> Result<Memory> {
 
 /// What only the registry of a graph says, as files: where another registry stays, it would be left behind.
 fn in_registry_alone(from: &Memory) -> Result<Memory> {
-    let graph = Graph::new(from.clone(), Locator::new(GRAPH)?, Arc::new(mounts::Random));
+    let graph = Graph::new(from.clone(), Locator::new(GRAPH)?, Arc::new(SystemIds));
     let files = Store::new(Ram::default());
     for (at, text) in graph.unwritten()? {
         files.write(&at, &text)?;

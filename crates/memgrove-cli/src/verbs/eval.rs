@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, On, Verb};
 use crate::context::Context;
-use crate::page::Page;
+use crate::page::{Page, counted};
 
 /// How many documents are ranked for a query.
 const RANKED: usize = 50;
@@ -133,7 +133,10 @@ impl Verb for Retrieval {
 
     fn show(answer: &RetrievalAnswer, page: &mut Page<'_>) -> io::Result<()> {
         let RetrievalAnswer { stores, documents, queries } = answer;
-        page.line(&format!("{queries} queries ranked over {documents} documents in {stores} stores"))
+        let queries = counted(*queries, "query", "queries");
+        let documents = counted(*documents, "document", "documents");
+        let stores = counted(*stores, "store", "stores");
+        page.line(&format!("{queries} ranked over {documents} in {stores}"))
     }
 }
 

@@ -112,6 +112,7 @@ impl Verb for ImportMcpMemory {
 
 /// Import a folder of text files as notes, such as a Silica V1 memory
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
+#[command(override_usage = "memgrove import silica-v1 [OPTIONS] <DIR>")]
 pub(crate) struct ImportSilicaV1 {
     /// Folder to import
     #[arg(value_name = "DIR", required_unless_present = "from")]

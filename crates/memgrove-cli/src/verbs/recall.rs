@@ -2,8 +2,8 @@
 
 use std::io;
 
-use memgrove::index::{self, Brief, Recalled, Snippet};
-use memgrove::{Error, Index, Kind, Result};
+use memgrove::index::{self, Brief, Reach, Recalled, Snippet};
+use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +256,11 @@ impl HitAnswer {
     }
 }
 
+/// How far to search.
+fn reach(all: bool) -> Reach {
+    if all { Reach::All } else { Reach::Near }
+}
+
 impl Verb for Recall {
     const NAME: &'static str = "recall";
     const TITLE: &'static str = "Recall memories";
@@ -273,8 +278,7 @@ impl Verb for Recall {
             );
         }
         let (index, spend) = (cx.index()?, for_memories(self.budget));
-        let find = if self.all { Index::recall_all } else { Index::recall };
-        let recalled = find(&index, &query, spend, self.limit)?;
+        let recalled = index.recall(&query, reach(self.all), spend, self.limit)?;
         RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)
     }
 
@@ -323,8 +327,7 @@ impl Verb for Similar {
 
     fn run(self, cx: &Context) -> Result<RecallAnswer> {
         let (index, spend) = (cx.index()?, for_memories(self.budget));
-        let find = if self.all { Index::recall_all_similar } else { Index::recall_similar };
-        let recalled = find(&index, &self.address, spend, self.limit)?;
+        let recalled = index.recall_similar(&self.address, reach(self.all), spend, self.limit)?;
         let mut answer = RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)?;
         if answer.hits.is_empty() && answer.receipt.left_out == 0 {
             answer.receipt.next = "no other memory is similar".to_owned();

@@ -16,7 +16,7 @@ use crate::context::{Context, Guard, Input, Marks};
 #[serde(default)]
 pub(crate) struct Several {
     /// A JSON array, or one object per line [default: standard input]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     #[serde(skip)]
     text: Option<String>,
     /// Read them from a file

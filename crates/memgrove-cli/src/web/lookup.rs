@@ -1,7 +1,7 @@
 //! Finding memories for the search page: what `recall` finds, with a place to go to.
 
 use memgrove::address::Scheme;
-use memgrove::index::{Recalled, Snippet};
+use memgrove::index::{Reach, Recalled, Snippet};
 use memgrove::{Error, Kind, Result};
 
 use crate::context::Context;
@@ -47,7 +47,7 @@ pub(super) struct Hit {
 /// As [`Index::recall`](memgrove::Index::recall).
 pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
     let index = cx.index()?;
-    let mut found = match index.recall(query, TOKENS_MAX, HITS_MAX) {
+    let mut found = match index.recall(query, Reach::Near, TOKENS_MAX, HITS_MAX) {
         // A sign may be half typed, such as `since:`.
         Err(error) if error.kind() == Kind::Invalid => {
             return Ok(Found { problem: Some(error), ..Found::default() });
@@ -55,7 +55,7 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
         other => other?,
     };
     if (found.total == 0 || found.wordless) && query.ends_with(char::is_alphanumeric) {
-        found = index.recall(&format!("{query}*"), TOKENS_MAX, HITS_MAX)?;
+        found = index.recall(&format!("{query}*"), Reach::Near, TOKENS_MAX, HITS_MAX)?;
     }
     let Recalled { snippets, total, .. } = found;
     let found_before = snippets.len();

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Advice, Follow, MigratedNote, MigrationPlan, Placement, Promise, Spent, SplitPart, SplitPlan, Strategy,
+    Advice, Follow, MigratedNote, MigrationPlan, Placement, Prospect, Spent, SplitPart, SplitPlan, Strategy,
 };
 use crate::error::{Error, Kind, Result};
 
@@ -28,7 +28,7 @@ struct Divided {
 struct Followed {
     reason: String,
     excerpts: Vec<usize>,
-    links: Vec<Promise>,
+    links: Vec<Prospect>,
 }
 
 #[derive(Deserialize)]

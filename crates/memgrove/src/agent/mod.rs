@@ -264,12 +264,12 @@ pub struct Follow {
     /// Blocks that answer the question.
     pub excerpts: Vec<usize>,
     /// Links worth following, the most promising first, with how promising they are from 0 to 100.
-    pub links: Vec<Promise>,
+    pub links: Vec<Prospect>,
 }
 
 /// How promising a link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct Prospect {
     /// The number of the link.
     pub link: usize,
     /// From 0 to 100.

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::analysis::{folded, is_east_asian};
 use super::border::Border;
 use super::database::meant;
-use super::lookup::Set;
+use super::scoring::Set;
 use super::query::{Filter, Phrase, Query};
 use super::search::Search;
 use crate::document::Shape;

@@ -11,7 +11,7 @@ use super::database::meant;
 use super::embedding::DIMENSIONS;
 use super::facts::Facts;
 use super::hit::Row;
-use super::lookup::{Posted, Statistics};
+use super::scoring::{Posted, Statistics};
 use super::recent::Recent;
 use super::wordpiece::Quickly;
 use super::{postings, write};

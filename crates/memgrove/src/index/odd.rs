@@ -2,7 +2,7 @@
 
 use super::Index;
 use super::extract::{self, BYTES_MAX};
-use super::look::joined;
+use super::listing::joined;
 use crate::backend::{FileKind, Finding, Level};
 use crate::error::Result;
 use crate::locator::Locator;

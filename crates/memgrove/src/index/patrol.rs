@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Index;
-use super::look::Listed;
+use super::listing::Listed;
 use super::sync::{Seen, is_settled};
 use super::watch::Look;
 use crate::clock::Timestamp;

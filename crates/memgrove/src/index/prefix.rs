@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 
 use super::analysis::folded;
 use super::database::meant;
-use super::lookup::{self, Group, Set};
+use super::scoring::{self, Group, Set};
 use super::search::Search;
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ impl Search<'_> {
     /// What stands for the words that begin so.
     pub(super) fn beginning(&self, prefix: &str) -> Result<Group> {
         let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
-        let terms = lookup::beginning(self.view.connection(), prefix)?;
+        let terms = scoring::beginning(self.view.connection(), prefix)?;
         let mut group = Group { terms, stems: Vec::new(), having: Set::none(next) };
         if !self.analysis.stems() {
             return Ok(group);

@@ -7,7 +7,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-use super::lookup::Set;
+use super::scoring::Set;
 use super::spoken::Asked;
 use super::wordpiece::Quickly;
 

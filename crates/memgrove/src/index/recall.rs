@@ -69,37 +69,20 @@ pub struct Recalled {
 }
 
 impl Index {
-    /// Finds what answers a question, within a budget of tokens. What fits only faintly beside the
-    /// best is left out.
+    /// Finds what answers a question, within a budget of tokens.
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn recall(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.search_with(query, Reach::Near, |search| self.told(budget, |take| search(limit, take)))
-    }
-
-    /// As [`Index::recall`], with what fits only faintly.
-    ///
-    /// # Errors
-    /// As [`Index::search`].
-    pub fn recall_all(&self, query: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.search_with(query, Reach::All, |search| self.told(budget, |take| search(limit, take)))
+    pub fn recall(&self, query: &str, reach: Reach, budget: usize, limit: usize) -> Result<Recalled> {
+        self.search_with(query, reach, |search| self.told(budget, |take| search(limit, take)))
     }
 
     /// As [`Index::recall`], for what is like the document of an address.
     ///
     /// # Errors
     /// As [`Index::similar`].
-    pub fn recall_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.similar_with(address, Reach::Near, |search| self.told(budget, |take| search(limit, take)))
-    }
-
-    /// As [`Index::recall_all`], for what is like the document of an address.
-    ///
-    /// # Errors
-    /// As [`Index::similar`].
-    pub fn recall_all_similar(&self, address: &str, budget: usize, limit: usize) -> Result<Recalled> {
-        self.similar_with(address, Reach::All, |search| self.told(budget, |take| search(limit, take)))
+    pub fn recall_similar(&self, at: &str, reach: Reach, budget: usize, limit: usize) -> Result<Recalled> {
+        self.similar_with(at, reach, |search| self.told(budget, |take| search(limit, take)))
     }
 
     /// Tells what a search finds, within a budget.

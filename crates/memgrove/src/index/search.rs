@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::analysis::Analysis;
 use super::embedding::{DIMENSIONS, Embedder, Vector, likenesses};
 use super::hit::Hit;
-use super::looked::{Corrected, LookedUp};
-use super::lookup::{Lexical, PREFIX_TERMS_MAX, Set};
+use super::matching::{Corrected, LookedUp};
+use super::scoring::{Lexical, PREFIX_TERMS_MAX, Set};
 use super::query::Query;
 use super::rank::{self, Candidate, Fusion, Scale, WEIGHED};
 use super::sync::Synced;
@@ -128,7 +128,7 @@ pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &Found) -> bool;
 
 /// How far a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub enum Reach {
     /// To what is more than faintly what was asked for.
     Near,
     /// To all that has something to do with it.

@@ -1,4 +1,4 @@
-//! Keeping the index true to the files: what is listed is compared with what was seen (see `look`),
+//! Keeping the index true to the files: what is listed is compared with what was seen (see `listing`),
 //! through the seam alone. Nothing is trusted that a listing does not show.
 
 use std::collections::{HashMap, VecDeque};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::database::{BUSY_WAIT, Database, meant};
-use super::look::{Listed, Work};
+use super::listing::{Listed, Work};
 use super::watch::Look;
 use super::write::{FileRow, Writer, changes};
 use super::{Index, Progress, extract};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Index;
-use super::look::joined;
+use super::listing::joined;
 use crate::locator::Locator;
 
 /// For how long the files are not listed while watchers say that nothing has changed, and for as

@@ -66,7 +66,7 @@ use crate::backend::{Note, Version};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory};
-use crate::shapes::records::Ids;
+use crate::ids::Ids;
 use crate::store::Store;
 use draft::{Desk, Draft, Registered};
 use operation::Names;

@@ -63,6 +63,7 @@ pub use schema::{Importance, Record, RecordType, Status, TaskMetadata};
 use crate::backend::{Actor, Note, Version};
 use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
+use crate::ids::Ids;
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 use crate::store::Store;
@@ -82,23 +83,6 @@ mod verb {
     pub(super) const MIGRATE: &str = "record_migrate";
     /// What other programs had added meanwhile was put back.
     pub(super) const TAKE_IN: &str = crate::backend::upkeep::RECORD_TAKE_IN;
-}
-
-/// Where new ids come from.
-pub trait Ids: Send + Sync {
-    /// Sixteen random bytes.
-    fn random(&self) -> [u8; 16];
-
-    /// A fresh UUID.
-    fn uuid(&self) -> String {
-        schema::uuid_v4(self.random())
-    }
-
-    /// Whether others give ids where nobody here sees it, as on another branch of a repository: then no
-    /// number is known to be free.
-    fn branches(&self) -> bool {
-        false
-    }
 }
 
 /// A folder of records.

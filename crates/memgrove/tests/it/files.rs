@@ -247,7 +247,7 @@ fn insert_outside_the_file_is_refused() {
     for line in [0, 5, usize::MAX] {
         let error = refused(files.insert("a.md", line, "x"), Kind::Invalid, "INVALID_LINE");
         assert_eq!(error.message(), format!("`a.md` has no line {line} to insert at"));
-        assert_eq!(error.hint_text(), Some("lines are counted from 1: use 1 to 4 (the end)"));
+        assert_eq!(error.hint_text(), Some("lines are counted from 1: use 1 to 3 (the end)"));
     }
     assert_eq!(files.text("a.md"), "a\nb\n");
 }

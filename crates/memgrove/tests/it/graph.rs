@@ -17,7 +17,7 @@ use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::backends::Ram;
 use memgrove::clock::{Clock, ManualClock};
 use memgrove::shapes::graph::{Connection, Graph, NewConnection, NewNode, Node, Properties};
-use memgrove::shapes::records::Ids;
+use memgrove::ids::Ids;
 use memgrove::{Locator, Memory, Store};
 use serde_json::Value;
 

@@ -19,8 +19,9 @@ use memgrove::backend::{Actor, Edit, Expect, Note, Origin};
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
 use memgrove::memory::Plan;
+use memgrove::ids::Ids;
 use memgrove::shapes::records::{
-    Guarded, Ids, Importance, Limits, NewRecord, Query, Record, RecordType, Records,
+    Guarded, Importance, Limits, NewRecord, Query, Record, RecordType, Records,
 };
 use memgrove::{Locator, Memory, Store};
 

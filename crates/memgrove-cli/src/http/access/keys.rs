@@ -7,6 +7,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use memgrove::ids::{Ids, SystemIds};
 use memgrove::vfs::RealFs;
 use memgrove::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
@@ -131,9 +132,7 @@ pub(crate) fn same(secret: &str, given: &str) -> bool {
 
 /// 256 random bits, as text.
 pub(crate) fn secret() -> String {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
-    URL_SAFE_NO_PAD.encode(bytes)
+    URL_SAFE_NO_PAD.encode([SystemIds.random(), SystemIds.random()].concat())
 }
 
 #[allow(clippy::disallowed_methods)] // A secret of this machine, not a memory: it is not in the store.

@@ -199,26 +199,26 @@ pub(crate) struct EntityLearn {
     /// Kind of mistake
     error_type: String,
     /// The error itself
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     error: String,
     /// What was being done
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     context: String,
     /// What was learned
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     lesson: String,
     /// How to prevent it
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     prevention: String,
     /// Who learned it
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     role: String,
     /// Kind of task
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     task_type: String,
     #[command(flatten)]
@@ -261,7 +261,7 @@ pub(crate) struct EntityRole {
     #[serde(default)]
     q: i64,
     /// What it is working on
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     active_context: String,
     /// Number of tasks done
@@ -303,22 +303,22 @@ pub(crate) struct EntityPattern {
     /// Its name
     name: String,
     /// What it is
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     description: String,
     /// Where it applies
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     context: String,
     /// What it achieves
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     outcome: String,
     /// What to do
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     instructions: String,
     /// Its category
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, allow_hyphen_values = true, default_value = "", hide_default_value = true)]
     #[serde(default)]
     category: String,
     #[command(flatten)]

@@ -20,6 +20,8 @@ use crate::verbs::{Effect, On, Verb};
 
 /// Apply several graph changes as one: all or none
 ///
+/// Operations, each an object with `op`: create_node (type), update_node and edit_node (id, set, unset, edit),
+/// delete_node (id, cascade), connect (from, type, to), update_connection, edit_connection, disconnect (id).
 /// A step with `"as": "a"` gives what it makes a name; later steps refer to it as `@a`.
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct GraphBatch {

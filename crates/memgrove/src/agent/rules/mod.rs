@@ -14,7 +14,7 @@ pub use names::{slug, title_of};
 pub use same::{may_replace, may_say};
 
 use super::{
-    Advice, Agent, Follow, FollowAsk, MigrateAsk, MigrationPlan, PlaceAsk, Placement, Promise, SplitAsk,
+    Advice, Agent, Follow, FollowAsk, MigrateAsk, MigrationPlan, PlaceAsk, Placement, Prospect, SplitAsk,
     SplitPlan,
 };
 use crate::error::Result;
@@ -67,9 +67,9 @@ fn follow(ask: &FollowAsk) -> Advice<Follow> {
     };
     let blocks = ask.note.blocks.iter();
     let excerpts = blocks.filter(|block| share(&block.text) > 0).map(|block| block.number).collect();
-    let promise = |text: &str, number| Promise { link: number, percent: share(text) };
+    let promise = |text: &str, number| Prospect { link: number, percent: share(text) };
     let lines = ask.note.links.iter();
-    let mut links: Vec<Promise> =
+    let mut links: Vec<Prospect> =
         lines.map(|line| promise(&format!("{} {}", line.path, line.description), line.number)).collect();
     links.sort_by_key(|promise| (std::cmp::Reverse(promise.percent), promise.link));
     Advice::free(Follow { excerpts, links }, "by the words of the question")

@@ -66,9 +66,10 @@ pub(crate) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result
 pub(crate) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Result<Spliced> {
     let lines = newlines(text.as_bytes()) + 1;
     if line == 0 || line > lines + 1 {
+        let end = lines + usize::from(!text.ends_with('\n'));
         return Err(Error::new(Kind::Invalid, format!("`{at}` has no line {line} to insert at"))
             .code(code::INVALID_LINE)
-            .hint(format!("lines are counted from 1: use 1 to {} (the end)", lines + 1)));
+            .hint(format!("lines are counted from 1: use 1 to {end} (the end)")));
     }
     let ends = text.match_indices('\n').map(|(end, _)| end + 1);
     let start = match line {

@@ -25,7 +25,7 @@ use crate::backend::{Bytes, Edit, Expect, Version, moved_on};
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::Plan;
-use crate::shapes::records::Ids;
+use crate::ids::Ids;
 use crate::store::Store;
 
 pub(super) use connecting::connected;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// A note that is to be visited.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lead {
-    pub(super) promise: Promise,
+    pub(super) rank: Rank,
     /// What was found first is visited first, among equals.
     pub(super) order: std::cmp::Reverse<usize>,
     pub(super) path: String,
@@ -14,7 +14,7 @@ pub(super) struct Lead {
 
 impl Ord for Lead {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.promise, self.order).cmp(&(other.promise, other.order))
+        (self.rank, self.order).cmp(&(other.rank, other.order))
     }
 }
 
@@ -26,24 +26,24 @@ impl PartialOrd for Lead {
 
 /// How promising a note is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Promise {
+pub(super) struct Rank {
     /// One of its blocks may have all of the words: no number of blocks with some of them outweighs that.
     whole: bool,
     /// What it is worth for the bytes that it costs to read.
     worth: u32,
 }
 
-impl Promise {
+impl Rank {
     /// Before everything else.
-    pub(super) const FIRST: Promise = Promise { whole: true, worth: u32::MAX };
+    pub(super) const FIRST: Rank = Rank { whole: true, worth: u32::MAX };
     /// After everything that promises anything.
-    pub(super) const LAST: Promise = Promise { whole: false, worth: 0 };
+    pub(super) const LAST: Rank = Rank { whole: false, worth: 0 };
 
     /// By how much of the question each block of a note may answer, and by its size.
     pub(super) fn of(shares: &[f64], bytes: u64) -> Self {
         let whole = shares.iter().any(|share| *share > 1.0 - 1e-9);
         let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();
-        Promise { whole, worth: (worth / bytes.max(64) as f64 * 1e9) as u32 }
+        Rank { whole, worth: (worth / bytes.max(64) as f64 * 1e9) as u32 }
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn all_of_the_words_outweigh_one_of_them_many_times() {
-        assert!(Promise::of(&[0.2, 1.0], 50_000) > Promise::of(&[0.6; 200], 2_000));
-        assert!(Promise::of(&[0.6; 3], 2_000) > Promise::of(&[0.6], 2_000));
-        assert!(Promise::of(&[1.0], 2_000) > Promise::of(&[1.0], 3_000), "what costs less comes first");
+        assert!(Rank::of(&[0.2, 1.0], 50_000) > Rank::of(&[0.6; 200], 2_000));
+        assert!(Rank::of(&[0.6; 3], 2_000) > Rank::of(&[0.6], 2_000));
+        assert!(Rank::of(&[1.0], 2_000) > Rank::of(&[1.0], 3_000), "what costs less comes first");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::known::Known;
-use super::lead::{Lead, Promise};
+use super::lead::{Lead, Rank};
 use super::page::{Page, Piece, Role};
 use super::paths::{ROOT, note_at};
 use super::signature::Word;
@@ -155,14 +155,14 @@ impl<'a> Walk<'a> {
             found: Vec::new(),
             searched,
         };
-        walk.lead(ROOT, Promise::FIRST, &[]);
+        walk.lead(ROOT, Rank::FIRST, &[]);
         walk
     }
 
     /// How promising a note is by what is known of its blocks.
-    fn foreseen(&self, path: &str) -> Option<Promise> {
+    fn foreseen(&self, path: &str) -> Option<Rank> {
         let (shares, bytes) = self.known_notes.shares(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
-        Some(Promise::of(&shares, bytes))
+        Some(Rank::of(&shares, bytes))
     }
 
     /// Whether the rules decide, who need not read a note to know where it leads.
@@ -172,9 +172,9 @@ impl<'a> Walk<'a> {
 
     /// Puts a note on the list of those to visit, and those that it is known to lead to: so that the
     /// most promising is read first, wherever it is.
-    fn lead(&mut self, target: &str, promise: Promise, trail: &[String]) {
-        let mut pending = VecDeque::from([(target.to_owned(), promise, trail.to_vec())]);
-        while let Some((target, promise, trail)) = pending.pop_front() {
+    fn lead(&mut self, target: &str, rank: Rank, trail: &[String]) {
+        let mut pending = VecDeque::from([(target.to_owned(), rank, trail.to_vec())]);
+        while let Some((target, rank, trail)) = pending.pop_front() {
             let from = trail.last().map_or(ROOT, String::as_str);
             let Some(path) = self.known_notes.leads(self.store, self.root, &target, from) else { continue };
             if !self.known.insert(path.clone()) {
@@ -182,13 +182,13 @@ impl<'a> Walk<'a> {
             }
             if let Some(links) = self.known_notes.links(&path).filter(|_| self.by_rules()) {
                 let way: Vec<String> = trail.iter().cloned().chain([path.clone()]).collect();
-                pending.extend(links.into_iter().map(|target| (target, Promise::LAST, way.clone())));
+                pending.extend(links.into_iter().map(|target| (target, Rank::LAST, way.clone())));
             }
             // What a model promises is what it was asked for.
             let foreseen = if self.by_rules() { self.foreseen(&path) } else { None };
-            let promise = foreseen.unwrap_or(promise);
+            let rank = foreseen.unwrap_or(rank);
             let order = std::cmp::Reverse(self.known.len());
-            self.leads.push(Lead { promise, order, path, trail });
+            self.leads.push(Lead { rank, order, path, trail });
         }
     }
 
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 for path in rest {
-                    self.lead(&path, Promise::LAST, &["(no link leads here)".to_owned()]);
+                    self.lead(&path, Rank::LAST, &["(no link leads here)".to_owned()]);
                 }
                 continue;
             };
@@ -247,13 +247,13 @@ impl<'a> Walk<'a> {
             page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
         for follow in &follow.links {
             if let Some(path) = links.get(&follow.link) {
-                let promise = Promise::of(&[f64::from(follow.percent) / 100.0], BYTES_USUAL);
-                self.lead(path, promise, &trail);
+                let rank = Rank::of(&[f64::from(follow.percent) / 100.0], BYTES_USUAL);
+                self.lead(path, rank, &trail);
             }
         }
         // What the agent does not name is followed last, and links in the text too.
         for (target, _) in page.edges() {
-            self.lead(&target, Promise::LAST, &trail);
+            self.lead(&target, Rank::LAST, &trail);
         }
         Ok(())
     }

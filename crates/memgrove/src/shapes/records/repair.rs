@@ -192,7 +192,7 @@ impl Records {
             }
             bytes = mended;
         }
-        (bytes, format!("{corrections} records corrected, {lines} lines fixed"))
+        (bytes, format!("records corrected: {corrections}, lines fixed: {lines}"))
     }
 
     /// The file with one object a line, names for the nameless, and without byte order mark, NUL

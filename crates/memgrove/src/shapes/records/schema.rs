@@ -341,14 +341,6 @@ pub fn is_uuid_v4(text: &str) -> bool {
         })
 }
 
-/// The UUID of version 4 that is made of these random bytes.
-pub fn uuid_v4(mut random: [u8; 16]) -> String {
-    random[6] = random[6] & 0x0f | 0x40;
-    random[8] = random[8] & 0x3f | 0x80;
-    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
-}
-
 pub(super) fn invalid(message: String) -> Error {
     Error::new(Kind::Invalid, message)
 }

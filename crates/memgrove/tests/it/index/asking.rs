@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memgrove::Index;
 use memgrove::clock::{ManualClock, TimeZone};
-use memgrove::index::{Options, Place, Source};
+use memgrove::index::{Options, Place, Reach, Source};
 
 use super::{first, found, indexed, store};
 
@@ -253,7 +253,7 @@ fn what_fits_faintly_is_left_out_and_counted() {
         ("files/eve.md", "Eve has no allergy of any kind and likes walnuts.\n"),
         ("files/car.md", "The car is in the garage.\n"),
     ]);
-    let [near, all] = [index.recall("peanut allergy", 900, 9), index.recall_all("peanut allergy", 900, 9)]
+    let [near, all] = [index.recall("peanut allergy", Reach::Near, 900, 9), index.recall("peanut allergy", Reach::All, 900, 9)]
         .map(Result::unwrap);
     assert_eq!(near.snippets[0].hit.address, "file:/memories/ann.md");
     assert!(near.snippets.iter().all(|snippet| !snippet.text.contains("coffee")));
@@ -279,7 +279,7 @@ fn notices_say_why_little_is_found() {
         ("tea last year", 1, "nothing is from that time"),
         ("gren", 1, "nothing has `gren`: looked for `green`"),
     ] {
-        let told = index.recall(query, 900, 9).unwrap();
+        let told = index.recall(query, Reach::Near, 900, 9).unwrap();
         assert_eq!((told.snippets.len(), told.notices.join("; ").as_str()), (hits, notice), "{query}");
     }
 }
@@ -291,7 +291,7 @@ fn what_does_not_fit_makes_room_for_what_does() {
         (&format!("files/{long}camp.md"), "The camping trip, the camping trip.\n"),
         ("files/b.md", "A camping trip.\n"),
     ]);
-    let told = index.recall_all("camping trip", 40, 9).unwrap();
+    let told = index.recall("camping trip", Reach::All, 40, 9).unwrap();
     assert_eq!((told.snippets.len(), told.left_out), (1, 1));
     assert_eq!(told.snippets[0].hit.address, "file:/memories/b.md");
 }

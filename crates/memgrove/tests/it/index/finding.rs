@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memgrove::Kind;
 use memgrove::clock::ManualClock;
-use memgrove::index::Place;
+use memgrove::index::{Place, Reach};
 
 use super::{first, found, indexed, over, store};
 
@@ -162,7 +162,7 @@ fn an_answer_fits_its_budget_and_tells_what_it_left_out() {
         (0..40).map(|i| format!("## Day {i}\nWe walked the dog in the park, number {i}.\n\n")).collect();
     let index = indexed(&[("files/walks.md", &text)]);
     for budget in [0, 10, 60, 200, 2_000] {
-        let answer = index.recall("walking the dog", budget, 50).unwrap();
+        let answer = index.recall("walking the dog", Reach::Near, budget, 50).unwrap();
         assert!(answer.tokens <= budget, "{budget}");
         assert_eq!(answer.tokens, answer.snippets.iter().map(|snippet| snippet.tokens).sum::<usize>());
         assert!(answer.left_out + answer.snippets.len() > 0);
@@ -365,7 +365,7 @@ fn what_is_counted_adds_up() {
         ("quokka", 50, 900, 125),
         ("quokka*", 500, 90_000, 125),
     ] {
-        let told = index.recall(query, budget, limit).unwrap();
+        let told = index.recall(query, Reach::Near, budget, limit).unwrap();
         let alike: usize = told.snippets.iter().map(|snippet| snippet.hit.alike.len()).sum();
         let counted = (told.total, told.snippets.len() + alike + told.left_out, told.at_least);
         assert_eq!(counted, (all, all, false), "{query} {limit} {budget}");
@@ -385,7 +385,7 @@ fn where_no_word_stands_only_what_is_close_is_found() {
 fn long_text_without_spaces_is_cut_and_shown() {
     let text = "我们每天早上喝绿茶。".repeat(100) + "密码是蓝鲸。" + &"晚上喝红茶。".repeat(100);
     let index = indexed(&[("files/cha.md", &text)]);
-    let told = index.recall("蓝鲸", 200, 5).unwrap();
+    let told = index.recall("蓝鲸", Reach::Near, 200, 5).unwrap();
     assert!(told.snippets[0].text.contains("蓝鲸"), "{:?}", told.snippets);
     assert!(told.snippets[0].text.chars().count() < 200);
 }

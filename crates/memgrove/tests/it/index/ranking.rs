@@ -1,5 +1,7 @@
 //! Which of what is found comes first, and what is told beside it.
 
+use memgrove::index::Reach;
+
 use super::{first, found, indexed};
 
 const PEOPLE: [(&str, &str); 2] = [
@@ -85,7 +87,7 @@ fn an_answer_is_what_was_asked_of_whom_it_names() {
     ));
     let index = indexed(&files);
     let recalled = |query: &str| -> Vec<String> {
-        let told = index.recall(query, 1_000, 10).unwrap();
+        let told = index.recall(query, Reach::Near, 1_000, 10).unwrap();
         told.snippets.into_iter().map(|snippet| snippet.hit.address).collect()
     };
     let told = recalled("where does Ann live?");

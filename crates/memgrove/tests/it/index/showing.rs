@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::clock::SystemClock;
 use memgrove::document::Weight;
-use memgrove::index::Place;
+use memgrove::index::{Place, Reach};
 
 use super::{at, check_true, first, found, indexed, over, store};
 
@@ -68,7 +68,7 @@ fn what_no_longer_counts_says_so() {
             ("rents a boat", Some("no longer true"))
         ]
     );
-    let recalled = index.recall_all("who lived in Bergen or Oslo is:hidden", 1_000, 10).unwrap();
+    let recalled = index.recall("who lived in Bergen or Oslo is:hidden", Reach::All, 1_000, 10).unwrap();
     let why = |address: &str| {
         let mut snippets = recalled.snippets.iter();
         snippets.find(|snippet| snippet.hit.address == address).and_then(|snippet| snippet.hit.hidden)

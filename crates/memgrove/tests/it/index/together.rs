@@ -8,7 +8,7 @@ use std::thread;
 
 use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::clock::SystemClock;
-use memgrove::index::{Noticed, Place, Watch};
+use memgrove::index::{Noticed, Place, Reach, Watch};
 use memgrove::{Index, Locator};
 
 use super::{at, check_true, found, kept, on_disk, over, store};
@@ -145,7 +145,7 @@ fn what_is_remembered_is_never_older_than_the_files() {
         let fresh = over(&store, Place::Ram, Arc::new(SystemClock));
         for query in asked {
             let [told, true_now] = [&stays, &fresh].map(|index| {
-                let told = index.recall_all(query, 2_000, 50).unwrap().snippets.into_iter();
+                let told = index.recall(query, Reach::All, 2_000, 50).unwrap().snippets.into_iter();
                 let told = told.map(|told| (told.hit.address, told.text, told.hit.tags, told.hit.hidden));
                 told.collect::<BTreeSet<_>>()
             });

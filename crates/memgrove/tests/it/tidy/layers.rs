@@ -6,6 +6,7 @@ use super::sources;
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("clock", &[]),
+    ("ids", &[]),
     ("wire", &["error"]),
     ("locator", &["error"]),
     ("address", &["error"]),
@@ -23,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "shapes",
         &[
-            "error", "clock", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs",
+            "error", "clock", "ids", "locator", "backend", "store", "tier", "text", "agent", "memory", "vfs",
             "address",
         ],
     ),

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::analysis::{folded, is_east_asian};
-use super::lookup::{self, Group, Lexical, Near, Set};
+use super::scoring::{self, Group, Lexical, Near, Set};
 use super::query::{Phrase, Query};
 use super::search::Search;
 use super::wordpiece::is_word;
@@ -39,12 +39,12 @@ impl Search<'_> {
             groups.push(self.beginning(prefix)?);
         }
         let allowed = self.allowed(query)?;
-        let mut lexical = lookup::lexical(self.view, &groups)?;
+        let mut lexical = scoring::lexical(self.view, &groups)?;
         let mut corrected = Vec::new();
         if lexical.touched.is_empty() && !groups.is_empty() {
             corrected = self.corrected(query)?;
             let terms: Vec<Group> = corrected.iter().map(|one| Group::of(&one.term)).collect();
-            lexical = lookup::lexical(self.view, &terms)?;
+            lexical = scoring::lexical(self.view, &terms)?;
         }
         if let Some(whole) = self.having_whole(query, allowed.as_ref())? {
             lexical.touched.retain(|id| whole.has(*id as usize));
@@ -142,16 +142,16 @@ impl Search<'_> {
 
     /// The word of the index that a misspelled one most likely is, and its term.
     fn spelled(&self, word: &str) -> Result<Option<(String, String)>> {
-        let Some(far) = lookup::far(word) else { return Ok(None) };
-        let near = lookup::nearest(self.view.connection(), word, far)?;
+        let Some(far) = scoring::far(word) else { return Ok(None) };
+        let near = scoring::nearest(self.view.connection(), word, far)?;
         let mut best: Option<(Near, String)> = None;
         for near in near.into_iter().take(NEAR_MAX) {
             let words = self.written(&near.term)?;
             // A part of an identifier is nowhere written alone.
             let as_written = match words.is_empty() {
-                true => lookup::distance(word, &near.term, far).map(|distance| (distance, near.term.clone())),
+                true => scoring::distance(word, &near.term, far).map(|distance| (distance, near.term.clone())),
                 false => {
-                    let far_off = |written: String| Some((lookup::distance(word, &written, far)?, written));
+                    let far_off = |written: String| Some((scoring::distance(word, &written, far)?, written));
                     words.into_iter().filter_map(far_off).min()
                 }
             };
