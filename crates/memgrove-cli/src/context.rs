@@ -10,10 +10,10 @@ pub(crate) use shapes::{GRAPH, KNOWLEDGE};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use memgrove::ids::{Ids, SystemIds};
 use memgrove::backend::{Actor, Note, Version};
 use memgrove::backends::{Ram, ram};
 use memgrove::clock::SystemClock;
+use memgrove::ids::{Ids, SystemIds};
 use memgrove::shapes::entities::{Expected, Knowledge};
 use memgrove::shapes::graph::Graph;
 use memgrove::shapes::notes::Notes;

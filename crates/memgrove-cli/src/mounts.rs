@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::ids::{Ids, SystemIds};
+use memgrove::registry::DEFAULT_PROTOCOL;
 use memgrove::shapes::records::{self, FolderLock, Records};
 use memgrove::vfs::{RealFs, Vfs};
 use memgrove::{Error, Kind, Locator, Memory, Result, Store};

@@ -14,9 +14,7 @@ use memgrove::backend::Note;
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::SystemClock;
 use memgrove::ids::Ids;
-use memgrove::shapes::records::{
-    Guarded, Limits, NewRecord, Patch, Query, RecordType, Records, Status,
-};
+use memgrove::shapes::records::{Guarded, Limits, NewRecord, Patch, Query, RecordType, Records, Status};
 use memgrove::vfs::RealFs;
 use memgrove::{Locator, Memory, Store};
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memgrove::ids::{Ids, SystemIds};
 use memgrove::shapes::entities::Knowledge;
 use memgrove::shapes::graph::{Graph, kept_true};
 use memgrove::shapes::notes::Notes;
-use memgrove::ids::{Ids, SystemIds};
 use memgrove::shapes::records::Records;
 use memgrove::{Index, Locator, Memory, Result};
 

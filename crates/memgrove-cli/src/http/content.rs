@@ -98,12 +98,24 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     Some((range.start < range.end).then_some(range))
 }
 
+/// What must be there before bytes are put.
+enum Before {
+    Nothing,
+    Anything,
+    /// A content of one of these versions.
+    OneOf(Vec<String>),
+}
+
 /// Makes a file, a node or a connection hold the bytes of the body.
 pub(crate) async fn put(call: Call) -> Result<Response> {
     let Which { address } = call.query()?;
     let versions = |header: &str| tags(header).map(str::to_owned).collect::<Vec<_>>();
-    let wanted = call.header(header::IF_MATCH.as_str()).map(versions);
     let is_new = call.header(header::IF_NONE_MATCH.as_str()).is_some_and(|header| header.trim() == "*");
+    let before = match call.header(header::IF_MATCH.as_str()) {
+        _ if is_new => Before::Nothing,
+        Some(header) => Before::OneOf(versions(header)),
+        None => Before::Anything,
+    };
     let key = call.key();
     if let Some(refused) = not_whole(&call) {
         return Ok(refused);
@@ -112,9 +124,9 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     let bytes = Vec::from(call.large_body().await?);
     let done = match Scheme::split(&address) {
         Some((Scheme::Node | Scheme::Connection, _)) => {
-            call.work(move |cx| put_in_graph(cx, &address, bytes, is_new, wanted.as_deref(), key)).await
+            call.work(move |cx| put_in_graph(cx, &address, bytes, &before, key)).await
         }
-        _ => call.work(move |cx| put_file(cx, &address, bytes, is_new, wanted.as_deref(), key)).await,
+        _ => call.work(move |cx| put_file(cx, &address, bytes, &before, key)).await,
     };
     match done {
         // It is there, and the request was not to touch it then.
@@ -170,8 +182,7 @@ fn put_file(
     cx: &Context,
     address: &str,
     bytes: Vec<u8>,
-    is_new: bool,
-    wanted: Option<&[String]>,
+    before: &Before,
     key: Option<String>,
 ) -> Result<Written> {
     let path = Scheme::File.bare(address);
@@ -184,13 +195,13 @@ fn put_file(
     let at = file_at(cx, path)?;
     let note = cx.note("file_create", &Guard { key, ..Guard::default() });
     let limits = Limits::default();
-    let plan = |store: &memgrove::Store| match wanted {
-        _ if is_new => files::create(store, &at, bytes.clone(), &limits),
-        Some(wanted) => {
+    let plan = |store: &memgrove::Store| match before {
+        Before::Nothing => files::create(store, &at, bytes.clone(), &limits),
+        Before::OneOf(wanted) => {
             let there = wanted_version(store, &at, wanted)?;
             files::write(store, &at, bytes.clone(), Some(&there), &limits)
         }
-        None => files::write(store, &at, bytes.clone(), None, &limits),
+        Before::Anything => files::write(store, &at, bytes.clone(), None, &limits),
     };
     let done = cx.writing()?.apply(note, plan).map_err(|error| in_memories(cx, error))?;
     let version = done.versions.into_iter().flatten().last().map(|version| version.as_str().to_owned());
@@ -203,8 +214,7 @@ fn put_in_graph(
     cx: &Context,
     address: &str,
     bytes: Vec<u8>,
-    is_new: bool,
-    wanted: Option<&[String]>,
+    before: &Before,
     key: Option<String>,
 ) -> Result<Written> {
     let graph = cx.writing_graph()?;
@@ -218,16 +228,15 @@ fn put_in_graph(
     };
     let mut resting = graph.clone();
     // What was seen is still there when it is written.
-    if is_new {
-        match (storage, said) {
-            (Some(_), _) => return Err(exists(&memory_at(cx, address)?)),
-            (None, Some(said)) => resting = resting.resting_on(changes_at(cx, address)?, said),
-            (None, None) => {}
+    match (before, storage, said) {
+        (Before::Nothing, Some(_), _) => return Err(exists(&memory_at(cx, address)?)),
+        (Before::Nothing, None, Some(said)) => resting = resting.resting_on(changes_at(cx, address)?, said),
+        (Before::OneOf(wanted), ..) => {
+            let at = memory_at(cx, address)?;
+            let there = wanted_version(graph.memory().store(), &at, wanted)?;
+            resting = resting.resting_on(at, there);
         }
-    } else if let Some(wanted) = wanted {
-        let at = memory_at(cx, address)?;
-        let there = wanted_version(graph.memory().store(), &at, wanted)?;
-        resting = resting.resting_on(at, there);
+        (Before::Nothing, None, None) | (Before::Anything, ..) => {}
     }
     let note =
         cx.note(if is_node { "node_edit" } else { "connection_edit" }, &Guard { key, ..Guard::default() });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use memgrove::address::Scheme;
 use memgrove::backend::{Actor, Origin};
-use memgrove::shapes::entities::Exported;
+use memgrove::shapes::entities::{Era, Exported};
 use memgrove::shapes::notes::{Imported, Source, Structure};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -258,7 +258,8 @@ impl Verb for ExportMcpMemory {
     type Answer = ExportAnswer;
 
     fn run(self, cx: &Context) -> Result<ExportAnswer> {
-        let Exported { bytes, graph, left_out } = cx.reading_knowledge()?.export(self.all)?;
+        let era = if self.all { Era::Ever } else { Era::Now };
+        let Exported { bytes, graph, left_out } = cx.reading_knowledge()?.export(era)?;
         let (entities, relations) = (graph.entities.len(), graph.relations.len());
         let answer = ExportAnswer { entities, relations, left_out, path: None, text: None };
         let Some(path) = self.path.filter(|path| path.as_os_str() != "-") else {

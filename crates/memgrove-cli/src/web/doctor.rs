@@ -6,9 +6,10 @@ use memgrove::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::frame::{Frame, Live, done, many, may_write, sentence, url, with_code};
+use super::frame::{Frame, Live, done, may_write, sentence, url, with_code};
 use super::{led_to, place};
 use crate::http::Call;
+use crate::page::counted;
 
 /// How many places of the same finding are named.
 const PLACES_MAX: usize = 12;
@@ -86,7 +87,7 @@ fn one(call: &Call, group: &Group<'_>) -> Markup {
                         Err(_) => { code { (at) } }
                     }
                 }
-                @if more > 0 { span { "and " (many(more, "other place", "other places")) } }
+                @if more > 0 { span { "and " (counted(more, "other place", "other places")) } }
             }
         }
     }

@@ -13,13 +13,14 @@ use serde::Deserialize;
 
 use super::browse::crumbs;
 use super::compare::{Sides, side_by_side, with_ends_of};
-use super::frame::{Frame, Live, done, many, may_write, sentence, url, with_code};
+use super::frame::{Frame, Live, done, may_write, sentence, url, with_code};
 use super::in_graph::Thing;
 use super::read::file_meant;
 use super::{led_to, nodes, place};
 use crate::address::{address_of, was_ever};
 use crate::context::{Context, Guard};
 use crate::http::Call;
+use crate::page::counted;
 
 #[derive(Deserialize)]
 struct Asked {
@@ -358,7 +359,7 @@ async fn connected(call: &Call, at: &Locator, version: &str) -> Result<Response>
     let around = call.work(move |cx| nodes::around(cx, &there)).await?;
     let total = around.as_ref().map_or(0, |around| around.total);
     let title = around.map_or_else(|| at.name().to_owned(), |around| nodes::title(&around.node));
-    let connections = many(total, "connection", "connections");
+    let connections = counted(total, "connection", "connections");
     let body = html! {
         (crumbs(call, at))
         h1 { (title) " has " (connections) }

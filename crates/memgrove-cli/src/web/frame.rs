@@ -285,11 +285,6 @@ pub(super) fn dated(text: &str) -> Markup {
     html! { time datetime=(text) { (shown) } }
 }
 
-/// A count with its noun.
-pub(super) fn many(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", noun(count, one, several))
-}
-
 /// The noun of a count.
 pub(super) fn noun<'a>(count: usize, one: &'a str, several: &'a str) -> &'a str {
     if count == 1 { one } else { several }

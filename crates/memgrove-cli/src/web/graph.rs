@@ -5,9 +5,10 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 use memgrove::{Error, Kind, Result};
 
-use super::frame::{Frame, Live, at_base, base, many, url};
+use super::frame::{Frame, Live, at_base, base, url};
 use super::web_of_links::{Thing, Web, gather};
 use crate::http::Call;
+use crate::page::counted;
 
 /// The most things that the list names.
 const LISTED_MAX: usize = 200;
@@ -23,13 +24,13 @@ pub(super) async fn page(call: Call) -> Result<Response> {
         div.heading {
             h1 { "Graph" }
             p.facts #graph-facts {
-                (many(web.total, "thing", "things")) ", " (many(web.total_links, "link", "links"))
+                (counted(web.total, "thing", "things")) ", " (counted(web.total_links, "link", "links"))
             }
         }
         @if clusters > 0 {
             p.warning #graph-note {
                 (web.total) " things are more than can be shown one by one: the " (web.things.len() - clusters)
-                " most linked are themselves, the others are in " (many(clusters, "cluster", "clusters")) "."
+                " most linked are themselves, the others are in " (counted(clusters, "cluster", "clusters")) "."
             }
         }
         @if web.total_links > web.links.len() && clusters == 0 {
@@ -54,7 +55,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
                     @for thing in things.iter().take(LISTED_MAX) {
                         li data-item="" {
                             a href=(at_base(&base, "/read", &[("at", &thing.at)])) { (thing.label) }
-                            span.facts { span.kind { (thing.kind) } (many(thing.links, "link", "links")) }
+                            span.facts { span.kind { (thing.kind) } (counted(thing.links, "link", "links")) }
                         }
                     }
                 }

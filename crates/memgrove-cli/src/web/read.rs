@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::browse::{crumbs, shape_of};
 use super::entities;
-use super::frame::{Frame, Live, at_base, base, dated, done, many, may_write, moment, url};
+use super::frame::{Frame, Live, at_base, base, dated, done, may_write, moment, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
 use super::nodes;
@@ -20,6 +20,7 @@ use super::relations;
 use crate::address::{address_of, was_ever};
 use crate::context::Context;
 use crate::http::Call;
+use crate::page::counted;
 use crate::portion;
 
 /// How much of a text is shown.
@@ -166,7 +167,7 @@ impl Memory {
                 }
                 (moment(self.info.mtime))
                 span { (portion::size(self.info.size)) }
-                @if let Some(text) = text { span { "≈ " (many(portion::tokens(text), "token", "tokens")) } }
+                @if let Some(text) = text { span { "≈ " (counted(portion::tokens(text), "token", "tokens")) } }
                 code { (self.at) }
                 span title=(self.content.version) {
                     "version " (crate::verbs::file::short(self.content.version.as_str()))

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::compare::{Sides, side_by_side, with_ends_of};
 use super::edit::sent;
-use super::frame::{Frame, Live, base, dated, done, many, may_write, sentence, url};
+use super::frame::{Frame, Live, base, dated, done, may_write, sentence, url};
 use super::led_to;
 use super::markdown::{Here, rendered};
 use super::records::{beginning, tags};
 use crate::http::Call;
+use crate::page::counted;
 use crate::portion;
 
 #[derive(Deserialize)]
@@ -44,8 +45,8 @@ pub(super) async fn one(call: Call) -> Result<Response> {
             span data-importance=(fact(record, "importance")) { (fact(record, "importance")) }
             @for tag in tags(record) { span.tag { "#" (tag) } }
             (dated(fact(record, "updated_at")))
-            span { "≈ " (many(portion::tokens(content), "token", "tokens")) }
-            span { "read " (many(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
+            span { "≈ " (counted(portion::tokens(content), "token", "tokens")) }
+            span { "read " (counted(record["access_count"].as_u64().unwrap_or_default() as usize, "time", "times")) }
             code { "record:" (fact(record, "id")) }
         }
         article dir="auto" { (rendered(content, &Here { base: &base, at: "records/" })) }

@@ -8,10 +8,11 @@ use memgrove::index::analysis::{folded, is_east_asian};
 use memgrove::index::sought;
 use serde::Deserialize;
 
-use super::frame::{Frame, Live, base, dated, many, sentence, url, with_code};
+use super::frame::{Frame, Live, base, dated, sentence, url, with_code};
 use super::lookup::{Found, Hit, lookup};
 use super::{browse, timeline, told};
 use crate::http::Call;
+use crate::page::counted;
 
 /// The most recent changes that are shown before anything is searched for.
 const RECENT: usize = 8;
@@ -74,7 +75,7 @@ async fn found(call: &Call, query: &str) -> Result<Markup> {
                 total => { (total) " hits" }
             }
             @if total > hits.len() { ", the best " (hits.len()) " shown" }
-            @if total > 0 { span.dim { " · about " (many(tokens, "token", "tokens")) " to read them all" } }
+            @if total > 0 { span.dim { " · about " (counted(tokens, "token", "tokens")) " to read them all" } }
         }
         ol.hits { @for hit in &hits { (one(&base, hit, &words)) } }
         @if let Some(problem) = problem {
@@ -95,7 +96,7 @@ fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
             p.facts {
                 span.kind { (hit.kind) }
                 (dated(&hit.date))
-                span { "≈ " (many(hit.tokens, "token", "tokens")) }
+                span { "≈ " (counted(hit.tokens, "token", "tokens")) }
                 code { (hit.at) }
             }
         }

@@ -11,10 +11,11 @@ use memgrove::{Locator, Result};
 
 use super::browse::{SHAPES, counts};
 use super::charts::{lying, standing};
-use super::frame::{Frame, Live, at_base, base, many};
+use super::frame::{Frame, Live, at_base, base};
 use super::timeline::changes;
 use crate::address::is_memory;
 use crate::http::Call;
+use crate::page::counted;
 use crate::portion;
 
 /// How many days the chart of changes shows.
@@ -47,7 +48,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             (
                 count.shape.title.to_owned(),
                 count.bytes,
-                format!("{}, {}", many(count.files, "file", "files"), portion::size(count.bytes)),
+                format!("{}, {}", counted(count.files, "file", "files"), portion::size(count.bytes)),
             )
         })
         .collect();

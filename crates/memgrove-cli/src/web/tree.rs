@@ -9,11 +9,12 @@ use memgrove::{Locator, Result};
 use serde::Deserialize;
 
 use super::browse::{Shape, crumbs};
-use super::frame::{Frame, Live, at_base, base, done, many, may_write, moment, url};
+use super::frame::{Frame, Live, at_base, base, done, may_write, moment, url};
 use super::listing::pager;
 use crate::address::is_memory;
 use crate::context::Context;
 use crate::http::Call;
+use crate::page::counted;
 use crate::portion;
 
 /// The most entries that are shown at once; of more, one folder at a time.
@@ -89,7 +90,7 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
         @if !under.is_empty() { (crumbs(&call, &root)) }
         div.heading {
             h1 { (title) }
-            p.facts { (many(files, "file", "files")) ", " (portion::size(bytes)) }
+            p.facts { (counted(files, "file", "files")) ", " (portion::size(bytes)) }
             @if may_write(&call) && shape.name == "files" {
                 a.button href=(url(&call, "/edit", &[("under", root.key())])) { "New file" }
             }
@@ -138,7 +139,7 @@ impl Leaves<'_> {
         html! {
             @if !self.deep && files > 0 {
                 a.folder href=(at_base(&self.base, self.list, &[("under", at)])) {
-                    (many(files, self.shape.one, &several)) " beneath"
+                    (counted(files, self.shape.one, &several)) " beneath"
                 }
             }
         }
@@ -157,7 +158,7 @@ impl Leaves<'_> {
                 }
                 None => {
                     a.folder href=(at_base(&self.base, self.list, &[("under", at)])) { (name) "/" }
-                    span.facts { (many(branch.sum().1, "file", "files")) ", " (portion::size(branch.sum().0)) }
+                    span.facts { (counted(branch.sum().1, "file", "files")) ", " (portion::size(branch.sum().0)) }
                 }
             }
         };

@@ -42,23 +42,12 @@ pub(super) fn by_replacement(
 
 /// Whether one of some edits changes what is at a place.
 pub(super) fn touches(edits: &[Edit], at: &Locator) -> bool {
-    let mut places = edits.iter().flat_map(|edit| match edit {
-        Edit::Rename { from, to, .. } => vec![from, to],
-        other => vec![other.at()],
-    });
-    places.any(|place| place.is_within(at) || at.is_within(place))
+    edits.iter().flat_map(Edit::places).any(|place| place.is_within(at) || at.is_within(place))
 }
 
 /// Whether a change rests on a version, so that it must not be tried anew on another.
 pub(super) fn rests_on_versions(change: &Change) -> bool {
-    let mut expectations = change.edits.iter().map(|edit| {
-        let (Edit::Write { expect, .. }
-        | Edit::Append { expect, .. }
-        | Edit::Delete { expect, .. }
-        | Edit::Rename { expect, .. }) = edit;
-        expect
-    });
-    expectations.any(|expect| matches!(expect, Expect::At(_)))
+    change.edits.iter().any(|edit| matches!(edit.expect(), Expect::At(_)))
 }
 
 /// What came of a change, in the words of the one that was asked for.

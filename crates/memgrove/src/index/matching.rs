@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::analysis::{folded, is_east_asian};
-use super::scoring::{self, Group, Lexical, Near, Set};
 use super::query::{Phrase, Query};
+use super::scoring::{self, Group, Lexical, Near, Set};
 use super::search::Search;
 use super::wordpiece::is_word;
 use crate::error::Result;
@@ -149,7 +149,9 @@ impl Search<'_> {
             let words = self.written(&near.term)?;
             // A part of an identifier is nowhere written alone.
             let as_written = match words.is_empty() {
-                true => scoring::distance(word, &near.term, far).map(|distance| (distance, near.term.clone())),
+                true => {
+                    scoring::distance(word, &near.term, far).map(|distance| (distance, near.term.clone()))
+                }
                 false => {
                     let far_off = |written: String| Some((scoring::distance(word, &written, far)?, written));
                     words.into_iter().filter_map(far_off).min()

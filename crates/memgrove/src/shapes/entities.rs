@@ -32,7 +32,7 @@ pub use catalog::Catalog;
 pub use draft::{Desk, How, Stored};
 pub use format::Document;
 pub use indexes::Indexes;
-pub use knowledge::{Expected, Exported, Found, Imported, Knowledge, Loaded, Revision};
+pub use knowledge::{Era, Expected, Exported, Found, Imported, Knowledge, Loaded, Revision};
 pub use names::{file_name, folder_name};
 pub use patterns::{Learning, Pattern, RoleState};
 pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, Strong, score};

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memgrove::backend::{Change, Edit, Expect, Note};
 use memgrove::backends::Ram;
 use memgrove::clock::{Clock, ManualClock};
-use memgrove::shapes::graph::{Connection, Graph, NewConnection, NewNode, Node, Properties};
 use memgrove::ids::Ids;
+use memgrove::shapes::graph::{Connection, Graph, NewConnection, NewNode, Node, Properties};
 use memgrove::{Locator, Memory, Store};
 use serde_json::Value;
 

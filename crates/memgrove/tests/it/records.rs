@@ -18,11 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memgrove::backend::{Actor, Edit, Expect, Note, Origin};
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
-use memgrove::memory::Plan;
 use memgrove::ids::Ids;
-use memgrove::shapes::records::{
-    Guarded, Importance, Limits, NewRecord, Query, Record, RecordType, Records,
-};
+use memgrove::memory::Plan;
+use memgrove::shapes::records::{Guarded, Importance, Limits, NewRecord, Query, Record, RecordType, Records};
 use memgrove::{Locator, Memory, Store};
 
 /// Ids that are the same in every run.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use memgrove::address::Scheme;
 use memgrove::backend::{Actor, Origin};
-use memgrove::shapes::graph::{Existing, Form, Imported, Operation, Outcome, Ways};
+use memgrove::shapes::graph::{Contents, Existing, Form, Imported, Operation, Outcome, Ways};
 use memgrove::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,8 @@ impl Verb for GraphExport {
             true => None,
             false => Some(graph.part(&ids, self.depth, &Ways::default())?),
         };
-        let snapshot = graph.snapshot(part.as_ref(), form == Form::Json)?;
+        let snapshot = graph
+            .snapshot(part.as_ref(), if form == Form::Json { Contents::Whole } else { Contents::None })?;
         let text = form.print(&snapshot);
         let (nodes, connections) = (snapshot.nodes.len(), snapshot.connections.len());
         let Some(path) = self.to else {

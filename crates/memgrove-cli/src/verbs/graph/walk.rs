@@ -3,7 +3,7 @@
 use std::io;
 
 use memgrove::Result;
-use memgrove::shapes::graph::{Direction, Part, Step, Ways};
+use memgrove::shapes::graph::{Contents, Direction, Part, Step, Ways};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -190,7 +190,7 @@ impl Verb for GraphSubgraph {
         let graph = cx.reading_graph()?;
         let ids: Vec<String> = self.ids.iter().map(|id| id_of(id).to_owned()).collect();
         let part: Part = graph.part(&ids, self.depth, &Ways::default())?;
-        let snapshot = graph.snapshot(Some(&part), false)?;
+        let snapshot = graph.snapshot(Some(&part), Contents::None)?;
         let mut spent = 0;
         let mut fits = |line: &str| {
             spent += portion::tokens(line) + 1;

@@ -6,7 +6,7 @@ mod finding;
 mod revise;
 mod upkeep;
 
-pub use exchange::{Exported, Imported};
+pub use exchange::{Era, Exported, Imported};
 pub use revise::{Expected, Revision};
 
 use std::collections::BTreeSet;

@@ -23,9 +23,9 @@ use super::shelf::{Glance, Shelf, is_fresh};
 use super::tail;
 use crate::backend::{Bytes, Edit, Expect, Version, moved_on};
 use crate::error::{Error, Kind, Result, code};
+use crate::ids::Ids;
 use crate::locator::Locator;
 use crate::memory::Plan;
-use crate::ids::Ids;
 use crate::store::Store;
 
 pub(super) use connecting::connected;

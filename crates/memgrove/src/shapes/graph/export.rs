@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::entry::{Connection, Entry, Node, Properties};
 use super::json::laid_out;
+use super::query::plain;
 use crate::text::jsonl::spliced;
 
 /// A graph, or a part of one, with its contents.
@@ -101,10 +101,6 @@ fn json(graph: &Snapshot) -> String {
     let connections: Vec<String> = graph.connections.iter().map(Held::json).collect();
     let text = format!("{{\"nodes\":[{}],\"connections\":[{}]}}", nodes.join(","), connections.join(","));
     laid_out(&text) + "\n"
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// What people call a node: its title or name, else its id.

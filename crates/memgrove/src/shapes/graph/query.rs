@@ -24,6 +24,13 @@ pub struct Query {
     pub limit: usize,
 }
 
+impl Query {
+    /// Whether the one of this number among those that fit, from 1, is to be shown.
+    pub(super) fn shows(&self, number: usize) -> bool {
+        number > self.skip && (self.limit == 0 || number - self.skip <= self.limit)
+    }
+}
+
 /// What a property must be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
@@ -122,7 +129,8 @@ impl Filter {
     }
 }
 
-fn plain(value: &Value) -> String {
+/// A value as text: a string without its quotes.
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -31,6 +31,15 @@ pub struct Got<T> {
     pub edited: bool,
 }
 
+/// What a snapshot holds beside what is said of nodes and connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Their contents, whole.
+    Whole,
+    /// Nothing.
+    None,
+}
+
 /// What a list found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Found<T> {
@@ -171,12 +180,9 @@ impl Graph {
                 if !is_kind(ontology.as_deref(), query.kind.as_deref(), kind) {
                     continue;
                 }
-                let wanted = |total: usize| {
-                    total > query.skip && (query.limit == 0 || total <= query.skip + query.limit)
-                };
                 if query.filters.is_empty() {
                     found.total += 1;
-                    if wanted(found.total) {
+                    if query.shows(found.total) {
                         found.found.push(read_node(id, text)?);
                     }
                     continue;
@@ -184,7 +190,7 @@ impl Graph {
                 let node = read_node(id, text)?;
                 if query.filters.iter().all(|filter| filter.fits(&node.properties)) {
                     found.total += 1;
-                    found.found.extend(wanted(found.total).then_some(node));
+                    found.found.extend(query.shows(found.total).then_some(node));
                 }
             }
             Ok(found)
@@ -219,8 +225,7 @@ impl Graph {
                 let connection = read_connection(&row.id, text)?;
                 if query.filters.iter().all(|filter| filter.fits(&connection.properties)) {
                     found.total += 1;
-                    let wanted = query.limit == 0 || found.total <= query.skip + query.limit;
-                    found.found.extend((found.total > query.skip && wanted).then_some(connection));
+                    found.found.extend(query.shows(found.total).then_some(connection));
                 }
             }
             Ok(found)
@@ -262,13 +267,13 @@ impl Graph {
         self.look(|catalog| walk::part(catalog, from, depth, &ways))
     }
 
-    /// The whole graph, or a part of it, as it can be exported. Contents only if they are asked for.
+    /// The whole graph, or a part of it, as it can be exported.
     ///
     /// # Errors
     /// As the store says. A content that is missing is left out.
-    pub fn snapshot(&self, part: Option<&Part>, contents: bool) -> Result<Snapshot> {
+    pub fn snapshot(&self, part: Option<&Part>, contents: Contents) -> Result<Snapshot> {
         let mut snapshot = self.look(|catalog| selected(catalog, part))?;
-        if contents {
+        if contents == Contents::Whole {
             for held in &mut snapshot.nodes {
                 (held.content, held.content_base64) = self.exported(held.it.storage.as_ref())?;
             }

@@ -7,7 +7,7 @@ use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
 use memgrove::shapes::entities::kg::{Addition, Answer, Call};
 use memgrove::shapes::entities::kg_file;
-use memgrove::shapes::entities::{How, Revision};
+use memgrove::shapes::entities::{Era, How, Revision};
 use memgrove::{Memory, Store};
 
 use super::{Fixture, at, entity};
@@ -43,7 +43,7 @@ fn a_graph_that_was_saved_is_imported() {
     let saved = "\u{feff}{\n  \"entities\": [\n    {\"name\": \"Ann\", \"entityType\": \"person\", \"observations\": [\"sings\"]},\n    {\"name\": 5}\n  ],\n  \"relations\": [{\"from\": \"Ann\", \"to\": \"Bob\", \"relationType\": \"knows\"}]\n}\n";
     let imported = fixture.knowledge.import(&Note::default(), saved.as_bytes()).expect("imported");
     assert_eq!((imported.entities, imported.merged, imported.relations, imported.errors.len()), (1, 0, 1, 1));
-    let graph = fixture.knowledge.export(false).expect("exported").graph;
+    let graph = fixture.knowledge.export(Era::Now).expect("exported").graph;
     assert_eq!((graph.entities[0].name.as_str(), graph.relations.len()), ("Ann", 1));
 }
 
@@ -55,9 +55,9 @@ fn an_export_tells_what_it_leaves_out() {
     let revision =
         Revision { entity: &rome, how: How::Merge, supersedes: Some("lives in Oslo"), expect: None };
     fixture.knowledge.revise(Note::default(), &revision).expect("superseded");
-    let exported = fixture.knowledge.export(false).expect("exported");
+    let exported = fixture.knowledge.export(Era::Now).expect("exported");
     assert_eq!((exported.graph.entities[0].observations.len(), exported.left_out), (1, 1));
-    let exported = fixture.knowledge.export(true).expect("exported");
+    let exported = fixture.knowledge.export(Era::Ever).expect("exported");
     assert_eq!((exported.graph.entities[0].observations.len(), exported.left_out), (2, 0));
 }
 

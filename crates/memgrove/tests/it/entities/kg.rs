@@ -4,6 +4,7 @@
 use memgrove::backend::Note;
 use memgrove::backends::Ram;
 use memgrove::clock::ManualClock;
+use memgrove::shapes::entities::Era;
 use memgrove::shapes::entities::kg::{Addition, Answer, Call, Deletion, Edge, Graph, Node};
 use memgrove::shapes::entities::kg_file::{self, GraphFile};
 use memgrove::{Memory, Result, Store};
@@ -76,7 +77,7 @@ proptest! {
             let theirs = told(file.apply(Note::default(), |store| kg_file::plan(store, &at("memory.jsonl"), &call)).map(|done| done.outcome.answer));
             prop_assert_eq!(&theirs, &expected, "{:?}", call);
         }
-        let exported = fixture.knowledge.export(false).expect("exported");
+        let exported = fixture.knowledge.export(Era::Now).expect("exported");
         prop_assert_eq!(&exported.graph, &model);
         prop_assert_eq!(GraphFile::parse(&exported.bytes).graph, model);
     }
@@ -92,7 +93,7 @@ proptest! {
         prop_assert_eq!(&planned, &imported);
         let all = graph.entities.len() + graph.relations.len();
         prop_assert_eq!((imported.entities + imported.relations + imported.known, imported.errors.len()), (all, 0));
-        let back = fixture.knowledge.export(false).expect("exported").graph;
+        let back = fixture.knowledge.export(Era::Now).expect("exported").graph;
         for node in &graph.entities {
             let found = back.entities.iter().any(|there| there.name == node.name && node.observations.iter().all(|o| there.observations.contains(o)));
             prop_assert!(found, "{:?} in {:?}", node, back.entities);
@@ -102,7 +103,7 @@ proptest! {
         }
         let again = fixture.knowledge.import(&Note::default(), &bytes).expect("imported again");
         prop_assert_eq!((again.entities, again.relations, again.known, again.errors.len()), (0, 0, all, 0));
-        prop_assert_eq!(fixture.knowledge.export(false).expect("exported").graph, back, "importing twice changes nothing");
+        prop_assert_eq!(fixture.knowledge.export(Era::Now).expect("exported").graph, back, "importing twice changes nothing");
     }
 }
 

@@ -5,7 +5,7 @@ use memgrove::Kind;
 use memgrove::error::code;
 use memgrove::memory::UndoScope;
 use memgrove::shapes::graph::{
-    ContentEdit, Graph, NewConnection, NewNode, Operation, Query, Removal, Update,
+    ContentEdit, Contents, Graph, NewConnection, NewNode, Operation, Query, Removal, Update,
 };
 use serde_json::{Value, json};
 
@@ -230,7 +230,7 @@ fn an_entry_that_nobody_can_read_whole_blocks_nothing() {
                 graph.rebuild(note()).unwrap();
             }
             assert_eq!(ids(&graph), ["g1"]);
-            assert_eq!(graph.snapshot(None, true).unwrap().nodes.len(), 1);
+            assert_eq!(graph.snapshot(None, Contents::Whole).unwrap().nodes.len(), 1);
             assert!(graph.inferred().unwrap().node_types.contains_key("x"));
             let found: Vec<String> = graph.check().unwrap().into_iter().map(|finding| finding.what).collect();
             assert!(

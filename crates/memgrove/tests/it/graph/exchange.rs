@@ -1,7 +1,7 @@
 //! Imports of which parts fail, and exports that keep what nobody here understands.
 
 use memgrove::Kind;
-use memgrove::shapes::graph::{Existing, Form, Imported, NewConnection};
+use memgrove::shapes::graph::{Contents, Existing, Form, Imported, NewConnection};
 use serde_json::{Value, json};
 
 use super::{Fixture, link, note};
@@ -78,7 +78,8 @@ fn numbers_times_and_unknown_fields_go_along() {
     let fixture = Fixture::new();
     let done = fixture.graph.import(&note(), given.as_bytes(), Existing::Skip).unwrap();
     assert_eq!(done.errors, Vec::<String>::new());
-    let export = |fixture: &Fixture| Form::Json.print(&fixture.graph.snapshot(None, true).unwrap());
+    let export =
+        |fixture: &Fixture| Form::Json.print(&fixture.graph.snapshot(None, Contents::Whole).unwrap());
     let first = export(&fixture);
     for kept in [
         "\"order\": 20261116100000000001",

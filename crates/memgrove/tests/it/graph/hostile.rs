@@ -1,6 +1,6 @@
 //! Values that want to break something.
 
-use memgrove::shapes::graph::{Existing, Form, NewNode, Query, Update};
+use memgrove::shapes::graph::{Contents, Existing, Form, NewNode, Query, Update};
 use memgrove::{Kind, Locator};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn a_false_entry_leads_to_nothing_else() {
         let storage = serde_json::from_value(entry["storage"].clone()).unwrap();
         assert!(fixture.graph.content("evil", &storage).is_err(), "{path}");
         assert!(
-            fixture.graph.rebuild(note()).is_ok() && fixture.graph.snapshot(None, true).is_ok(),
+            fixture.graph.rebuild(note()).is_ok() && fixture.graph.snapshot(None, Contents::Whole).is_ok(),
             "{path}"
         );
         let gone = fixture.graph.delete(note(), "evil", memgrove::shapes::graph::Removal::Cascade, None);
@@ -125,7 +125,7 @@ proptest! {
             prop_assert_eq!(&node, &listed[0]);
             prop_assert_eq!(&fresh.content(&id, &node.storage.unwrap()).unwrap().bytes, &content);
         }
-        let snapshot = fixture.graph.snapshot(None, true).unwrap();
+        let snapshot = fixture.graph.snapshot(None, Contents::Whole).unwrap();
         for form in Form::ALL {
             prop_assert!(!form.print(&snapshot).is_empty());
         }

@@ -8,7 +8,7 @@ use memgrove::Store;
 use memgrove::backend::{Change, Edit, Expect};
 use memgrove::backends::local::{Bug, Local, LocalOptions};
 use memgrove::clock::ManualClock;
-use memgrove::shapes::graph::{ContentEdit, Graph, NewNode, Properties, Removal, Update};
+use memgrove::shapes::graph::{ContentEdit, Contents, Graph, NewNode, Properties, Removal, Update};
 use memgrove::vfs::SimFs;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -69,7 +69,7 @@ struct Model {
 
 impl Model {
     fn observed(graph: &Graph) -> Self {
-        let snapshot = graph.snapshot(None, true).unwrap();
+        let snapshot = graph.snapshot(None, Contents::Whole).unwrap();
         Model {
             nodes: snapshot
                 .nodes

@@ -2,7 +2,7 @@
 
 use memgrove::Kind;
 use memgrove::error::code;
-use memgrove::shapes::graph::{Direction, NewConnection, NewNode, Ontology, Query, Update, Ways};
+use memgrove::shapes::graph::{Contents, Direction, NewConnection, NewNode, Ontology, Query, Update, Ways};
 use serde_json::{Value, json};
 
 use super::{Fixture, link, note, object};
@@ -124,13 +124,13 @@ fn a_changed_ontology_reports_and_changes_nothing() {
     fixture.node("project", json!({"title": 5}));
     fixture.node("idea", json!({}));
     fixture.connect("mem_project_001", "likes", "mem_idea_001");
-    let before = fixture.graph.snapshot(None, true).unwrap();
+    let before = fixture.graph.snapshot(None, Contents::Whole).unwrap();
     fixture.graph.write_ontology(note(), ONTOLOGY).unwrap();
     let ontology = fixture.graph.ontology().unwrap().unwrap();
     let misfits = fixture.graph.misfits(&ontology).unwrap();
     let rules: Vec<&str> = misfits.iter().map(|misfit| misfit.broken.rule.as_str()).collect();
     assert_eq!(rules, ["node_types.thing.properties.title.type", "node_types", "connection_types"]);
-    assert_eq!(fixture.graph.snapshot(None, true).unwrap(), before);
+    assert_eq!(fixture.graph.snapshot(None, Contents::Whole).unwrap(), before);
     assert!(
         fixture.graph.check().unwrap().iter().any(|finding| finding.what.starts_with("3 things do not fit"))
     );

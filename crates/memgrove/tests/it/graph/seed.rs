@@ -3,7 +3,8 @@
 use memgrove::Kind;
 use memgrove::error::code;
 use memgrove::shapes::graph::{
-    ContentEdit, Direction, Existing, Form, NewNode, Operation, Outcome, Query, Removal, Update, Ways,
+    ContentEdit, Contents, Direction, Existing, Form, NewNode, Operation, Outcome, Query, Removal, Update,
+    Ways,
 };
 use serde_json::json;
 
@@ -313,12 +314,12 @@ fn what_is_exported_can_be_imported() {
             },
         )
         .unwrap();
-    let snapshot = fixture.graph.snapshot(None, true).unwrap();
+    let snapshot = fixture.graph.snapshot(None, Contents::Whole).unwrap();
     let json = Form::Json.print(&snapshot);
     let other = Fixture::new();
     let done = other.graph.import(&note(), json.as_bytes(), Existing::Skip).unwrap();
     assert_eq!((done.nodes, done.connections, done.errors.len()), (3, 1, 0), "{:?}", done.errors);
-    let again = other.graph.snapshot(None, true).unwrap();
+    let again = other.graph.snapshot(None, Contents::Whole).unwrap();
     let bare = |mut snapshot: memgrove::shapes::graph::Snapshot| {
         for node in &mut snapshot.nodes {
             (node.it.created, node.it.updated) = (String::new(), String::new());

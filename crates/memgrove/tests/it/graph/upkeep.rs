@@ -2,7 +2,7 @@
 
 use memgrove::backend::{Applied, Backend, Capabilities, Change, Content, Level};
 use memgrove::backends::Ram;
-use memgrove::shapes::graph::{ContentEdit, NewNode, Query, Removal};
+use memgrove::shapes::graph::{ContentEdit, Contents, NewNode, Query, Removal};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use serde_json::json;
 
@@ -25,10 +25,10 @@ fn a_lost_registry_is_rebuilt_with_a_report() {
             fixture.graph.fold().unwrap();
         }
         fixture.node("idea", json!({"n": 1}));
-        let before = fixture.graph.snapshot(None, true).unwrap();
+        let before = fixture.graph.snapshot(None, Contents::Whole).unwrap();
         fixture.remove("graph/_system/registry.json");
         let fresh = fixture.beside();
-        let mut after = fresh.snapshot(None, true).unwrap();
+        let mut after = fresh.snapshot(None, Contents::Whole).unwrap();
         after.nodes.sort_by(|a, b| a.it.created.cmp(&b.it.created));
         assert_eq!(after, before, "{folded}");
         let report = fresh.take_report().expect("it says so");
@@ -44,11 +44,11 @@ fn a_lost_registry_is_rebuilt_with_a_report() {
 #[test]
 fn a_registry_and_its_tail_can_both_be_lost() {
     let fixture = filled();
-    let before = fixture.graph.snapshot(None, true).unwrap();
+    let before = fixture.graph.snapshot(None, Contents::Whole).unwrap();
     for name in ["registry.json", "registry.tail.jsonl"] {
         fixture.remove(&format!("graph/_system/{name}"));
     }
-    assert_eq!(fixture.beside().snapshot(None, true).unwrap(), before);
+    assert_eq!(fixture.beside().snapshot(None, Contents::Whole).unwrap(), before);
 }
 
 #[test]
@@ -56,12 +56,12 @@ fn a_damaged_registry_is_put_aside_and_rebuilt() {
     for damage in ["", "{}", "{\"nodes\": {\"a\"", "[]", "{\"nodes\": 5}", "\0\0\0\0"] {
         let fixture = filled();
         fixture.graph.fold().unwrap();
-        let before = fixture.graph.snapshot(None, true).unwrap();
+        let before = fixture.graph.snapshot(None, Contents::Whole).unwrap();
         // The same may happen twice.
         for _ in 0..2 {
             fixture.drop_in("graph/_system/registry.json", damage);
             let fresh = fixture.beside();
-            assert_eq!(fresh.snapshot(None, true).unwrap(), before, "{damage:?}");
+            assert_eq!(fresh.snapshot(None, Contents::Whole).unwrap(), before, "{damage:?}");
             assert!(fresh.take_report().unwrap().registry.unwrap().starts_with("it was damaged"));
             let kept = fixture.store().list(&at("graph/_system")).unwrap();
             let mut kept = kept.iter().filter(|at| at.name().starts_with("registry.damaged-"));

@@ -253,8 +253,11 @@ fn what_fits_faintly_is_left_out_and_counted() {
         ("files/eve.md", "Eve has no allergy of any kind and likes walnuts.\n"),
         ("files/car.md", "The car is in the garage.\n"),
     ]);
-    let [near, all] = [index.recall("peanut allergy", Reach::Near, 900, 9), index.recall("peanut allergy", Reach::All, 900, 9)]
-        .map(Result::unwrap);
+    let [near, all] = [
+        index.recall("peanut allergy", Reach::Near, 900, 9),
+        index.recall("peanut allergy", Reach::All, 900, 9),
+    ]
+    .map(Result::unwrap);
     assert_eq!(near.snippets[0].hit.address, "file:/memories/ann.md");
     assert!(near.snippets.iter().all(|snippet| !snippet.text.contains("coffee")));
     assert_eq!((near.snippets.len() + near.faint, all.faint), (all.snippets.len(), 0));

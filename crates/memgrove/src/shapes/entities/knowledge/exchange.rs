@@ -48,6 +48,15 @@ impl Imported {
     }
 }
 
+/// Of when an export tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// What holds now.
+    Now,
+    /// What held once, too.
+    Ever,
+}
+
 /// What came of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exported {
@@ -171,16 +180,19 @@ impl Knowledge {
         Ok(done.outcome)
     }
 
-    /// All that holds, as the file of an MCP memory server; or, with `all`, what held once too.
+    /// What is known, as the file of an MCP memory server.
     ///
     /// # Errors
     /// As the store says.
-    pub fn export(&self, all: bool) -> Result<Exported> {
+    pub fn export(&self, era: Era) -> Result<Exported> {
         self.look(&self.desk(), |shelf| {
-            let graph = kg::graph(shelf, None, if all { |card| &card.entity } else { |card| &card.present });
+            let graph = match era {
+                Era::Now => kg::graph(shelf, None, |card| &card.present),
+                Era::Ever => kg::graph(shelf, None, |card| &card.entity),
+            };
             let items = |entity: &Entity| entity.observations.len() + entity.relations.len();
             let past = shelf.cards.values().map(|card| items(&card.entity) - items(&card.present));
-            let left_out = if all { 0 } else { past.sum() };
+            let left_out = if era == Era::Now { past.sum() } else { 0 };
             Exported { bytes: GraphFile::default().print(&graph), graph, left_out }
         })
     }
