@@ -1,4 +1,4 @@
-//! How a memory is named: by its kind and, behind a colon, by what that kind is told apart by.
+//! How a memory is named: by its kind, a colon, and what tells it from the others of that kind.
 
 use std::fmt;
 
@@ -58,12 +58,12 @@ impl Scheme {
         }
     }
 
-    /// The kind of a name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<Scheme> {
         Scheme::ALL.into_iter().find(|scheme| scheme.name() == name)
     }
 
-    /// The kind that an address names, and what stands behind it; `None` for what begins with no kind.
+    /// Splits an address into its kind and the part after the colon; `None` if it does not begin with a kind.
     pub fn split(address: &str) -> Option<(Scheme, &str)> {
         let (name, rest) = address.split_once(':')?;
         Some((Scheme::named(name)?, rest))
@@ -74,12 +74,12 @@ impl Scheme {
         format!("{}:{rest}", self.name())
     }
 
-    /// What stands behind the kind in an address of this kind.
+    /// The part after the colon in an address of this kind; `None` for any other.
     pub fn of(self, address: &str) -> Option<&str> {
         address.strip_prefix(self.name())?.strip_prefix(':')
     }
 
-    /// What stands behind the kind, also where the kind is left out.
+    /// The part after the colon, or all of `given` if it does not begin with this kind.
     pub fn bare(self, given: &str) -> &str {
         self.of(given).unwrap_or(given)
     }

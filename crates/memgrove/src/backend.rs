@@ -114,11 +114,11 @@ impl Version {
     /// The fewest characters of a version that stand for it.
     pub const PREFIX_MIN: usize = 8;
 
-    /// The version that is meant by all of its characters, or by the first: the one that is there, if it
-    /// begins with them.
+    /// The version that `given` names in full or by its first characters: the one that is there if it begins
+    /// with them, else `given` itself.
     ///
     /// # Errors
-    /// `Invalid` for fewer than [`Version::PREFIX_MIN`], unless they are all that the one there has.
+    /// `Invalid` for fewer than [`Version::PREFIX_MIN`] characters that are not the whole version there.
     pub fn named(given: &str, there: Option<&Version>) -> Result<Self> {
         match there {
             Some(version) if version.as_str() == given => Ok(version.clone()),
@@ -132,7 +132,7 @@ impl Version {
         }
     }
 
-    /// Whether a version is the one that is meant by all of its characters, or by the first.
+    /// Whether `given` names this version, in full or by its first characters.
     ///
     /// # Errors
     /// As [`Version::named`].
@@ -151,7 +151,7 @@ impl Version {
         Version(hash.to_hex()[..32].into())
     }
 
-    /// What the history says instead of a version whose content was redacted.
+    /// What the history shows in place of a version whose content was redacted.
     pub fn redacted() -> Self {
         Version(REDACTED.into())
     }
@@ -317,17 +317,17 @@ pub trait Backend: Send + Sync {
     /// a moment older than the history.
     fn read_past(&self, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>>;
 
-    /// Takes what `at` (its name at that moment) held then out of the history for good. That
-    /// there was a change stays; what it held can be read no more: P19.
+    /// Takes what `at` (its name at that moment) held then out of the history for good. The history still
+    /// tells that there was a change, but its content can be read no more: P19.
     ///
     /// # Errors
-    /// `Unsupported` ([`cannot_forget`]) where the backend cannot, as most; `NotFound` for an unknown change, or where
-    /// nothing was there; `Conflict` while the file still holds it.
+    /// `Unsupported` ([`cannot_forget`]) where the backend cannot, as most; `NotFound` for an unknown change,
+    /// or where nothing was there; `Conflict` while the file still holds it.
     fn redact(&self, at: &Locator, moment: &Moment) -> Result<()>;
 
-    /// Takes all content of a place, or of what is beneath it, that holds something out of the history for
-    /// good, content that was only ever appended included; gives back how many changes kept it. What
-    /// the files hold now is left alone: P19.
+    /// Takes all content at or beneath a place for which `holds` is true out of the history for good, also
+    /// what was only ever appended, and returns how many changes kept some. What the files hold now is left
+    /// alone: P19.
     ///
     /// # Errors
     /// `Unsupported` ([`cannot_forget`]) where the backend cannot.

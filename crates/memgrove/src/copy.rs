@@ -17,13 +17,13 @@ use crate::store::Store;
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// What becomes of a file that is at the far end already, and is another one.
+/// What happens to a file that is at the far end already and differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Differing {
     /// It stays.
     #[default]
     Keep,
-    /// It becomes what it is here; its history keeps what it was.
+    /// It becomes what it is here; the history at the far end keeps the old content.
     Replace,
 }
 
@@ -47,11 +47,11 @@ pub struct Copied {
     pub files: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// Of these, files that were another one before.
+    /// How many of these replaced a file that differed.
     pub replaced: usize,
-    /// Files that were there already, the same.
+    /// Files that were there already and are the same.
     pub same: usize,
-    /// Files that were there already, another one, and stayed.
+    /// Files that were there already, differ, and were left as they are.
     pub differing: Vec<Locator>,
     /// Files that the far end cannot hold, and why.
     pub refused: Vec<String>,
@@ -128,7 +128,7 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// The file, read, if it must be copied.
+    /// Reads the file, if it must be copied.
     fn item(&mut self, info: &Info, there: Option<&Info>, differing: Differing) -> Result<Option<Item>> {
         let at = info.locator.clone();
         let reading = |error: Error| error.while_doing("reading the source");

@@ -1,4 +1,4 @@
-//! What search knows of one thing: small, addressed, and told in the words of no shape.
+//! What search knows of one memory: small, addressed, and described without the terms of any shape.
 
 use std::ops::Range;
 
@@ -29,13 +29,13 @@ pub struct Document {
     pub uses: u64,
     /// Names and addresses of what it refers to.
     pub links: Vec<String>,
-    /// What other documents call it in their links; empty where none can.
+    /// The name by which links refer to it; empty where none can.
     pub name: String,
     /// Whether it holds no longer, or was put away: found only when asked for.
     pub hidden: bool,
-    /// From when until before when it holds, where it says so: at other times it is hidden.
+    /// From when until just before when it holds, if it says so: at other times it is hidden.
     pub holds: Option<(Timestamp, Timestamp)>,
-    /// What it belongs with: the documents of one group are one conversation, note or entity.
+    /// The group that it belongs to: one conversation, one note or one entity.
     pub group: String,
     /// Where it stands in its file, in bytes.
     pub span: Range<usize>,

@@ -1,5 +1,5 @@
-//! How things are found: a cache of the files that can be deleted at any time, outside the store,
-//! shared by every process of the machine.
+//! How search works: an index of the store's files, kept outside the store, shared by every process of the
+//! machine and safe to delete at any time.
 //!
 //! Before every search the index is brought up to date: one listing, compared with what was seen
 //! (see `sync`). A search weighs words (`scoring`), meaning (`embedding`) and what stands around
@@ -87,7 +87,7 @@ pub use sync::{Source, Synced};
 pub use watch::{Noticed, Watch};
 pub use wordpiece::tokens;
 
-/// Told how many files of how many were read.
+/// Called with how many files have been read, of how many.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// How an index is made.
@@ -115,16 +115,16 @@ pub enum Place {
     Ram,
 }
 
-/// How many look at an index at once, on machines with many processors.
+/// The upper bound of [`at_once`], for machines with many processors.
 const AT_ONCE_MAX: usize = 8;
 
-/// How many look at an index at once: one more than there are processors, because one of them may be
-/// waiting for the files to be compared. The others wait for their turn.
+/// Returns how many threads may search an index at once: one more than there are processors, because one
+/// of them may be waiting while the files are compared. The others wait their turn.
 pub fn at_once() -> usize {
     (thread::available_parallelism().map_or(1, usize::from) + 1).min(AT_ONCE_MAX)
 }
 
-/// How often the files are looked at for one search, while others keep writing into the index.
+/// How many times one search compares the files while other processes keep writing into the index.
 const LOOKS_MAX: usize = 8;
 
 /// One index over the files of a store.
@@ -136,21 +136,21 @@ pub struct Index {
     embedder: Option<Arc<dyn Embedder>>,
     zone: TimeZone,
     turns: Turns,
-    /// Locked while the files are compared with the index, and never while something is looked for.
+    /// Locked while the files are compared with the index, and never while a search runs.
     held: Mutex<Held>,
-    /// Whether the process stays and asks again and again; then these watch the sources.
+    /// Whether the process is long-lived and asks repeatedly; if so, `watches` watch the sources.
     stays: bool,
     watches: Vec<Arc<dyn Watch>>,
-    /// Itself, for a thread that checks what they tell.
+    /// A handle to itself, for the thread that checks what the watches report.
     myself: Weak<Index>,
-    /// What is used while this one cannot be kept.
+    /// The stand-in, in memory, while the index on disk cannot be used.
     spare: Spare,
 }
 
 /// What this process remembers of an index.
 #[derive(Default)]
 struct Held {
-    /// Which file it was read from, and when it was last made sure that no newer one is there.
+    /// Which file this was read from, and when it was last known that no newer one exists.
     of: Option<database::Identity>,
     sure_at: i64,
     files: Files,
@@ -190,7 +190,7 @@ impl Index {
             Place::Ram => None,
         };
         Ok(Index {
-            // What lies in memory has one connection.
+            // A database in memory has only one connection.
             turns: Turns::new(if home.is_some() { at_once() } else { 1 }),
             home,
             sources,
@@ -222,7 +222,8 @@ impl Index {
         self.with(&mut |_, _| (), |view, _| view.by_address(address))
     }
 
-    /// The document of an address with so many before and after it in its file; none without one.
+    /// Returns the document at an address with up to `count` documents before and after it in its file;
+    /// empty if there is none.
     ///
     /// # Errors
     /// As [`Index::sync`].
@@ -230,8 +231,8 @@ impl Index {
         self.with(&mut |_, _| (), |view, _| view.around(address, count))
     }
 
-    /// Does something with an index that is up to date. A damaged one is left for a new one; one
-    /// that is busy is not damaged.
+    /// Runs `work` on an index that is up to date: the one on disk, or one in memory where access to that
+    /// is denied.
     fn with<T>(
         &self,
         progress: Progress<'_>,
@@ -246,7 +247,8 @@ impl Index {
         }
     }
 
-    /// As [`Index::with`], with the one that is kept.
+    /// As [`Index::with`], on this index only. A damaged database is replaced by a new one; a busy one is
+    /// not damaged.
     fn tried<T>(&self, progress: Progress<'_>, work: Work<'_, T>) -> Result<T> {
         self.list_again();
         let mut turn = self.turns.turn();
@@ -266,7 +268,7 @@ impl Index {
                     let damaged = damaged.map_or_else(|| home.newest(), Ok)?;
                     turn.database = Some(home.open_after(damaged)?);
                 }
-                // Someone has taken the file away beneath us, or cut it short.
+                // Someone has removed the file while it was open, or truncated it.
                 Kind::Io => turn.database = None,
                 Kind::Denied if healed == 1 => turn.database = None,
                 _ => return Err(error),
@@ -274,11 +276,11 @@ impl Index {
         }
     }
 
-    /// Opens the database if need be, brings it up to date, and begins to look at it: from here on
-    /// the connection sees what is there now, and its locks are taken once.
+    /// Opens the database if need be, brings it up to date, and begins a read transaction: from here on
+    /// the connection sees one moment, and its locks are taken once.
     ///
-    /// Whatever was written before this was called is in it. Those who come while others compare
-    /// wait for them, and then find little to do.
+    /// Whatever was written before this call is included. Threads that arrive while another compares the
+    /// files wait for it, and then find little to do.
     fn fresh(&self, database: &mut Option<Database>, progress: Progress<'_>) -> Result<(Arc<Known>, Synced)> {
         let held = &mut *self.held();
         let database = self.current(database, held)?;
@@ -298,7 +300,7 @@ impl Index {
             }
             database.begin()?;
             change = write::changes(&database.connection)?;
-            // What others wrote meanwhile may rest on an older look at the files than ours.
+            // What others wrote meanwhile may come from an older listing of the files than ours.
             if held.files.are_of(change) {
                 break;
             }
@@ -307,7 +309,7 @@ impl Index {
         Ok((Arc::clone(&held.known), synced))
     }
 
-    /// The newest database, opened; what was remembered of another one is forgotten.
+    /// Returns the newest database, opened, and forgets what was remembered of any other.
     fn current<'a>(&self, database: &'a mut Option<Database>, held: &mut Held) -> Result<&'a mut Database> {
         if let (Some(home), Some(open)) = (&self.home, database.as_ref()) {
             let now = self.clock.now().as_millisecond();

@@ -1,4 +1,4 @@
-//! A store with meaning: plans of the shapes in, changes out. The only writer.
+//! How a store is changed: shapes hand in plans, and changes come out. This is the only writer.
 
 mod account;
 mod past;
@@ -19,26 +19,26 @@ use crate::clock::Clock;
 use crate::error::{Error, Kind, Result, code};
 use crate::store::Store;
 
-/// What a shape wants to happen, and what to tell the caller when it has.
+/// What a shape wants to change, and the answer for the caller once that has happened.
 ///
 /// Shapes are pure: they read through the store and return a plan. Nothing is written until
 /// [`Memory::apply`] hands the edits to the backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan<T> {
-    /// The edits, each with the version it rests on.
+    /// The edits, each with the version that it expects.
     pub edits: Vec<Edit>,
     /// The answer once the edits are durable.
     pub outcome: T,
 }
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done<T> {
     /// The plan's answer.
     pub outcome: T,
     /// The change in the history; `None` if there was nothing to do.
     pub change: Option<ChangeId>,
-    /// The version that each edit left behind, as [`Applied::versions`](crate::backend::Applied::versions).
+    /// The version that each edit left, as in [`Applied::versions`](crate::backend::Applied::versions).
     pub versions: Vec<Option<Version>>,
     /// Whether the idempotency key had been applied before, so that nothing was done now.
     pub replayed: bool,
@@ -51,7 +51,7 @@ impl<T> Done<T> {
     }
 }
 
-/// A store, and the one door through which it changes.
+/// A store, and the only way to change it.
 #[derive(Clone)]
 pub struct Memory {
     store: Store,
@@ -75,7 +75,8 @@ impl Memory {
         &self.clock
     }
 
-    /// What came of the change that the note's key was used for, if it was: the note is its repeat.
+    /// Returns the result of the change that already used the note's key, if there is one: the note is a
+    /// repeat of it.
     ///
     /// # Errors
     /// `Invalid` (`KEY_USED`) if that was another change; else as
@@ -86,8 +87,8 @@ impl Memory {
         applied.map(|applied| repeats(note, applied)).transpose()
     }
 
-    /// Plans a change and applies it whole, planning anew from fresh bytes when someone else was
-    /// faster. A key in the note that was applied before gives the first answer again.
+    /// Plans a change and applies it as a whole, planning again from fresh bytes if someone else was
+    /// faster. If the note's key was applied before, the first answer is given again.
     ///
     /// # Errors
     /// Whatever the plan returns, at once and with nothing written; `Invalid` (`KEY_USED`) for a key
@@ -120,7 +121,7 @@ impl Memory {
             Ok((Change { edits, note }, outcome))
         })?;
         match applied.replayed {
-            // Someone used the key after it was looked up: what was planned did not happen.
+            // Someone used the key after it was looked up, so the plan was not applied.
             true => {
                 let applied = repeats(&note, applied)?;
                 let outcome = recalled(&note, &applied)?;
@@ -131,8 +132,8 @@ impl Memory {
     }
 }
 
-/// The first application of a note's key, if that was the same change: the same verb, and as far as it
-/// is known the same request.
+/// Returns the first use of a note's key if it was the same change: the same verb and, as far as known,
+/// the same request.
 fn repeats(note: &Note, applied: Applied) -> Result<Applied> {
     let other = matches!((&note.request, &applied.request), (Some(now), Some(then)) if now != then);
     match applied.verb == note.verb && !other {
@@ -141,13 +142,13 @@ fn repeats(note: &Note, applied: Applied) -> Result<Applied> {
     }
 }
 
-/// What the first application of a note's key was answered.
+/// Returns the answer that the first use of a note's key was given.
 fn recalled<T: DeserializeOwned>(note: &Note, applied: &Applied) -> Result<T> {
     let kept = applied.answer.as_deref().and_then(|answer| serde_json::from_str(answer).ok());
     kept.ok_or_else(|| used(note, applied))
 }
 
-/// The error for a key that stands for another change.
+/// Returns the error for a key that was used for another change.
 fn used(note: &Note, applied: &Applied) -> Error {
     let key = note.key.as_deref().unwrap_or_default().escape_debug();
     let Applied { verb, change, .. } = applied;

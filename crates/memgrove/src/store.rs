@@ -13,7 +13,7 @@ use crate::locator::Locator;
 pub const ATTEMPTS_MAX: u32 = 256;
 const EXISTS_ATTEMPTS_MAX: u32 = 32;
 const FULL_FOLDER_ATTEMPTS_MAX: u32 = 64;
-/// How many files are read at a time from a storage that is far away.
+/// How many files are read at the same time from a storage that is far away.
 const READERS_MAX: usize = 32;
 
 /// A backend as callers see it.
@@ -213,7 +213,7 @@ impl Store {
                 // minds what is there now says so itself on the next round; only a name that can
                 // never be made is refused again and again.
                 Err(error) if error.kind() == Kind::Exists && attempt < EXISTS_ATTEMPTS_MAX => attempt += 1,
-                // Nor does a folder that the plan meant to empty stay empty beside others.
+                // Nor does a folder that the plan emptied stay empty while others write.
                 Err(error)
                     if error.code_name() == Some(code::DIRECTORY_NOT_EMPTY)
                         && attempt < FULL_FOLDER_ATTEMPTS_MAX =>

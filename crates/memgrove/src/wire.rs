@@ -1,4 +1,4 @@
-//! A small blocking client for HTTP: it follows nobody elsewhere with a key in its hands.
+//! A small blocking client for HTTP, without redirects and proxies, so that a key goes nowhere else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) enum Carries {
     Nothing,
 }
 
-/// A client for one endpoint. A key goes nowhere but over TLS or to this machine.
+/// Makes a client for one endpoint. A key is sent only over TLS or to this machine.
 ///
 /// # Errors
 /// `Invalid` for an endpoint that is not safe; `Io` where the system has no certificates.
@@ -41,7 +41,7 @@ pub(crate) fn client(url: &str, carries: Carries, timeout: Duration) -> Result<u
 /// Whether a URL leads to this machine.
 fn is_here(url: &str) -> bool {
     let Ok(uri) = url.parse::<ureq::http::Uri>() else { return false };
-    // What stands before an `@` is a name and a password, and not where it leads.
+    // What stands before an `@` is a user's name and password, not a host.
     let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     is_plain && matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }

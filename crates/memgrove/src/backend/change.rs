@@ -159,10 +159,10 @@ pub struct Note {
     pub derived: bool,
 }
 
-/// How long the name of a piece of work is.
+/// How many characters the name of a job has.
 const JOB_CHARS: usize = 16;
 
-/// The verb of what someone wrote past memgrove and the history kept.
+/// The verb of a change that someone made past memgrove and that the history kept.
 pub const OUTSIDE: &str = "outside";
 
 /// The verbs of changes that nobody asks for: what they do follows from other changes.
@@ -194,13 +194,13 @@ const UPKEEP: [&str; 7] = [
 ];
 
 impl Note {
-    /// The same for each change of a piece of work that takes several.
+    /// Returns the note with a new job, shared by all changes of one piece of work that takes several.
     #[must_use]
     pub fn of_job(&self) -> Self {
         Note { job: Some(random_id()[..JOB_CHARS].to_owned()), ..self.clone() }
     }
 
-    /// Whether the change is upkeep, which nobody asked for: then nobody means it who does not name it.
+    /// Whether the change is upkeep, which nobody asked for, and so is meant only when it is named.
     pub fn is_upkeep(&self) -> bool {
         UPKEEP.contains(&self.verb.as_str())
     }

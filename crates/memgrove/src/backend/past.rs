@@ -73,16 +73,16 @@ pub enum Moment {
 pub enum Keep {
     /// What happened since then.
     Since(Timestamp),
-    /// At least so many changes, the newest.
+    /// At least this many of the newest changes.
     Changes(usize),
 }
 
-/// Whether something is done, or only planned.
+/// Whether pruning is done or only planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pruning {
-    /// It is told what would be done.
+    /// Nothing is removed; the answer tells what would be.
     Planned,
-    /// It is done.
+    /// The changes are removed.
     Done,
 }
 

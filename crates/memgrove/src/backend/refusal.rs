@@ -71,13 +71,13 @@ pub fn not_in_history(what: impl fmt::Display) -> Error {
         .hint("`memgrove history` lists what it holds")
 }
 
-/// The error for forgetting where the history cannot be rewritten.
+/// The error for redacting in a backend that cannot rewrite its history.
 pub fn cannot_forget(at: &Locator) -> Error {
     Error::new(Kind::Unsupported, format!("this backend cannot forget what `{at}` held"))
         .hint("keep what may have to be forgotten in a `device-local` store")
 }
 
-/// The error for forgetting what happened where the history cannot be rewritten.
+/// The error for pruning in a backend that cannot shorten its history.
 pub fn cannot_prune() -> Error {
     Error::new(Kind::Unsupported, "this backend cannot forget what happened")
         .hint("only a store in a folder of this machine can")

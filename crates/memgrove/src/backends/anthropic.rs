@@ -1,15 +1,15 @@
 //! Anthropic's memory stores: `anthropic://memstore_…/prefix`.
 //!
-//! The API holds single memories: it knows neither a change of several of them, nor who changed what
-//! and why, nor folders, nor idempotency keys. All of that is what [`ObjectStore`] makes of any bucket
-//! that can write under a condition. So this backend is that one, on a [`Bucket`](super::object::Bucket)
-//! made of memories, and there is one transactional machine to be trusted, not two.
+//! The API knows single memories: no change of several of them, no author or reason, no folders and no
+//! idempotency keys. [`ObjectStore`] adds all of that to any bucket with conditional writes, so this backend
+//! is that one, over a [`Bucket`](super::object::Bucket) made of memories: there is one transactional machine
+//! to trust, not two.
 //!
-//! Two things differ. The numbered log would soon fill a store with small memories, so it is kept as the
-//! versions of one memory (`anthropic/log.rs`). And nothing can be remembered beside the content of a
-//! memory, so who wrote it is told from its hash and from the store's versions (`object/unmarked.rs`).
-//! A [`Version`](crate::backend::Version) is our own hash of the content, as everywhere; `content_sha256`,
-//! another hash of the same bytes, is what conditions are made of and never leaves this backend.
+//! Two things differ. A log of one object per record would soon fill a store with small memories, so the log
+//! is the versions of one memory (`anthropic/log.rs`). And a memory holds nothing beside its content, so who
+//! wrote it is told from its hash and the store's versions (`object/unmarked.rs`). A
+//! [`Version`](crate::backend::Version) is our own hash of the content, as everywhere; `content_sha256`,
+//! another hash of the same bytes, serves for conditions and never leaves this backend.
 
 mod head;
 mod log;

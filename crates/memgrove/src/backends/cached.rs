@@ -1,8 +1,8 @@
 //! A backend with a cache in front: for storages that are far away.
 //!
-//! Bytes are kept under the version that they are, so an entry is never wrong: at worst nobody
-//! asks for its version any more. What may be old is only *which* version a place is at, and
-//! [`Freshness`] says how long that is believed.
+//! Bytes are kept under their version, so an entry is never wrong: at worst nobody asks for its version any
+//! more. What may be out of date is *which* version a place is at, and [`Freshness`] says how long that is
+//! believed.
 
 mod rates;
 mod shelf;
@@ -27,18 +27,18 @@ use crate::vfs::Vfs;
 /// How long a place is believed to be at the version that was seen there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// Not at all: each read asks the storage for the version, and only saves the bytes. A write
-    /// of another machine is seen by the next read.
+    /// Not at all: each read asks the storage for the version, and only the bytes come from the cache.
+    /// Another machine's write is seen by the next read.
     Checked,
-    /// So long: a read within it asks nobody. A write of another machine may be seen that late;
-    /// one of our own never is, and a change that rests on an old read is refused as a conflict.
+    /// For this long: reads within it ask nobody. Another machine's write may be seen that late; our own
+    /// never is, and a change based on an outdated read is refused as a conflict.
     For(Duration),
 }
 
 /// The usual time to live.
 pub const TTL: Duration = Duration::from_secs(300);
 
-/// Of how many places it is remembered what was seen there.
+/// For how many places it is remembered what was seen there.
 const SEEN_MAX: usize = 100_000;
 
 /// What a cache is made with.
@@ -66,15 +66,15 @@ pub struct Cached {
     freshness: Freshness,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    /// With a lock of its own: whoever hashes or waits for a disk keeps nobody from what is believed.
+    /// Has its own lock, so that hashing and disk access do not block lookups in `state`.
     shelf: Mutex<Shelf>,
     rates: Counters,
 }
 
 struct State {
-    /// What was last seen at each place, and when: only where it is believed for a while.
+    /// What was last seen at each place, and when; empty if nothing is believed without asking.
     seen: HashMap<Locator, (Info, Timestamp)>,
-    /// Counts every beginning and end of a change: what was read across one is not kept.
+    /// Counts each beginning and end of a change: what was read across one of them is not kept.
     turn: u64,
 }
 
@@ -87,18 +87,18 @@ impl Cached {
         Cached { inner, freshness: options.freshness, clock: options.clock, state, shelf, rates }
     }
 
-    /// How often the cache helped: since it was made, or with a folder since that was.
+    /// How often the cache helped: since it was made, or with a disk, since its folder was made.
     pub fn rates(&self) -> Rates {
         self.rates.rates()
     }
 
-    /// The rates that a cache on a disk has kept.
+    /// Reads the rates that a cache on a disk has stored in its folder.
     pub fn rates_in(folder: Arc<dyn Vfs>) -> Rates {
         Counters::load(Some(folder)).rates()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing in it is worth more than a miss.
+        // At worst a panic elsewhere leaves an entry that costs a miss.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl Cached {
         let Freshness::For(ttl) = self.freshness else { return None };
         let state = self.state();
         let (info, when) = state.seen.get(at)?;
-        // A clock that was set back tells nothing of an age.
+        // If the clock was set back, the age is unknown.
         let age = u128::try_from(self.clock.now().duration_since(*when).as_millis()).ok()?;
         (age <= ttl.as_millis()).then(|| info.clone())
     }
@@ -120,7 +120,7 @@ impl Cached {
         self.shelf().get(version)
     }
 
-    /// Keeps what was learned since `turn`, unless something changed meanwhile.
+    /// Keeps what was read since `turn`; the description only if no change has begun or ended since.
     fn keep(&self, turn: u64, info: Option<Info>, content: Option<&Content>) {
         let now = self.clock.now();
         if let Some(content) = content {
@@ -138,7 +138,7 @@ impl Cached {
         }
     }
 
-    /// Begins or ends a change: what is known of the places that it touches is forgotten.
+    /// Marks the beginning or end of a change, and forgets what was seen at the places that it touches.
     fn forget(&self, edits: &[Edit]) {
         let mut state = self.state();
         state.turn += 1;
@@ -157,7 +157,7 @@ impl Cached {
         let turn = self.state().turn;
         self.rates.miss();
         let content = self.inner.read(at)?;
-        // The description is of these bytes, or it is not kept.
+        // The description is kept only if it is of these very bytes.
         let info = match self.freshness {
             Freshness::Checked => None,
             Freshness::For(_) => match info {
@@ -220,7 +220,7 @@ impl Backend for Cached {
     fn apply(&self, change: &Change) -> Result<Applied> {
         self.forget(&change.edits);
         let result = self.inner.apply(change);
-        // After a refusal too: it says that what was believed is no longer so.
+        // Also after a refusal, which says that what was believed is no longer true.
         self.forget(&change.edits);
         if let Ok(applied) = &result
             && !applied.replayed

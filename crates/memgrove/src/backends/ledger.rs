@@ -1,4 +1,4 @@
-//! A tree of files with its whole past: what backends share that hold both in their hands.
+//! A tree of files with its whole past: shared by the backends that keep both in memory.
 //!
 //! `F` is what the backend keeps of a file: its bytes, or where they are.
 
@@ -59,7 +59,7 @@ impl<F: Clone> Ledger<F> {
     }
 
     /// The files that a change touched, under their names before and now.
-    #[cfg_attr(not(any(feature = "object", feature = "memory-stores")), allow(dead_code))] // Who needs it has plain copies to keep in step.
+    #[cfg_attr(not(any(feature = "object", feature = "memory-stores")), allow(dead_code))] // Only backends with plain copies use it.
     pub(super) fn touched(&self, seq: u64) -> Vec<Locator> {
         let Ok(index) = self.past.binary_search_by_key(&seq, |record| record.seq) else { return Vec::new() };
         let file = |entry: &'_ Entry<F>| matches!(entry.node, Node::File(_)).then_some(entry.at.clone());
@@ -88,7 +88,7 @@ impl<F: Clone> Ledger<F> {
         held.filter(|entry| entry.at == *at).filter_map(|entry| entry.node.into_file()).take(most).collect()
     }
 
-    /// The answer to a repeat of a key that was applied before.
+    /// The answer to a repeat of an idempotency key; `None` if the key is new.
     pub(super) fn replay(&self, key: &str) -> Option<Applied> {
         let record = &self.past[*self.keys.get(key)?];
         Some(Applied::before(record.past.change.clone(), record.versions.clone(), &record.past.note))

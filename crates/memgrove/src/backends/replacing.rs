@@ -1,14 +1,14 @@
-//! Appends as replacements of what is there: for storages in which a file must never be longer than what is
-//! known of it.
+//! How appends become replacements of whole files, for storages in which a file must never be longer than
+//! what is known of it.
 
 use crate::backend::{Applied, Change, Content, Edit, Expect};
 use crate::error::Result;
 use crate::locator::Locator;
 
-/// The change with every append as a replacement of what is there; `None` if there is none.
+/// Returns the change with every append turned into a replacement; `None` if there was no such append.
 ///
 /// # Errors
-/// `Conflict` where an append expects something else than is there.
+/// `Conflict` where an append expects another version than is there.
 pub(super) fn by_replacement(
     change: &Change,
     read: impl Fn(&Locator) -> Result<Content>,
@@ -21,7 +21,7 @@ pub(super) fn by_replacement(
             continue;
         };
         if touches(&change.edits[..index], at) {
-            // What the same change has made a moment before is not in sight yet.
+            // What an earlier edit of this change leaves there cannot be read yet.
             edits.push(edit.clone());
             continue;
         }
@@ -33,7 +33,7 @@ pub(super) fn by_replacement(
                 edits.push(Edit::Write { at: at.clone(), bytes: whole.into(), expect });
                 grown = true;
             }
-            // A new file, or something that the edit itself is refused for.
+            // The file is new, or the edit itself will be refused.
             Err(_) => edits.push(edit.clone()),
         }
     }
@@ -45,12 +45,12 @@ pub(super) fn touches(edits: &[Edit], at: &Locator) -> bool {
     edits.iter().flat_map(Edit::places).any(|place| place.is_within(at) || at.is_within(place))
 }
 
-/// Whether a change rests on a version, so that it must not be tried anew on another.
+/// Whether a change expects a version, so that it must not be tried again on top of another.
 pub(super) fn rests_on_versions(change: &Change) -> bool {
     change.edits.iter().any(|edit| matches!(edit.expect(), Expect::At(_)))
 }
 
-/// What came of a change, in the words of the one that was asked for.
+/// Reports the outcome as of the change that was asked for, whose appends have no versions.
 pub(super) fn as_asked(change: &Change, mut applied: Applied) -> Applied {
     for (edit, version) in change.edits.iter().zip(&mut applied.versions) {
         if matches!(edit, Edit::Append { .. }) {

@@ -65,7 +65,7 @@ impl Scoped {
         Some(info)
     }
 
-    /// A past change as it is seen from the folder; `None` if it did nothing there.
+    /// Returns a past change as seen from the folder; `None` if it did nothing there.
     fn outer_past(&self, mut past: Past) -> Option<Past> {
         past.edits = past.edits.into_iter().filter_map(|edit| self.outer_past_edit(edit)).collect();
         let prefix = self.inner_key("");

@@ -49,11 +49,11 @@ pub struct Vault {
     local: Local,
     tree: Arc<dyn Vfs>,
     clock: Arc<dyn Clock>,
-    /// Whether conflict copies and placeholders are listed as the files that they are.
+    /// Whether conflict copies and placeholders are listed as plain files.
     shows_all: bool,
 }
 
-/// Opens the same folder with the conflict copies in sight, for those who merge them.
+/// Opens the vault with its conflict copies visible, for those who merge them.
 ///
 /// # Errors
 /// As [`Local::open`].
@@ -86,21 +86,21 @@ impl Vault {
         Ok(Vault { local: Local::open(options)?, tree, clock, shows_all: false })
     }
 
-    /// The same with conflict copies and placeholders in sight, for those who merge them.
+    /// Returns the vault with conflict copies and placeholders visible, for those who merge them.
     #[must_use]
     pub fn showing_all(mut self) -> Self {
         self.shows_all = true;
         self
     }
 
-    /// Whether iCloud has left a placeholder in the stead of a file.
+    /// Whether iCloud has left a placeholder in place of a file.
     fn is_elsewhere(&self, at: &Locator) -> bool {
         let is_there = |at: &Locator| self.tree.stat(at.key()).is_ok();
         let stub = at.parent().and_then(|folder| folder.child(copies::placeholder_of(at.name())).ok());
         stub.is_some_and(|stub| is_there(&stub)) && !is_there(at)
     }
 
-    /// What is not found may be elsewhere.
+    /// Tells a file that is elsewhere from one that is not found.
     fn unless_elsewhere<T>(&self, at: &Locator, found: Result<T>) -> Result<T> {
         match found {
             Err(error) if error.kind() == Kind::NotFound && self.is_elsewhere(at) => Err(elsewhere(at)),
@@ -108,8 +108,8 @@ impl Vault {
         }
     }
 
-    /// Refuses to touch what is elsewhere: a file beside its placeholder would take its place everywhere, and
-    /// with a placeholder the file itself is deleted.
+    /// Refuses to touch a file that is elsewhere: a file made beside its placeholder would replace it on
+    /// every machine, and deleting the placeholder would delete it.
     fn check_is_here(&self, at: &Locator) -> Result<()> {
         if self.is_elsewhere(at) {
             return Err(elsewhere(at));
@@ -183,20 +183,20 @@ impl Vault {
         if age_ms > -i128::from(SETTLED_MS) {
             return Ok(false);
         }
-        // Its time lies ahead, and tells nothing: it has come to rest if nothing changes for a moment.
+        // Its time lies in the future and so tells nothing: it has settled if nothing changes for a moment.
         thread::sleep(PAUSE);
         let is_same =
             |now: Stat| (now.size, now.mtime_ns, now.inode) == (stat.size, stat.mtime_ns, stat.inode);
         Ok(self.tree.stat(at.key()).is_ok_and(is_same))
     }
 
-    /// Whether a file holds what one of us has left there last.
+    /// Whether a file still holds what memgrove last left there.
     fn is_as_we_left_it(&self, at: &Locator) -> Result<bool> {
         let query = HistoryQuery { at: Some(at.clone()), before: None, limit: 1 };
         let Some(last) = self.local.history(&query)?.pop() else { return Ok(false) };
         let there = self.local.read(at)?;
         let left = self.local.read_past(at, &Moment::After(last.change));
-        // What the history cannot tell is waited for, as if it were someone else's.
+        // If the history cannot tell, it is waited for as if someone else had written it.
         Ok(left.is_ok_and(|left| left.as_deref() == Some(&there.bytes)))
     }
 }
@@ -252,7 +252,7 @@ impl Backend for Vault {
         }
         self.check_names(change)?;
         match change.note.derived {
-            // Nobody waits for what can be made again: the history does not say that we wrote it last.
+            // Derived changes do not wait: the history does not tell that we wrote such a file last.
             true => change.check_derived()?,
             false => change.edits.iter().try_for_each(|edit| self.wait_for(edit.at()))?,
         }
@@ -262,7 +262,7 @@ impl Backend for Vault {
             };
             match self.local.apply(&whole) {
                 Ok(applied) => return Ok(as_asked(change, applied)),
-                // Someone was faster: once more, on what is there now, unless the caller minds.
+                // Someone else was faster: try again on what is there now, unless a version was expected.
                 Err(error) if error.kind() == Kind::Conflict && !rests_on_versions(change) => {}
                 Err(error) => return Err(error),
             }
@@ -338,7 +338,7 @@ fn stands_for(stub: &Locator) -> Option<Locator> {
     stub.parent()?.child(copies::placeholder(stub.name())?).ok()
 }
 
-/// Said of a file of which but a placeholder is there.
+/// The error for a file of which only a placeholder is on this machine.
 fn elsewhere(at: &Locator) -> Error {
     Error::new(Kind::Io, format!("`{at}` is not on this machine: iCloud keeps it elsewhere"))
         .hint("open its folder in Finder and download it")

@@ -84,7 +84,7 @@ fn matrix(trial: &Trial<'_>, edit: fn(Expect) -> Edit) -> Verdict {
     Ok(())
 }
 
-/// Puts the place into a state, and gives back a version that only `SameVersion` is at.
+/// Puts the place into a state, and returns the version that it is at only in `SameVersion`.
 fn set_up(backend: &dyn Backend, there: There) -> Result<Version> {
     for key in ["f/a.md", "f/b.md"] {
         if backend.info(&at(key)).is_ok() {

@@ -27,7 +27,7 @@ fn names(past: &[Past]) -> Vec<ChangeId> {
     past.iter().map(|past| past.change.clone()).collect()
 }
 
-/// At how many moments a place can be read as holding the secret.
+/// Counts the moments at which a place can be read as holding the secret.
 fn secrets_of(backend: &dyn Backend, key: &str) -> Result<usize> {
     let mut found = 0;
     for past in history(backend)? {
@@ -41,7 +41,7 @@ fn secrets_of(backend: &dyn Backend, key: &str) -> Result<usize> {
     Ok(found)
 }
 
-/// Whether a backend with a history can take content out of it; if not, it must say so and take out nothing.
+/// Whether a backend with a history can redact; if not, it must say so and take nothing out.
 pub(super) fn redacts(trial: &Trial<'_>) -> std::result::Result<bool, Failure> {
     let backend = trial.open()?;
     if backend.redact_holding(&Locator::root(), &|_| false).is_ok() {
@@ -56,7 +56,7 @@ pub(super) fn redacts(trial: &Trial<'_>) -> std::result::Result<bool, Failure> {
     Ok(false)
 }
 
-/// Whether a backend with a history can take the oldest of it away; if not, it must say so and take nothing.
+/// Whether a backend with a history can prune it; if not, it must say so and take nothing out.
 pub(super) fn prunes(trial: &Trial<'_>) -> std::result::Result<bool, Failure> {
     let backend = trial.open()?;
     if backend.prune(Keep::Changes(0), Pruning::Planned).is_ok() {

@@ -99,7 +99,7 @@ fn rename_leaves_similar_names_alone(trial: &Trial<'_>) -> Verdict {
     )
 }
 
-/// A folder that is cleared away and replaced within one change hides nothing of what comes.
+/// A folder that one change clears away and replaces must not hide what is moved there.
 fn rename_brings_removed_names_back(trial: &Trial<'_>) -> Verdict {
     let backend = trial.open()?;
     apply(&*backend, [write("f/a.md", b"old"), write("g/a.md", b"new"), write("g/b.md", b"b")])?;
@@ -135,7 +135,7 @@ fn rename_never_goes_into_itself(trial: &Trial<'_>) -> Verdict {
     }
     refused_as("moving `f` to `f`", apply(&*backend, [rename("f", "f")]), &[Kind::Invalid, Kind::Exists])?;
     tree_is(&*backend, &["b.md=b", "f/", "f/g/", "f/g/a.md=a"])?;
-    // Out of itself is well: a folder's child may take a place above.
+    // Moving out of itself is allowed: a folder's child may take a place above it.
     apply(&*backend, [rename("f/g", "g")])?;
     tree_is(&*backend, &["b.md=b", "f/", "g/", "g/a.md=a"])
 }

@@ -43,10 +43,10 @@ fn refuse_each(trial: &Trial<'_>, names: impl IntoIterator<Item = String>) -> Ve
     apply(&*backend, [write("a.md", b"a"), write("f/b.md", b"b")])?;
     for name in names {
         refuses(&*backend, &name)?;
-        // As a folder, new or beneath another, it is no better.
+        // Nor is it allowed as the name of a folder, or within one.
         refused("a file beneath", apply(&*backend, [write(&format!("{name}/c.md"), b"c")]), Kind::Invalid)?;
         refused("a file in a folder", apply(&*backend, [append(&format!("f/{name}"), b"c")]), Kind::Invalid)?;
-        // What is not there may be asked for.
+        // But asking for what is not there is allowed.
         refused("reading it", backend.read(&at(&name)), Kind::NotFound)?;
         same("a listing of it", &backend.list(&at(&name), Depth::All)?, &Vec::new())?;
     }

@@ -46,7 +46,7 @@ fn what_was_appended_to_has_its_new_version(trial: &Trial<'_>) -> Verdict {
     };
     refused("a delete at the version before", apply(&*backend, change(old)), Kind::Conflict)?;
     tree_is(&*backend, &["a.md=old", "b.md=old+"])?;
-    // Only where versions are of the content alone can it be known beforehand.
+    // The version can be known beforehand only where versions depend on the content alone.
     if grown == Version::of(b"old+") {
         apply(&*backend, change(grown))?;
         tree_is(&*backend, &["b.md=old+"])?;

@@ -1,8 +1,7 @@
-//! Accounts: files in which a shape sums up others, such as the registry of a graph.
+//! Accounts: files in which a shape summarizes others, such as the registry of a graph.
 //!
-//! Taking a change back must not take an account back with it, which others have added to since and
-//! may have folded away: what the change did to the account is left alone, and the account is told
-//! what its files say from now on, in the same change.
+//! Undoing a change must not undo what it did to an account, to which others have added since. That part
+//! of the change is left alone, and the account is updated within the undo to what its files then say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,22 +12,22 @@ use crate::error::Result;
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// Files that sum up others.
+/// Files that summarize others.
 pub trait Account: Send + Sync {
     /// Whether a place is a part of the account.
     fn holds(&self, at: &Locator) -> bool;
 
-    /// The edits by which the account says what these places hold from now on; `None`: nothing. The
-    /// store is still as it was.
+    /// Returns the edits that update the account to what these places will hold; `None` means that nothing
+    /// is there. The store does not hold it yet.
     ///
     /// # Errors
-    /// For what cannot be said, or must not be.
+    /// If the account cannot be updated, or must not be.
     fn told(&self, store: &Store, now: &BTreeMap<Locator, Option<Bytes>>) -> Result<Vec<Edit>>;
 }
 
 impl Memory {
-    /// The same memory, which keeps this account true when changes are taken back. One whose place
-    /// another account holds already adds nothing.
+    /// Returns the memory with an account that is updated when changes are undone. It adds nothing if an
+    /// account already holds the place.
     #[must_use]
     pub fn with_account(mut self, place: &Locator, account: Arc<dyn Account>) -> Self {
         if !self.is_account(place) {
@@ -37,7 +36,7 @@ impl Memory {
         self
     }
 
-    /// The same memory, with the accounts of another.
+    /// Returns the memory with the accounts of another.
     #[must_use]
     pub fn with_accounts_of(mut self, other: &Memory) -> Self {
         self.accounts.clone_from(&other.accounts);
@@ -49,7 +48,7 @@ impl Memory {
         self.accounts.iter().any(|account| account.holds(at))
     }
 
-    /// The edits by which all accounts say what other edits leave behind.
+    /// Returns the edits that update all accounts to what other edits will leave.
     pub(super) fn account_edits(&self, store: &Store, edits: &[Edit]) -> Result<Vec<Edit>> {
         if self.accounts.is_empty() || edits.is_empty() {
             return Ok(Vec::new());
@@ -60,7 +59,7 @@ impl Memory {
     }
 }
 
-/// What files hold once edits are made.
+/// Returns what files hold once the edits are made.
 fn left_by(store: &Store, edits: &[Edit]) -> Result<BTreeMap<Locator, Option<Bytes>>> {
     let mut now: BTreeMap<Locator, Option<Bytes>> = BTreeMap::new();
     for edit in edits {

@@ -1,4 +1,4 @@
-//! The past of a memory: history, differences, restoring and undoing.
+//! How a memory's past is used: history, differences, restoring and undoing.
 
 mod layer;
 mod undo;
@@ -19,14 +19,14 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// Where a shape keeps what its files were, beside them.
+/// The folder beside files in which a shape keeps their earlier contents.
 pub const BACKUPS: &str = ".backup";
-/// How the keys of redactions begin, by which the history knows them.
+/// The beginning of the keys by which the history knows redactions.
 pub const REDACTION: &str = "redaction of";
-/// How the keys of prunings begin, by which the history knows them.
+/// The beginning of the keys by which the history knows prunings.
 pub const PRUNING: &str = "pruning after";
 
-/// The key of the redaction of what a place held at a moment.
+/// Returns the key of the redaction of what a place held at a moment.
 pub fn redaction_of(at: &Locator, moment: &Moment) -> String {
     match moment {
         Moment::After(change) => format!("{REDACTION} {change} {at}"),
@@ -37,7 +37,7 @@ pub fn redaction_of(at: &Locator, moment: &Moment) -> String {
 /// A point in the past of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
-    /// Beside a change.
+    /// Before or after a change.
     Moment(Moment),
     /// When it was this version.
     Version(Version),
@@ -63,7 +63,7 @@ pub enum Restored {
     Written,
     /// Nothing was there then, and nothing is there now.
     Deleted,
-    /// It was so already.
+    /// It already was as it should be.
     Unchanged,
 }
 
@@ -78,8 +78,8 @@ impl Memory {
 
     /// The bytes that a place held at a point in its past; `None` if nothing was there.
     ///
-    /// What had this name then counts. If nothing had, what has the name now is followed to the name that it
-    /// had then.
+    /// Whatever had this name then counts. If nothing had, the thing that has the name now is followed
+    /// back to the name that it had then.
     ///
     /// # Errors
     /// As [`Backend::read_past`](crate::Backend::read_past); `NotFound` for a version that the
@@ -88,8 +88,8 @@ impl Memory {
         bytes_at(self.store(), at, point)
     }
 
-    /// The difference between two points in a place's past, or between one and now (`None`), as
-    /// [`difference`] tells it of a thing of that name.
+    /// Returns the difference between two points in a place's past, or between one and now (`None`), as
+    /// [`difference`] writes it for a thing of this name.
     ///
     /// # Errors
     /// As [`Memory::read_past`].
@@ -102,8 +102,8 @@ impl Memory {
         Ok(difference(name, (Some(from), old.as_deref()), (to, new.as_deref())))
     }
 
-    /// The versions of a place, now and in its past, that begin with some characters. One that was
-    /// only ever appended to is known by its present version alone.
+    /// Returns the versions of a place, past and present, that begin with these characters. A file that
+    /// was only ever appended to has no past versions here.
     ///
     /// # Errors
     /// As [`Backend::history`](crate::Backend::history).
@@ -115,9 +115,9 @@ impl Memory {
         Ok(all.filter(|version| version.as_str().starts_with(start)).collect())
     }
 
-    /// Takes what a place (its name at that moment) held then out of the history for good, and
-    /// out of the backups beside it (`.backup/`), and keeps in the history that this was done. Done
-    /// again, it does nothing.
+    /// Removes what a place (by its name at that moment) held at a moment from the history for good, and
+    /// from the backups beside it (`.backup/`), and notes this in the history. Repeating it changes
+    /// nothing.
     ///
     /// # Errors
     /// As [`Backend::redact`](crate::Backend::redact).
@@ -127,8 +127,8 @@ impl Memory {
         self.keep_redaction(note, at, moment)
     }
 
-    /// Keeps in the history that what a place (its name at that moment) was then is redacted, which for
-    /// a file that was deleted is all there is to do. Done again, it does nothing.
+    /// Notes in the history that what a place (by its name at that moment) held at a moment is redacted;
+    /// for a deleted file nothing else is needed. Repeating it changes nothing.
     ///
     /// # Errors
     /// As [`Memory::apply`].
@@ -143,7 +143,7 @@ impl Memory {
         self.apply(note, |_| Ok(Plan { edits: Vec::new(), outcome: () })).map(drop)
     }
 
-    /// Takes the oldest changes out of the history, and keeps in it that this was done.
+    /// Removes the oldest changes from the history, and notes this in the history.
     ///
     /// # Errors
     /// As [`Backend::prune`](crate::Backend::prune).
@@ -161,14 +161,14 @@ impl Memory {
 
     fn redacted(&self, at: &Locator, moment: &Moment) -> Result<()> {
         match self.store().backend().redact(at, moment) {
-            // It was done, and could not be told.
+            // It was redacted before, but the note of it was not written.
             Err(error) if error.code_name() == Some(code::REDACTED) => Ok(()),
             done => done,
         }
     }
 
-    /// Deletes the backups that hold what is to be redacted, and takes them out of the history too,
-    /// those included that were deleted long ago.
+    /// Deletes the backups that hold the redacted content, and redacts them in the history too, even those
+    /// deleted long ago.
     fn redact_backups(&self, note: &Note, at: &Locator, moment: &Moment) -> Result<()> {
         let folder = at.parent().unwrap_or_default().child(BACKUPS)?;
         let query = HistoryQuery { at: Some(folder), ..HistoryQuery::default() };
@@ -183,7 +183,7 @@ impl Memory {
         let Some(version) = held.map(|bytes| Version::of(&bytes)) else { return Ok(()) };
         let now = self.store().info_optional(at)?.and_then(|info| info.version);
         if now.as_ref() == Some(&version) {
-            // It will be refused: then its backups stay too.
+            // The redaction of the present content will be refused, so its backups stay.
             return Ok(());
         }
         for past in &past {
@@ -200,8 +200,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes a place hold what it held at a point in its past: writes those bytes, or deletes what
-    /// is there if nothing was there then. A version that is expected guards what is there now.
+    /// Makes a place hold what it held at a point in its past: writes those bytes, or deletes the file if
+    /// there was none. `expected` is the version that must be there now.
     ///
     /// # Errors
     /// As [`Memory::read_past`]; `Conflict` if another version than the expected one is there.
@@ -237,8 +237,9 @@ impl Memory {
     }
 }
 
-/// The difference between two states of a thing, each with its point in the past (`None` is now), as a
-/// unified diff; of bytes that are not text, one line that says so; empty if there is none.
+/// Returns the difference between two states of a thing, each with its point in the past (`None` is now),
+/// as a unified diff. For bytes that are not text it is one line that says so; it is empty if both are
+/// equal.
 pub fn difference(
     name: &str,
     (from, old): (Option<&Point>, Option<&[u8]>),
@@ -266,7 +267,7 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }
 
-/// Refuses a name that nothing ever had, most likely misspelt, and one that was a folder's.
+/// Refuses a name that no file ever had, most likely misspelt, and the name of a folder.
 fn check_was_file(store: &Store, at: &Locator) -> Result<()> {
     let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
     let past = store.backend().history(&query)?;
@@ -301,7 +302,7 @@ fn bytes_at(store: &Store, at: &Locator, point: &Point) -> Result<Option<Vec<u8>
     }
 }
 
-/// What had this name then; or, if nothing had, what has it now, under the name that it had then.
+/// Reads what had this name at a moment, or else what has it now, by the name it had then.
 fn bytes_at_moment(store: &Store, at: &Locator, moment: &Moment) -> Result<Option<Vec<u8>>> {
     let backend = store.backend();
     if let Some(bytes) = backend.read_past(at, moment)? {
@@ -337,7 +338,7 @@ fn bytes_of_version(store: &Store, at: &Locator, version: &Version) -> Result<Ve
         let unnamed = past.edits.iter().any(|edit| edit.new.is_none() && edit.op == Op::Append);
         if (named || unnamed)
             && let Some(bytes) = backend.read_past(&name, &after)?
-            // A change of several files may name the version of another.
+            // In a change of several files, the version may be that of another file.
             && (Version::of(&bytes) == *version || (named && past.edits.len() == 1))
         {
             return Ok(bytes);
@@ -354,7 +355,7 @@ fn bytes_of_version(store: &Store, at: &Locator, version: &Version) -> Result<Ve
     Err(not_in_history(format!("version {version} of `{at}`")))
 }
 
-/// What was called `name` after a change, as it was called before it.
+/// Returns the name that something called `name` after a change had before it.
 fn earlier_name(name: Locator, past: &Past) -> Locator {
     past.edits.iter().rev().fold(name, |name, edit| {
         let earlier = edit.to.as_ref().and_then(|to| name.rebased(to, &edit.at));

@@ -134,14 +134,14 @@ impl FaultFs {
         FaultFs { inner, plan: Arc::default(), sync_delay: Duration::ZERO, close_delay: Duration::ZERO }
     }
 
-    /// The same disk, if every sync took that much longer.
+    /// The same disk, with every sync taking this much longer.
     #[must_use]
     pub fn with_sync_delay(self, sync_delay: Duration) -> Self {
         FaultFs { sync_delay, ..self }
     }
 
-    /// The same disk, if it took that long to be rid of what was in a file, once that has neither a name nor another
-    /// handle.
+    /// The same disk, where freeing a file's content takes this long once the file has no name and no other
+    /// handle left.
     #[must_use]
     pub fn with_close_delay(self, close_delay: Duration) -> Self {
         FaultFs { close_delay, ..self }

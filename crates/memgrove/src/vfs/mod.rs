@@ -138,8 +138,8 @@ pub trait VfsFile: Send + Sync {
         self.lock_unless(wait, &|| false).map(drop)
     }
 
-    /// As [`VfsFile::lock`], but gives up, and gives back `false`, when `needless` says so: whoever
-    /// has the lock may do meanwhile what it was wanted for.
+    /// As [`VfsFile::lock`], but gives up and returns `false` when `needless` says so: whoever has the lock
+    /// may meanwhile do what it was wanted for.
     ///
     /// # Errors
     /// `WouldBlock` when the wait is over.
@@ -151,11 +151,11 @@ pub trait VfsFile: Send + Sync {
     /// As the system says.
     fn unlock(&self) -> io::Result<()>;
 
-    /// Lets so many of those who wait in [`VfsFile::lock_unless`] ask again at once, the longest waiting first.
+    /// Lets up to `most` waiters in [`VfsFile::lock_unless`] ask again at once, the longest waiting first.
     fn ring(&self, most: u32);
 
-    /// Whether someone has the file open to write; `None` where the system does not tell. To be asked
-    /// of a handle that was opened to read, of a file that nobody opens by name any more.
+    /// Whether someone has the file open for writing; `None` where the system does not tell. The handle must
+    /// be open for reading only, and the file no longer reachable by its usual name.
     fn has_writers(&self) -> Option<bool>;
 
     /// Reads the whole file.

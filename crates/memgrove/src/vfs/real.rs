@@ -9,19 +9,28 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{self, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::process::geteuid;
 
 use self::file::RealFile;
 use super::{Open, Rename, Stat, Vfs, VfsFile, split};
 use crate::backend::FileKind;
 
+/// How many times an open is tried that the system asks to repeat: first at once, then after a pause each.
+const OPEN_TRIES: u32 = 80;
+const OPEN_TRIES_AT_ONCE: u32 = 30;
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o700);
 
 /// A tree of real files beneath one folder.
 pub struct RealFs {
     root: OwnedFd,
+    /// The owner of the tree, if this process is root's and the tree is not: they get what it makes, which
+    /// they could not read otherwise.
+    owner: Option<(Uid, Gid)>,
 }
 
 impl RealFs {
@@ -31,7 +40,11 @@ impl RealFs {
     /// As the system says.
     pub fn open_root(root: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(RealFs { root: fs::open(root, flags, Mode::empty())? })
+        let root = fs::open(root, flags, Mode::empty())?;
+        let stat = fs::fstat(&root)?;
+        let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+        let is_lent = geteuid().is_root() && !user.is_root();
+        Ok(RealFs { root, owner: is_lent.then_some((user, group)) })
     }
 
     /// The tree beneath a folder that is made, with its parents and mode 0700, where it is missing.
@@ -76,7 +89,7 @@ fn make_folders(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Makes one folder, with its mode under every umask.
+/// Makes one folder with the full mode, whatever the umask.
 fn make_folder(beneath: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<()> {
     fs::mkdirat(&beneath, name, FOLDER_MODE)?;
     let made = stat_of(&fs::statat(&beneath, name, AtFlags::SYMLINK_NOFOLLOW)?);
@@ -86,7 +99,7 @@ fn make_folder(beneath: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::R
     }
 }
 
-/// The mode that something new should have, if the umask of the process took bits away that we need.
+/// Returns the mode that a new file or folder should have, if the umask took away bits that we need.
 fn lacking(made: &Stat, asked: Mode) -> Option<Mode> {
     let there = Mode::from_bits_truncate(made.mode as _);
     (!there.contains(asked)).then_some(there | asked)
@@ -113,15 +126,21 @@ fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags, mode: Mode) -> 
     use rustix::io::Errno;
 
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    loop {
+    for tries in 0.. {
         match fs::openat2(root, name, flags, mode, resolve) {
             Ok(fd) => return Ok(fd),
-            // The kernel saw a rename race while it resolved the name, and asks to try again.
-            Err(Errno::AGAIN) => {}
+            // The kernel met a rename on the way and asks to try again; or another program has a lease on the file
+            // and is asked to give it up.
+            Err(Errno::AGAIN) if tries < OPEN_TRIES => {
+                if tries >= OPEN_TRIES_AT_ONCE {
+                    std::thread::sleep(OPEN_PAUSE);
+                }
+            }
             Err(Errno::NOSYS | Errno::PERM) => return open_stepwise(root, name, flags, mode),
             Err(errno) => return Err(named(errno)),
         }
     }
+    unreachable!("the attempts have a bound")
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -197,13 +216,14 @@ impl Vfs for RealFs {
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(open_beneath(self.root.as_fd(), name, flags, mode)?);
         let mut stat = stat_of(&fs::fstat(&file)?);
-        if flags.contains(OFlags::CREATE)
-            && stat.kind == FileKind::File
-            && stat.size == 0
-            && let Some(whole) = lacking(&stat, FILE_MODE)
-        {
-            fs::fchmod(&file, whole)?;
-            stat = stat_of(&fs::fstat(&file)?);
+        if flags.contains(OFlags::CREATE) && stat.kind == FileKind::File && stat.size == 0 {
+            if let Some((user, group)) = self.owner {
+                fs::fchown(&file, Some(user), Some(group))?;
+            }
+            if let Some(whole) = lacking(&stat, FILE_MODE) {
+                fs::fchmod(&file, whole)?;
+                stat = stat_of(&fs::fstat(&file)?);
+            }
         }
         match stat.kind {
             FileKind::File => Ok(Box::new(RealFile::new(file, stat))),
@@ -257,7 +277,13 @@ impl Vfs for RealFs {
 
     fn mkdir(&self, name: &str) -> io::Result<()> {
         let (folder, last) = self.holder(name)?;
-        make_folder(&folder, last)
+        make_folder(&folder, last)?;
+        match self.owner {
+            Some((user, group)) => {
+                Ok(fs::chownat(&folder, last, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
+            }
+            None => Ok(()),
+        }
     }
 
     fn remove_file(&self, name: &str) -> io::Result<()> {

@@ -346,9 +346,9 @@ fn an_append_breaks_a_hard_link_too() {
     let path = trap.parent.path().join("store/hard-link.md");
     store.apply(&Change { edits: vec![append("")], note: Note::default() }).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().nlink(), 2, "nothing was added");
-    store
-        .apply(&Change { edits: vec![append(" and more"), append(" and more")], note: Note::default() })
-        .unwrap();
+    let edits = vec![append(""), append(" and more"), append(" and more")];
+    let applied = store.apply(&Change { edits, note: Note::default() }).unwrap();
+    assert_eq!(applied.versions, [None, None, None]);
     assert_eq!(
         (store.read(&at).unwrap(), fs::metadata(&path).unwrap().nlink()),
         ("linked and more and more".into(), 1)

@@ -380,3 +380,26 @@ fn twins_are_found_in_a_folder_of_any_size() {
     }];
     store.apply(&Change { edits, note: Note::default() }).expect("a name may change its own case");
 }
+
+/// Root writes into a tree of somebody else, as in a container: what it makes is theirs, who could not read it else.
+#[test]
+fn what_root_makes_in_a_tree_of_others_is_theirs() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let root = tempfile::tempdir().unwrap();
+    let is_root = std::fs::metadata(root.path()).unwrap().uid() == 0;
+    if is_root {
+        chown(root.path(), Some(1000), Some(1000)).unwrap();
+    } else {
+        println!("only root can make files for others: its own files stay its own");
+    }
+    let owner = std::fs::metadata(root.path()).unwrap().uid();
+    let local = open(root.path());
+    for text in ["one", "two"] {
+        let edit = Edit::Write { at: at("notes/a.md"), bytes: text.into(), expect: Expect::Any };
+        local.apply(&Change { edits: vec![edit], note: Note::default() }).unwrap();
+    }
+    drop(local);
+    for name in ["notes", "notes/a.md", ".journal", ".lock"] {
+        assert_eq!(std::fs::metadata(root.path().join(name)).unwrap().uid(), owner, "{name}");
+    }
+}

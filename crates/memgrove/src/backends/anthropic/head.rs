@@ -49,7 +49,7 @@ pub(super) fn spoiled(why: &str) -> Error {
     )
 }
 
-/// A text as pieces of which each fits into a memory.
+/// Cuts a text into pieces that each fit into a memory.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

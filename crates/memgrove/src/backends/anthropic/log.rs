@@ -32,7 +32,7 @@ const RECENT_MAX: usize = 40;
 /// How often a position in the list of versions is corrected, while others add to it.
 const CORRECTIONS_MAX: u32 = 4;
 
-/// The same error for each of several questions.
+/// Copies an error, so that each of several requests can be answered with it.
 fn repeated(error: &Error) -> Error {
     Error::new(error.kind(), error.message()).hint(error.hint_text().unwrap_or("try again"))
 }
@@ -133,7 +133,7 @@ impl Memories {
         Ok(text)
     }
 
-    /// What stands for a header in the head: itself, or where it lies.
+    /// Returns what stands for a header in the head: itself, or where its pieces lie if it is too large.
     fn line_for(&self, seq: u64, line: &str) -> Result<String> {
         if line.len() <= LINE_BYTES_MAX {
             return Ok(line.to_owned());
@@ -197,7 +197,7 @@ impl Memories {
         Ok(Some(text))
     }
 
-    /// A record that is not the last: its version of the head, or its header alone.
+    /// Returns a record that is not remembered: from its version of the head, or else its header alone.
     fn earlier(&self, head: &Head, seq: u64) -> Result<Option<String>> {
         if let Some((line, body)) = self.version_of(head, seq)?.map(|(_, content)| content) {
             return Ok(Some(format!("{}\n{}", self.whole(&line)?, self.body(&body)?.unwrap_or_default())));
@@ -206,8 +206,8 @@ impl Memories {
         known.map(|line| Ok(format!("{}\n", self.whole(line)?))).transpose()
     }
 
-    /// The version of the head that a record was, with its header and body. There is one version for
-    /// every record, so its place in the list is known, but for what others add meanwhile.
+    /// Finds the version of the head that holds a record, with its header and body. The head has one version
+    /// for each record, so the position is known, except for records that others add meanwhile.
     fn version_of(&self, head: &Head, seq: u64) -> Result<Option<(MemoryVersion, (String, Body))>> {
         let mut back = usize::try_from(head.seq()?.saturating_sub(seq)).unwrap_or(usize::MAX);
         for _ in 0..CORRECTIONS_MAX {
@@ -234,8 +234,8 @@ impl Memories {
         Ok(None)
     }
 
-    /// The versions of all memories since a record was written, newest first. As there is one version of
-    /// the head for every record, they are counted; a record that others add meanwhile is counted too.
+    /// Returns the versions of all memories since a record was written, newest first. Counts those of the
+    /// head, one for each record, and allows for records that others add meanwhile.
     pub(super) fn versions_since(&self, head: &Head, seq: u64) -> Result<Vec<MemoryVersion>> {
         let mut left = head.seq()?.saturating_sub(seq) + 1;
         let mut corrected = false;
@@ -288,7 +288,7 @@ impl Memories {
         };
         let Asked::Done(memory) = asked else {
             *self.cached_head() = None;
-            // Whatever was kept for it is of no use to anybody.
+            // The pieces that were stored for its header are of no use now.
             for path in numbered(&line)?.within {
                 self.remove(&path)?;
             }
@@ -301,7 +301,7 @@ impl Memories {
         Ok(Answer::Written(seq.to_string()))
     }
 
-    /// The headers that stay in the head; if there are many, they are moved away first.
+    /// Returns the headers that stay in the head; when there are too many, all of them are moved out first.
     fn with_room(&self, head: &Head) -> Result<Vec<String>> {
         let bytes: usize = head.lines.iter().map(String::len).sum();
         if head.lines.len() < LINES_MAX && bytes < LINES_BYTES_MAX {
@@ -309,7 +309,7 @@ impl Memories {
         }
         let path = format!("{}log/{:016}", self.own, number(&head.lines[0])?);
         let text: String = head.lines.iter().flat_map(|line| [line, "\n"]).collect();
-        // Whoever saw the same head moves the same headers.
+        // Other writers who saw the same head move the same headers.
         if let Asked::Refused = self.service.create(&path, &text)? {
             let there = self.fetch(&path)?;
             if let Some(there) = there.filter(|there| there.content.as_ref() != Some(&text)) {
@@ -319,7 +319,7 @@ impl Memories {
         Ok(Vec::new())
     }
 
-    /// Clears away what the log of another life has left.
+    /// Deletes what an earlier log left behind.
     fn begin_anew(&self) -> Result<Vec<String>> {
         for memory in self.service.list_whole(&format!("{}log/", self.own))? {
             if memory.path != self.head_path() {
@@ -329,7 +329,7 @@ impl Memories {
         Ok(Vec::new())
     }
 
-    /// The content of a head; a body that is too large is put elsewhere.
+    /// Returns the content of a head; a body that does not fit is stored elsewhere.
     fn fitting(&self, lines: &[String], body: &str) -> Result<String> {
         let mut text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
         if text.len() + 1 + body.len() <= CONTENT_BYTES_MAX {

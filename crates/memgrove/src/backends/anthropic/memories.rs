@@ -26,7 +26,7 @@ pub struct Memories {
     pub(super) service: Service,
     /// The folder of the backend's own memories, with a `/` at both ends.
     pub(super) own: String,
-    /// Which memory is at a path, as last seen, and what it held: the service knows memories by their ids.
+    /// The id and hash of the memory last seen at each path: the service knows memories only by their ids.
     known: Mutex<HashMap<String, Known>>,
     pub(super) head: Mutex<Option<Arc<Head>>>,
     /// The last records of the log that were seen.
@@ -77,7 +77,7 @@ impl Memories {
             }
             self.known().remove(path);
         }
-        // One that is deleted between the two questions is looked for once more.
+        // Looks a second time if the memory is deleted between the two requests.
         for _ in 0..2 {
             let Some(id) = self.look_for(path)? else { return Ok(None) };
             let found = self.service.retrieve(&id, "full")?;
@@ -157,7 +157,7 @@ impl Memories {
         }
     }
 
-    /// Removes what was last seen at a path; if it holds something else by now, that is refused.
+    /// Removes the memory last seen at a path; refused if its content has changed since.
     pub(super) fn remove(&self, path: &str) -> Result<Answer> {
         if !self.known().contains_key(path) {
             self.look_for(path)?;
@@ -169,7 +169,7 @@ impl Memories {
         }
     }
 
-    /// The memory that was at a path before these versions, and is elsewhere since.
+    /// Returns the memory that was at a path before these versions and has moved elsewhere since.
     fn moved_away(&self, path: &str, head: &str, oldest_first: &[MemoryVersion]) -> Result<Option<String>> {
         let mut met = HashSet::from([head]);
         for version in oldest_first.iter().filter(|version| met.insert(&version.memory_id)) {
@@ -224,7 +224,7 @@ impl Bucket for Memories {
                 let _ = answers[*index].set(self.answer(&requests[*index]));
             }
         };
-        // Several records of the log are answered by one look at its head.
+        // One look at the head of the log answers all requests for records.
         let look_back = || {
             let wanted: Vec<u64> = records.iter().map(|(_, seq)| *seq).collect();
             for ((index, _), answer) in records.iter().zip(self.records(&wanted)) {

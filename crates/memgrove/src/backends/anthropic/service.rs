@@ -19,11 +19,11 @@ const BETA: &str = "agent-memory-2026-07-22";
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The largest answer that is read: a page of twenty whole memories, escaped.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// How often more than once, where another attempt can do no harm.
+/// How many times a request is repeated, where that can do no harm.
 const RETRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How many a page may have at most.
+/// The largest page that may be asked for.
 const PAGE: &str = "100";
 /// How many versions are asked for at a time: mostly the newest few are wanted.
 const VERSIONS: &str = "20";
@@ -181,7 +181,7 @@ impl Service {
         Ok(found)
     }
 
-    /// Where a memory was before it had a version.
+    /// The path that a memory had before this version of it.
     pub(super) fn path_before(&self, version: &MemoryVersion) -> Result<Option<String>> {
         let (mut met, mut path) = (false, None);
         self.versions(Some(&version.memory_id), |page| {
@@ -223,7 +223,7 @@ impl Service {
         }
     }
 
-    /// Sends a request, again where the service was busy or nothing can have been changed.
+    /// Sends a request, and repeats it if the service was busy and nothing can have changed.
     fn asked<T: DeserializeOwned>(
         &self,
         method: Method,

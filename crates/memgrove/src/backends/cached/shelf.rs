@@ -12,7 +12,7 @@ const PREFIX: &str = "v-";
 const HASH_LEN: usize = 32;
 /// How a file is named until it is whole.
 const NEW: &str = "n-";
-/// After how long such a file is what a process that was killed has left.
+/// A file with such a name that is older than this was left by a process that was killed.
 const NEW_AGE_MAX_NS: i128 = 3_600 * 1_000_000_000;
 
 pub(super) struct Shelf {
@@ -32,7 +32,7 @@ impl Shelf {
         Shelf { memory: Lru::new(memory_bytes_max), bytes: HashMap::new(), disk }
     }
 
-    /// Whether nothing can be found here, so that asking for a version first is no use.
+    /// Whether nothing is kept, so that asking for a version first would be of no use.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.disk.as_ref().is_none_or(|disk| disk.names.is_empty())
     }
@@ -69,7 +69,7 @@ impl Disk {
         let mut names = Lru::new(bytes_max);
         let mut there = folder.read_dir("").unwrap_or_default();
         there.sort_by_key(|(_, stat)| stat.mtime_ns);
-        // The newest file tells the time as the disk has it.
+        // The newest file stands in for the disk's clock.
         let now = there.last().map_or(0, |(_, stat)| stat.mtime_ns);
         for (name, stat) in there {
             match name {
@@ -94,7 +94,7 @@ impl Disk {
             return None;
         }
         self.names.used(&name, kept.len() as u64);
-        // So that another process sees that it was used: files are put in order by their times.
+        // Updates the file's time, by which other processes see that it was used: the oldest go first.
         let _ = file.write_at(0, &kept[..1]);
         kept.drain(..HASH_LEN);
         Some(kept)
@@ -168,7 +168,7 @@ impl<K: Clone + Eq + std::hash::Hash> Lru<K> {
         }
     }
 
-    /// What must go, least recently used first, while there is too much.
+    /// Returns what must go, least recently used first, as long as there is too much.
     fn over(&mut self) -> Option<K> {
         if self.bytes <= self.bytes_max {
             return None;

@@ -1,5 +1,5 @@
-//! A change as it would turn out: edits are tried here first, and the tree is left alone until all
-//! of them are known to be possible.
+//! What a change would leave: its edits are tried here first, and the tree is not touched until all of them
+//! are known to be possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
-/// Tells the version of a file, at whatever price: only asked where a change expects one.
+/// Tells the version of a file, however much that costs: asked only where a change expects one.
 pub(in crate::backends) type Versions<'a, F> = &'a dyn Fn(&Locator, &F) -> Result<Version>;
 
 /// A tree with some entries changed.
@@ -32,7 +32,7 @@ impl<'a, F: Clone> Draft<'a, F> {
         self.changed
     }
 
-    /// Makes a folder with its parents; tells whether there was none.
+    /// Makes a folder with its parents; returns `false` if it was there already.
     pub(in crate::backends) fn mkdir(&mut self, at: &Locator) -> Result<bool> {
         match self.get(at) {
             Some(Node::Folder { .. }) => Ok(false),
@@ -45,7 +45,7 @@ impl<'a, F: Clone> Draft<'a, F> {
         }
     }
 
-    /// Puts at a place the file that `make` makes of what is there now, and gives back what was.
+    /// Replaces what is at a place by the file that `make` makes of it, and returns what was there.
     pub(in crate::backends) fn write(
         &mut self,
         at: &Locator,
@@ -132,8 +132,8 @@ impl<'a, F: Clone> Draft<'a, F> {
         }
     }
 
-    /// Checks that something new may be made at a free place, and makes the folders above it.
-    /// `moving` is about to leave its own place, so a new spelling of its name is no twin.
+    /// Checks that something may be made at a free place, and makes the folders above it. `moving` is about
+    /// to leave its own place, so it does not count as a twin of its new name.
     fn make_way(&mut self, at: &Locator, moving: Option<&Locator>) -> Result<()> {
         at.check_creatable()?;
         let mut folders: Vec<Locator> = at.ancestors().collect();
@@ -194,7 +194,7 @@ impl<'a, F: Clone> Draft<'a, F> {
     }
 }
 
-/// What an expectation says of a folder, which has no version: only `Any` is met.
+/// Checks an expectation against a folder: it has no version, so only `Any` is met.
 fn folder_met(at: &Locator, expect: &Expect) -> Result<()> {
     match expect {
         Expect::Any => Ok(()),

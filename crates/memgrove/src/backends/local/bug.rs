@@ -7,7 +7,7 @@ pub enum Bug {
     NoFolderSync,
     /// A checkpoint does not sync files, so content may be lost.
     NoFileSync,
-    /// A change is answered before what was derived before it is synced.
+    /// A change is answered although derived files from before it are not synced.
     NoDerivedSync,
     /// A change is answered before the journal is synced.
     AckBeforeSync,

@@ -16,18 +16,18 @@ use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::Open;
 
-/// How long after a change a checkpoint follows: how long a power cut may leave a file torn until
-/// the store is opened again.
+/// How long after a change a checkpoint is made. A power cut within this time may leave a file torn until the
+/// store is next opened.
 const DELAY: Duration = Duration::from_secs(1);
-/// How often in a row a process leaves a checkpoint to another that has just made one. It also has to
-/// see to the files that it watches itself.
+/// How many times in a row a process skips its checkpoint because another has just made one. It must make one
+/// itself now and then, for the files that it alone watches.
 const LEFT_TO_OTHERS_MAX: u32 = 3;
-/// From so many times its size on, a segment ends even if nobody pauses.
+/// A segment that has grown to this many times its usual size ends even if writers never pause.
 const OVERDUE_SEGMENTS: u64 = 4;
-/// From so many files on, one sync of the whole file system is cheaper than one each.
+/// With more changed files than this, one sync of the whole file system is cheaper than one per file.
 const SINGLE_SYNCS_MAX: usize = 16;
 
-/// What was changed and is not known to be durable in its place.
+/// The files and folders that were changed and may not be durable in their places yet.
 #[derive(Default)]
 pub(super) struct Dirty {
     files: BTreeSet<Locator>,
@@ -41,14 +41,14 @@ impl Dirty {
         dirty
     }
 
-    /// What was changed when a record was taken back: files that it deleted are there again.
+    /// What to sync after a record was taken back: the files that it had deleted are there again.
     pub(super) fn of_undone(record: &Record) -> Self {
         let mut dirty = Dirty::of(std::iter::once(&record.header));
         dirty.files.extend(record.header.edits.iter().map(|entry| entry.at().clone()));
         dirty
     }
 
-    /// Adds what was derived: none of it is moved.
+    /// Adds what derived changes touched. They move nothing, so a plain union is enough.
     pub(super) fn merge(&mut self, other: Dirty) {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
@@ -93,7 +93,7 @@ impl Core {
         let dirty = Dirty::of(found.records.iter().map(|(_, header)| &**header));
         drop(locked);
 
-        // Without the lock: whatever is placed meanwhile has a record behind `upto`.
+        // Without the lock: whatever is placed meanwhile belongs to records after `upto`.
         self.sync_dirty(&dirty).map_err(|error| self.fail(error, "a placed file"))?;
 
         let mut locked = self.lock()?;
@@ -106,7 +106,7 @@ impl Core {
         let moved = journal.mark_file.write(&journal.mark).and_then(|()| journal.mark_file.sync());
         moved.map_err(|error| self.fail(error, super::mark::NAME))?;
         if upto.offset >= self.segment_bytes.saturating_mul(OVERDUE_SEGMENTS) {
-            // Others never pause: they wait for once.
+            // The other writers never pause on their own, so they have to wait here once.
             self.settle(&mut locked.inner)?;
             let journal = locked.inner.journal.as_mut().expect("it was just there");
             self.fence(journal)?;
@@ -141,7 +141,7 @@ impl Core {
         let synced_folders = dirty.folders.iter().filter(|_| folders).map(sync_folder);
         for synced in synced_files.chain(synced_folders) {
             match synced {
-                // Someone has shut it off: it is synced with everything else.
+                // Its permissions keep us out, so it is synced together with everything else.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     return self.tree.sync_tree();
                 }
@@ -151,7 +151,7 @@ impl Core {
         Ok(())
     }
 
-    /// Where the journal ends at this moment, if a checkpoint is to be made of it, as far as can be told
+    /// Where the journal ends now, if a checkpoint is still to be made up to there, as far as can be told
     /// without the store's lock.
     fn uncheckpointed(&self) -> Option<Place> {
         self.last_mark().filter(|mark| mark.checkpoint < mark.end).map(|mark| mark.here())
@@ -206,7 +206,7 @@ impl Background {
         Background { core: Arc::clone(core), wanted, shared: Arc::default(), thread: Mutex::default() }
     }
 
-    /// Says that there is something to make durable.
+    /// Wakes the thread, because there is something to make durable.
     pub(super) fn wake(&self) {
         if !self.wanted {
             return;
@@ -244,7 +244,7 @@ fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
         if !wait_until_due(core, signal, woken) {
             return;
         }
-        // Another process may have made one meanwhile: what came after it is not due yet.
+        // If another process has made one meanwhile, what was changed after it is not due yet.
         let is_left =
             left_to_others < LEFT_TO_OTHERS_MAX && since.is_some_and(|since| core.is_checkpointed(since));
         left_to_others = if is_left { left_to_others + 1 } else { 0 };
@@ -260,8 +260,8 @@ fn run(core: &Core, (signal, woken): &(Mutex<Signal>, Condvar)) {
     }
 }
 
-/// Waits until a checkpoint is due, and sees to what cannot wait so long. `false` if the store is closed
-/// meanwhile.
+/// Waits until a checkpoint is due, and meanwhile thins out the watched files when there are too many.
+/// Returns `false` if the store is closed first.
 fn wait_until_due(core: &Core, signal: &Mutex<Signal>, woken: &Condvar) -> bool {
     let start_ms = core.clock.now().as_millisecond();
     let mut left = DELAY;

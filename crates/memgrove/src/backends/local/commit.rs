@@ -9,10 +9,11 @@ use super::record::{Entry, Header, Record, What, change_id};
 use super::turn::Last;
 use super::{Bug, Core, Inner, Locked};
 use crate::backend::{Applied, Change, Edit, Version};
+use crate::backends::replacing::as_asked;
 use crate::error::{Error, Result};
 use crate::locator::Locator;
 
-/// How often a change waits for others to place what it rests on, before it does so itself.
+/// How often a change waits for others to place the records it depends on, before it places them itself.
 const WAITS_MAX: u32 = 4;
 
 impl Core {
@@ -30,11 +31,11 @@ impl Core {
         {
             self.settle(&mut locked.inner)?;
             if let Some(applied) = self.applied_as(seq)? {
-                return Ok(applied);
+                return Ok(as_asked(change, applied));
             }
         }
         if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {
-            // What moves is known by its inode, which must outlive a power cut.
+            // A moved file is recognised by its inode, so everything before the move must be durable first.
             self.settle(&mut locked.inner)?;
             self.fence(locked.inner.journal.as_mut().expect("the journal is open under the lock"))?;
         }
@@ -50,10 +51,11 @@ impl Core {
         }
         drop(locked);
         self.finish(change, &last, Some(record.header.seq))?;
-        Ok(Applied::now(change_id(record.header.seq), versions(&record.header), &change.note))
+        let applied = Applied::now(change_id(record.header.seq), versions(&record.header), &change.note);
+        Ok(as_asked(change, applied))
     }
 
-    /// The lock, when nothing is pending that the change rests on.
+    /// Takes the lock once no pending record touches the places of the change.
     fn lock_cleared(&self, change: &Change) -> Result<Locked<'_>> {
         let places: Vec<&Locator> = change.edits.iter().flat_map(Edit::places).collect();
         for attempt in 0.. {
@@ -71,8 +73,8 @@ impl Core {
         unreachable!("the attempts have a bound")
     }
 
-    /// Writes the record, and the temporary files while it is on its way to the disk: after this the change is in
-    /// the journal.
+    /// Writes the record to the journal, and the temporary files while the record is on its way to the disk.
+    /// After this the change is in the journal, though not yet durable.
     fn log(&self, inner: &mut Inner, change: &Change, planned: Planned) -> Result<Arc<Record>> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
         let header = Header {
@@ -128,7 +130,7 @@ impl Core {
         Ok(())
     }
 
-    /// The lock, with everything placed that was left pending.
+    /// Takes the lock, and places every record that was left pending.
     pub(super) fn lock_recovered(&self) -> Result<Locked<'_>> {
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
@@ -136,14 +138,14 @@ impl Core {
         Ok(locked)
     }
 
-    /// The idempotency keys of the whole journal and the change of each.
+    /// Returns the idempotency keys in the whole journal, each with the number of its change.
     fn keys<'a>(&self, inner: &'a mut Inner) -> Result<&'a HashMap<String, u64>> {
         let journal = inner.journal.as_mut().expect("the journal is open under the lock");
         let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
         // What was pruned is forgotten, and its key is free again.
         let first = all.first().copied().unwrap_or_default();
         journal.keys.retain(|_, seq| *seq >= first);
-        // Only what came since they were last read.
+        // Reads only the segments that may have grown since the last time.
         for segment in all.iter().filter(|segment| **segment >= journal.keys_from) {
             let headers = self.segment_headers(*segment);
             for header in headers.map_err(|error| Error::from_io(error, "the journal"))? {
@@ -180,7 +182,7 @@ fn versions(header: &Header) -> Vec<Option<Version>> {
     header.edits.iter().map(|entry| entry.new_version().cloned()).collect()
 }
 
-/// The last record not yet placed that is about one of these places.
+/// The last pending record that touches one of these places.
 pub(super) fn last_touched(inner: &Inner, places: &[&Locator]) -> Option<Last> {
     let pending = &inner.journal.as_ref()?.pending;
     Last::at(inner, pending.iter().rev().find(|pending| pending.touches(places))?.end)

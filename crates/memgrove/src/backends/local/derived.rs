@@ -1,4 +1,4 @@
-//! What can be made again from other files: it takes its place at once, and leaves no record.
+//! How derived changes happen: what other files can rebuild is written at once and leaves no record.
 
 use std::sync::PoisonError;
 
@@ -17,12 +17,12 @@ impl Core {
         change.check_derived()?;
         let mut derived = Dirty::default();
         let applied = self.place_derived(change, &mut derived);
-        // Not before the lock is free: who syncs them holds up whoever adds some.
+        // Only after the store's lock is free: a thread that is syncing derived files makes us wait here.
         self.derived.lock().unwrap_or_else(PoisonError::into_inner).merge(derived);
         applied
     }
 
-    /// The lock is held throughout; a hand edit that slips in between is kept as beside any other change.
+    /// Places the edits with the lock held throughout. A hand edit that slips in is kept, as for any change.
     fn place_derived(&self, change: &Change, derived: &mut Dirty) -> Result<Applied> {
         let mut locked = self.lock()?;
         self.ready(&mut locked.inner)?;
@@ -39,7 +39,7 @@ impl Core {
         let Inner { journal: Some(journal), displaced, .. } = &mut *locked.inner else {
             unreachable!("the journal is open under the lock")
         };
-        // It has no number in the journal, and its temporary files must not be taken for another's.
+        // Number 0: it is not in the journal, and its temporary files must not pass for another record's.
         let header = Header {
             seq: 0,
             time: self.clock.now(),
@@ -57,7 +57,7 @@ impl Core {
                     self.swap_in(journal, displaced, &temp, (at, old.as_ref()), replaced)
                 }
                 Entry::Delete { at, old: Some(old), .. } => {
-                    // Its name has no number: a process that died may have left one.
+                    // All derived changes share this name, so a process that died may have left such a file.
                     let _ = self.tree.remove_file(&temp);
                     self.place_delete(journal, displaced, at, old, &temp)
                 }
@@ -72,10 +72,10 @@ impl Core {
         Ok(Applied::derived(record.header.edits.iter().map(|entry| entry.new_version().cloned()).collect()))
     }
 
-    /// Makes durable what was derived here, so that a change may rest on it. Without the store's lock: others need
-    /// not wait for it.
+    /// Makes the derived files of this process durable, so that a change may depend on them. Needs no store
+    /// lock, so others do not wait.
     pub(super) fn sync_derived(&self) -> Result<()> {
-        // Held to the end: another change may rest on the same.
+        // Held to the end, because another change may depend on the same files.
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_sure()?;
         let dirty = std::mem::take(&mut *derived);

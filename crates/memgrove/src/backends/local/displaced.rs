@@ -24,7 +24,7 @@ const GRACE_MS: i64 = 2_000;
 const EDITOR_PAUSE: Duration = Duration::from_millis(300);
 /// How many replaced files are watched at once.
 const DISPLACED_MAX: usize = 128;
-/// How many more there may be until the background has seen to them.
+/// How many more may be watched until the background thread has thinned them out.
 const CROWD_MAX: usize = 128;
 
 /// A file that a change has replaced or deleted. An editor may still have it open.
@@ -52,19 +52,19 @@ impl Displaced {
         now.as_millisecond() - self.since.as_millisecond() >= GRACE_MS && !self.is_written()
     }
 
-    /// Its name is gone, and the history has what it held: from now on it is known by its handle alone.
+    /// Notes that its name is gone and the history has `held`: only the handle leads to it now.
     pub(super) fn lose_name(&mut self, held: Version) {
         (self.name, self.version) = (None, held);
     }
 
-    /// Whether nobody has written into it since, and it has no name to be rid of.
+    /// Whether nobody has written into it since, and no temporary name is left to remove.
     fn is_as_it_was(&self) -> bool {
         self.name.is_none() && self.file.read_all().is_ok_and(|bytes| Version::of(&bytes) == self.version)
     }
 }
 
-/// Watches no more files than a process should have open. One that was written to stays, for a checkpoint to see to
-/// it; unless an editor has it open still, and another process can find it.
+/// Stops watching the oldest files when there are too many. Drops only those that nobody wrote to, and those
+/// that an editor still has open under a name by which another process can find them.
 fn bound(displaced: &mut Vec<Displaced>) {
     let excess = displaced.len().saturating_sub(DISPLACED_MAX + CROWD_MAX);
     let is_done = |old: &mut Displaced| (old.name.is_some() && old.is_written()) || old.is_as_it_was();
@@ -72,9 +72,9 @@ fn bound(displaced: &mut Vec<Displaced>) {
 }
 
 impl Core {
-    /// Keeps in the journal what someone else wrote into a file that was displaced from `at`, and
-    /// watches the file for a while. Of its temporary name it is rid, unless an editor has it open:
-    /// then another process may have to see to it.
+    /// Keeps in the journal what someone else wrote into a file that was displaced from `at`, and watches the
+    /// file for a while. Its temporary name is removed, unless an editor has the file open: then another
+    /// process may need the name to find it.
     pub(super) fn keep_displaced(
         &self,
         journal: &mut Journal,
@@ -83,7 +83,7 @@ impl Core {
         (at, expected): (&Locator, Option<&Version>),
         name: Option<&str>,
     ) -> io::Result<()> {
-        // What is derived has no number, and its name is used again.
+        // A derived change has number 0, and its temporary names are reused.
         let is_single = name.and_then(|name| journal.temps.numbers(name)).is_some_and(|(seq, _)| seq > 0);
         let kept = name.filter(|_| is_single && file.has_writers() == Some(true)).map(str::to_owned);
         let bytes = file.read_all()?;
@@ -92,7 +92,7 @@ impl Core {
             self.journal_outside(journal, at, bytes)?;
         }
         match name.filter(|_| kept.is_none()) {
-            // Without the lock, unless the name will be used again.
+            // Removed later, when the lock is free; but at once if the name will be reused.
             Some(name) if is_single => journal.spent.push(name.to_owned()),
             Some(name) => self.tree.remove_file(name)?,
             None => {}
@@ -103,13 +103,13 @@ impl Core {
         Ok(())
     }
 
-    /// Removes the temporary names that nobody needs any more, and watches no more files than it should. It
-    /// needs no lock, so others need not wait for it; whoever finds such a name after a crash removes it too.
+    /// Removes temporary names that are no longer needed, and stops watching files beyond the limit. Needs no
+    /// store lock; names that a crash leaves are removed by whoever finds them.
     pub(super) fn tidy(&self, inner: &mut Inner) {
         if let Some(journal) = &mut inner.journal
             && self.failed.get().is_some()
         {
-            // A change may be half in its place: whoever goes on with it must find what it has displaced.
+            // A change may be half placed, and whoever completes it must find the files that it displaced.
             journal.spent.clear();
         }
         for name in inner.journal.iter_mut().flat_map(|journal| journal.spent.drain(..)) {
@@ -120,13 +120,13 @@ impl Core {
         self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
     }
 
-    /// Watches no more files than it should, in the background.
+    /// Stops watching untouched files beyond the limit; called in the background.
     pub(super) fn thin_displaced(&self) {
         self.close_untouched(DISPLACED_MAX, |_| true);
     }
 
-    /// Watches files no longer that nobody has written into, but for so many. Without the store's lock: to close
-    /// the last handle of a file that has no name takes as long as to delete it.
+    /// Stops watching files that are over and untouched, except the newest `left`. Closes them outside the
+    /// mutex, because closing the last handle of a nameless file takes as long as deleting it.
     fn close_untouched(&self, left: usize, is_over: impl Fn(&Displaced) -> bool) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let most = inner.displaced.len().saturating_sub(left);
@@ -178,14 +178,14 @@ impl Core {
         let version = Version::of(&bytes);
         if !bytes.is_empty() && version != displaced.version {
             self.journal_outside(journal, &displaced.at, bytes)?;
-            // Once, even if its name cannot be removed.
+            // So that it is journaled only once, even if its name cannot be removed.
             displaced.version = version;
         }
         displaced.name.as_ref().map_or(Ok(()), |name| self.tree.remove_file(name))
     }
 
-    /// Watches a file no longer. One that an editor has open is left to another process, if it has a
-    /// name to be found by.
+    /// Stops watching a file. If an editor has it open and it still has a name, another process will find it
+    /// by that name.
     fn let_go(&self, journal: &mut Journal, displaced: &mut Displaced) -> io::Result<()> {
         match displaced.name.is_some() && displaced.is_written() {
             true => Ok(()),
@@ -193,13 +193,13 @@ impl Core {
         }
     }
 
-    /// Watches files no longer that were replaced a while ago and that no editor has open.
+    /// Stops watching files that were replaced a while ago, that nobody wrote to and no editor has open.
     pub(super) fn close_old_displaced(&self) {
         let now = self.clock.now();
         self.close_untouched(0, |old| old.is_over(now));
     }
 
-    /// Keeps what was written into those that are left of them, with the lock in hand.
+    /// Keeps what was written into the others that were replaced a while ago. The caller holds the lock.
     pub(super) fn settle_old_displaced(&self, inner: &mut Inner) {
         let now = self.clock.now();
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
@@ -207,7 +207,7 @@ impl Core {
         displaced.retain_mut(|old| !old.is_over(now) || self.settle_displaced(journal, old).is_err());
     }
 
-    /// Whether files are watched that a change has displaced.
+    /// Whether any displaced file is still being watched.
     pub(super) fn has_displaced(&self) -> bool {
         !self.inner.lock().unwrap_or_else(PoisonError::into_inner).displaced.is_empty()
     }
@@ -224,11 +224,11 @@ impl Core {
         self.close_untouched(0, |old| !old.is_written());
     }
 
-    /// At close: looks for the last time at what is left, with the lock in hand.
+    /// At close: takes a last look at the files that are left, with the lock held.
     pub(super) fn settle_all_displaced(&self, inner: &mut Inner) {
         let Inner { journal: Some(journal), displaced, .. } = inner else { return };
         for mut old in displaced.drain(..) {
-            // What fails here is in the tree still, or in the journal; the next opening goes on.
+            // If this fails, the content is still in the tree or the journal, and the next opening goes on.
             let _ = self.let_go(journal, &mut old);
         }
     }
@@ -249,8 +249,7 @@ impl Core {
         }
     }
 
-    /// Removes what is left of the temporary files of a record that is placed, as another process may do at
-    /// this moment.
+    /// Removes what is left of a placed record's temporary files. Another process may be doing the same.
     pub(super) fn sweep_all_of(&self, journal: &mut Journal, header: &Header) {
         for index in 0..header.edits.len() {
             let name = journal.temps.name(header.seq, index);
@@ -265,7 +264,7 @@ impl Core {
         if file.has_writers() == Some(true) {
             return Ok(());
         }
-        // What an edit displaced has the name that its new content had before.
+        // A displaced file has the temporary name of the edit that displaced it.
         let header = self.header(seq)?;
         let displaced = header.as_ref().and_then(|header| match header.edits.get(index)? {
             Entry::Write { at, old, new, .. } => Some((at, [old.as_ref(), Some(new)])),
@@ -279,7 +278,7 @@ impl Core {
         self.clear_temp(journal, name, at, (bytes, is_known)).map_err(in_place)
     }
 
-    /// Removes a temporary file. The history keeps what it holds, if that is not known.
+    /// Removes a temporary file; its content goes into the history first, if it is not known there.
     pub(super) fn clear_temp(
         &self,
         journal: &mut Journal,

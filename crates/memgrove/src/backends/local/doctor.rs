@@ -33,7 +33,7 @@ impl Core {
 
     /// Tries what every change does: to make a file in the tree, and where the journal lies.
     fn check_writing(&self, found: &mut Vec<Finding>) {
-        // No record has this number, so that the next checkpoint removes what a killed process leaves.
+        // No record has number 0, so the next checkpoint removes the file if this process is killed.
         let temps = Temps::read(&*self.state).ok().flatten();
         let name = temps
             .map_or_else(|| format!("{}{}", temps::PREFIX, random_id()), |temps| temps.name(0, usize::MAX));
@@ -80,7 +80,7 @@ impl Core {
             let at = match name.as_ref().map(|name| folder.child(name)) {
                 Ok(Ok(at)) => at,
                 Ok(Err(_)) | Err(_) => {
-                    // What is not text comes escaped.
+                    // A name that is not text comes escaped already.
                     let shown = name.map_or_else(|escaped| escaped, |name| name.escape_debug().to_string());
                     found.push(finding(
                         Level::Warning,

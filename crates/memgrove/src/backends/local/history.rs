@@ -21,23 +21,23 @@ use crate::vfs::Open;
 const REMEMBERED_SEGMENTS: usize = 3;
 const REMEMBERED_EDITS_MAX: usize = 50_000;
 
-/// Up to how many bytes the record that was read last is remembered.
+/// The largest record, in bytes, that is remembered after it was read.
 const REMEMBERED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// What was read of the history.
 #[derive(Default)]
 pub(super) struct Remembered {
-    /// The headers of the newest segment and of those that were read last. A segment only grows, so the next reader
-    /// reads the rest.
+    /// The headers of the newest segment and of those read last. As segments only grow, the next reader needs
+    /// to read only what was added.
     headers: VecDeque<Headers>,
-    /// The record that was read last: whoever takes back a change of many files asks for each of them.
+    /// The record that was read last, because undoing a change of many files asks for it once per file.
     record: Option<(Arc<Located>, Arc<Record>)>,
 }
 
 /// A record whose bytes are not read yet.
 struct Located {
     segment: u64,
-    /// Where it is, behind whatever is damaged before it.
+    /// The bytes from the end of the record before it to its own end, with any damage in between.
     span: Range<u64>,
     header: Arc<Header>,
 }
@@ -46,15 +46,15 @@ struct Located {
 struct Headers {
     segment: u64,
     inode: u64,
-    /// How far was looked, and where the last record ends.
+    /// How far the segment was read, and where its last record ends.
     upto: u64,
     end: u64,
     headers: Vec<Arc<Located>>,
 }
 
 impl Core {
-    /// Where the records of a segment end, as the mark says. A process may be about to say that it has appended
-    /// another, or may have died before it could: the next that opens the store sees to that one.
+    /// Returns where the mark says that a segment's records end. There may be one more record, of a process
+    /// that is about to tell of it or died first; whoever opens the store next sees to that one.
     fn end_of(&self, segment: u64, inode: u64) -> Option<u64> {
         let mark = MarkFile::open(&*self.state, Open::Read).and_then(|file| file.read()).ok().flatten()?;
         ((mark.segment, mark.inode) == (segment, inode) && mark.boot == self.boot).then_some(mark.end)
@@ -76,7 +76,7 @@ impl Core {
         Ok(self.located(segment)?.iter().map(|located| Arc::clone(&located.header)).collect())
     }
 
-    /// All records of a segment, oldest first, to be read one by one.
+    /// Locates all records of a segment, oldest first, so that each can be read when it is needed.
     fn located(&self, segment: u64) -> io::Result<Vec<Arc<Located>>> {
         let file = self.state.open(&segment_name(segment), Open::Read)?;
         let stat = file.stat()?;
@@ -100,7 +100,7 @@ impl Core {
         if headers.iter().map(|located| located.header.edits.len()).sum::<usize>() <= REMEMBERED_EDITS_MAX {
             let held = &mut remembered.headers;
             held.push_front(known);
-            // The newest is asked for most; of the others, those that were read last.
+            // Keeps the newest segment, which is asked for most, and of the others those read last.
             let newest = held.iter().map(|known| known.segment).max();
             if held.len() > REMEMBERED_SEGMENTS {
                 let oldest = held.iter().rposition(|known| Some(known.segment) != newest);
@@ -136,8 +136,8 @@ impl Core {
         self.walk_back(u64::MAX, |segment| self.segment_records(segment), |record| &record.header, visit)
     }
 
-    /// As [`Core::backwards`], from the record of a number on, one by one: for whoever does not need to
-    /// go far.
+    /// As [`Core::backwards`], starting at record `seq` and reading one record at a time: for callers that do
+    /// not go far.
     fn backwards_from(&self, seq: u64, mut visit: impl FnMut(&Arc<Record>) -> Result<Visit>) -> Result<()> {
         let read = |segment| self.located(segment).map_err(|error| Error::from_io(error, "the journal"));
         self.walk_back(
@@ -174,7 +174,7 @@ impl Core {
     ) -> Result<()> {
         let mut aborted = Vec::new();
         let all = segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?;
-        // What took a record back stands right behind it, perhaps in the next segment.
+        // The abort of a record follows soon after it, perhaps in the next segment.
         let end = (all.partition_point(|first| *first <= from) + 1).min(all.len());
         for segment in all[..end].iter().rev().copied() {
             let items = match read(segment) {
@@ -248,8 +248,13 @@ impl Core {
         let mut search = Search::of(at);
         let mut found = None;
         self.backwards_from(seq, |record| {
-            let wanted = record.header.seq < seq || (record.header.seq == seq && inclusive);
-            if record.header.seq == seq && !inclusive {
+            let is_asked = record.header.seq == seq;
+            let wanted = record.header.seq < seq || (is_asked && inclusive);
+            if record.header.what == What::Outside && !(is_asked && inclusive) {
+                // What someone wrote into a displaced file was never at its place.
+                return Ok(Visit::On);
+            }
+            if is_asked && !inclusive {
                 // What the change itself replaced, if it says so.
                 found = search.replaced_by(record);
             } else if wanted {
@@ -280,7 +285,7 @@ impl Core {
         let mut search = Search::of(at);
         let mut found = None;
         self.backwards_from(last, |record| {
-            let told = search.step(record).is_some();
+            let told = record.header.what != What::Outside && search.step(record).is_some();
             found = (search.added() > 0).then_some(record.header.seq);
             Ok(if told || found.is_some() { Visit::Stop } else { Visit::On })
         })?;
@@ -301,8 +306,8 @@ impl Core {
         })
     }
 
-    /// The state of a file that no earlier record holds in full, from what came after: the first
-    /// later record that keeps it, or else the file itself, without what was appended since.
+    /// Reconstructs a state that no earlier record holds in full from what came after it: the first later
+    /// record that keeps it, or else the file itself, minus what was appended since.
     fn told_by_later(
         &self,
         at: &Locator,
@@ -319,7 +324,7 @@ impl Core {
             Ok(Visit::Stop)
         })?;
         let mut name = at.clone();
-        // Where something was appended, what was before it; that itself is in the journal.
+        // Only the bytes before the first append have to be found: the appended ones are in the journal.
         let mut size = search.offset;
         let told = |bytes: Vec<u8>, size| search.grown(&cut(bytes, size), 0);
         for record in later.iter().rev() {

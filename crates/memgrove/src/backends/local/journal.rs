@@ -49,11 +49,11 @@ pub(super) struct Journal {
     /// Idempotency keys, the change each belongs to, and the segment that was the last when they were read.
     pub(super) keys: HashMap<String, u64>,
     pub(super) keys_from: u64,
-    /// Whether a record that was not to be may be there all the same.
+    /// Whether a record that was taken back may still be in the file, because cutting it off failed.
     pub(super) doubtful: bool,
 }
 
-/// A record that is in the journal, and of which nobody has been told.
+/// A record that is in the journal, but that the mark does not tell other processes of yet.
 #[must_use]
 pub(super) struct Begun {
     record: Arc<Record>,
@@ -80,11 +80,11 @@ pub(super) fn segments(state: &dyn Vfs) -> io::Result<Vec<u64>> {
 /// Room for the record that takes a change back, which must fit on a full disk.
 const ABORT_BYTES_MAX: u64 = 512;
 
-/// How long the segment is believed to have its name, as long as it has any.
+/// How long the segment is assumed to keep its own name, as long as it has any.
 const LOOK_AGAIN_MS: i64 = 1_000;
 
-/// Whether a mark tells of the segment that is there, and of where it ends. It does not in a copy, nor where
-/// a mark or a segment was put back, nor after a process that died before it could tell what it had appended.
+/// Whether a mark matches the segment on the disk and where that ends. It does not in a copied store, where a
+/// mark or segment was restored, or after a process died before it could tell what it had appended.
 pub(super) fn fits(state: &dyn Vfs, mark: &Mark) -> io::Result<bool> {
     match state.open(&segment_name(mark.segment), Open::Read) {
         Ok(file) => Ok(file.inode()? == mark.inode && ends_at(&*file, mark.end)?),
@@ -130,8 +130,8 @@ impl Journal {
         })
     }
 
-    /// Opens the journal by reading its last segment whole, for recovery: if the machine has stopped, everything
-    /// behind the last checkpoint counts as not placed. Starts one where there is none.
+    /// Opens the journal for recovery by reading its last segment whole: if the machine has stopped,
+    /// everything after the last checkpoint counts as not placed. Starts one where there is none.
     pub(super) fn rebuild(state: &Arc<dyn Vfs>, boot: &str, drop_bad: bool) -> io::Result<Self> {
         let all = segments(&**state)?;
         let Some(newest) = all.last().copied() else { return Journal::create(state) };
@@ -140,8 +140,8 @@ impl Journal {
         // Whoever made these names may have died before they were durable.
         state.sync_dir(FOLDER)?;
         state.sync_dir("")?;
-        // A process may have died as it began a segment, and left an empty one; or before the mark
-        // that tells of it was durable. With a record in it, everything before is placed and synced.
+        // A process that died while it began a segment may have left it empty, or the mark not durable. Once
+        // a segment holds a record, everything before it is placed and synced.
         let filled = |segment: &u64| state.stat(&segment_name(*segment)).is_ok_and(|stat| stat.size > 0);
         let filled = all.iter().copied().rfind(filled);
         let old = mark_file.read()?.filter(|mark| all.contains(&mark.segment));
@@ -155,16 +155,16 @@ impl Journal {
             journal.file.set_len(found.end)?;
             journal.reserved = found.end;
         }
-        // Before a record that moves things, everything was made durable: so much is sure without
+        // Everything before a record that moves things was made durable, so that much is sure even without
         // the mark.
         let starts = std::iter::once(0).chain(found.records.iter().map(|(end, _)| *end));
         let fences = found.records.iter().zip(starts).filter(|((_, record), _)| record.moves());
         let fence = fences.last().map_or(0, |(_, start)| start);
         let checkpoint = old.checkpoint.max(fence).min(found.end);
         let last = found.records.iter().map(|(_, record)| record.header.seq).max();
-        // In the same run of the machine only a process has died: what was in its place is there, or someone has
-        // changed it since. Unless the disk was gone meanwhile: then the mark tells less than the journal, by more
-        // than the one record that a dead process may not have told of.
+        // In the same run of the machine only a process can have died, so what was placed is still there, or
+        // someone has changed it. Unless the disk was gone meanwhile: then the mark lags behind the journal
+        // by more than the one record that a dead process may not have told of.
         let untold = found.records.iter().filter(|(end, _)| *end > old.end).count();
         let is_same = !boot.is_empty() && old.boot == boot && old.inode == journal.mark.inode;
         let is_sure = is_same && untold <= 1;
@@ -195,7 +195,7 @@ impl Journal {
         Journal::at(state, mark_file, temps, Mark { segment: 1, next_seq: 1, ..Mark::default() })
     }
 
-    /// Sorts out what of the records read is not placed yet, and did not fail.
+    /// Notes which of the records read are not placed yet and were not aborted.
     fn note_records(&mut self, records: Vec<(u64, Arc<Record>)>) {
         for (end, record) in records {
             match record.header.what {
@@ -209,8 +209,8 @@ impl Journal {
         }
     }
 
-    /// Learns what other processes have done since. To be called with the lock in hand. `false` if
-    /// the journal is not the one it was, or not as its mark says: it must be opened again, or read anew.
+    /// Learns what other processes have done since; the caller holds the lock. Returns `false` if the journal
+    /// was replaced or does not match its mark, so that it must be opened again or rebuilt.
     pub(super) fn catch_up(&mut self) -> io::Result<bool> {
         let Some(mark) = self.mark_file.read()? else { return Ok(false) };
         let which = |mark: &Mark| (mark.segment, mark.inode, mark.boot.clone());
@@ -218,7 +218,7 @@ impl Journal {
             return Ok(false);
         }
         if mark.aborted != self.mark.aborted {
-            // What another process took back is not there any more.
+            // What is known may come from a change that another process took back.
             self.known.clear();
         }
         self.mark = mark;
@@ -233,7 +233,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Notes what others have appended, which is mostly placed before anyone here must know what it says.
+    /// Notes what others appended without decoding it: mostly they place it before it is needed here.
     fn note_told(&mut self, from: u64) -> io::Result<()> {
         let end = self.mark.end;
         let Some(told) = frames(&*self.file, from..end)? else {
@@ -253,13 +253,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends a record, and sees to it that there is room for more, `ahead` if the disk has it. Not synced.
+    /// Appends a record without syncing it, and reserves up to `ahead` bytes after it if the disk has them.
     pub(super) fn append(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<()> {
         let begun = self.begin(record, ahead)?;
         self.tell(begun)
     }
 
-    /// As [`Journal::append`], but nobody is told of it yet. It is mostly on its way to the disk then.
+    /// As [`Journal::append`], but the mark does not tell of it yet. The disk may already begin to write it.
     pub(super) fn begin(&mut self, record: &Arc<Record>, ahead: u64) -> io::Result<Begun> {
         let frame = encode(record);
         let start = self.mark.end;
@@ -274,14 +274,14 @@ impl Journal {
             self.forget(begun);
             return Err(error);
         }
-        // Where others wait, whoever has the turn syncs it with theirs.
+        // If others are waiting, whoever has the turn syncs this record along with theirs.
         if self.pending.is_empty() {
             self.file.start_sync(start, end - start);
         }
         Ok(begun)
     }
 
-    /// Tells all processes of a record.
+    /// Tells all processes of a record, by way of the mark.
     pub(super) fn tell(&mut self, begun: Begun) -> io::Result<()> {
         if let Err(error) = self.mark_file.write(&self.mark) {
             self.forget(begun);
@@ -293,8 +293,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes a record back of which nobody was told: it may be there whole, and must not come to life after a
-    /// power cut.
+    /// Cuts off a record that nobody was told of: it may be whole in the file, and must not come to life
+    /// after a power cut.
     pub(super) fn forget(&mut self, begun: Begun) {
         let start = begun.before.end;
         self.doubtful = self.file.set_len(start).and_then(|()| self.file.sync_data()).is_err();
@@ -310,14 +310,14 @@ impl Journal {
         }
         let least = ahead.min(ABORT_BYTES_MAX);
         if end + least > self.reserved && self.fill(end, ahead).is_err() {
-            // On a disk that is nearly full the record may fit where all of this does not.
+            // On a nearly full disk the record may fit although the reserve does not.
             self.file.set_len(end)?;
             self.fill(end, least)?;
         }
         Ok(())
     }
 
-    /// Fills so many bytes ahead.
+    /// Fills the next `ahead` bytes with NUL.
     fn fill(&mut self, from: u64, ahead: u64) -> io::Result<()> {
         self.file.write_at(from, &vec![0; usize::try_from(ahead).map_err(io::Error::other)?])?;
         self.reserved = from + ahead;
@@ -329,7 +329,7 @@ impl Journal {
         if !self.file.links().is_ok_and(|links| links > 0) {
             return false;
         }
-        // It may have been moved away too: that is looked for less often.
+        // It may also have been moved away, which is checked less often.
         let now_ms = now.as_millisecond();
         if (self.looked_ms..self.looked_ms.saturating_add(LOOK_AGAIN_MS)).contains(&now_ms) {
             return true;

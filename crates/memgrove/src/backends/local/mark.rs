@@ -11,7 +11,7 @@ use crate::vfs::{Open, Vfs, VfsFile};
 pub(super) const NAME: &str = ".journal/mark";
 const MAGIC: &str = "MGM2";
 const LINE_BYTES: usize = 192;
-/// Words that stand apart from the line, because each is written alone.
+/// Counters that lie outside the mark's line, because each is written on its own.
 const APPENDS_OFFSET: u64 = 256;
 const CROWD_OFFSET: u64 = 264;
 const BEGUN_OFFSET: u64 = 272;
@@ -30,7 +30,7 @@ pub(super) struct Mark {
     pub(super) boot: String,
     /// The last segment.
     pub(super) segment: u64,
-    /// The file that the segment is: a copy is another, and nothing is sure of it.
+    /// The inode of the segment's file: a copy has another one, and nothing is certain about a copy.
     pub(super) inode: u64,
     /// Everything before this is placed and synced, whatever happens to the machine.
     pub(super) checkpoint: u64,
@@ -59,7 +59,7 @@ impl Mark {
 /// The file that the mark stands in.
 pub(super) struct MarkFile {
     file: Box<dyn VfsFile>,
-    /// The line that was last read or written here, and what it says: mostly it is still there.
+    /// The line that was last read or written here, and the mark in it: mostly the file still has it.
     last: Mutex<Option<(Vec<u8>, Mark)>>,
 }
 
@@ -68,7 +68,7 @@ impl MarkFile {
         Ok(MarkFile { file: state.open(NAME, how)?, last: Mutex::default() })
     }
 
-    /// The mark; `None` if it is not to be trusted.
+    /// Reads the mark; `None` if its line is damaged.
     pub(super) fn read(&self) -> io::Result<Option<Mark>> {
         let line = self.file.read_at(0, LINE_BYTES)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl MarkFile {
         Ok(())
     }
 
-    /// When something was last said of the journal, in nanoseconds since the epoch.
+    /// When the mark file was last written, in nanoseconds since the epoch.
     pub(super) fn time_ns(&self) -> io::Result<i128> {
         Ok(self.file.stat()?.mtime_ns)
     }
@@ -94,8 +94,8 @@ impl MarkFile {
         self.file.sync_data()
     }
 
-    /// Waits for the turn to sync the journal and to place what is in it, which ends with what is given
-    /// back. `None` if whoever has it does meanwhile what it is wanted for.
+    /// Waits for the turn to sync the journal and place what is in it; dropping the result ends the turn.
+    /// Returns `None` if `needless` says that someone else has done the work meanwhile.
     pub(super) fn turn_unless(
         &self,
         wait: Duration,
@@ -113,7 +113,7 @@ impl MarkFile {
         self.file.write_at(APPENDS_OFFSET, &count.to_le_bytes())
     }
 
-    /// How many changes became durable by the last sync that was worth counting them.
+    /// How many changes the last sync made durable at once; counted only where syncs take long.
     pub(super) fn crowd(&self) -> io::Result<u64> {
         self.word(CROWD_OFFSET)
     }
@@ -146,9 +146,9 @@ pub(super) struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // If it cannot be given back, closing the handle does. It wakes one, who may be the next to have it.
+        // If unlocking fails, closing the handle releases it. It wakes one, who may have the turn next.
         let _ = self.file.unlock();
-        // They sleep in the order in which they came, as their changes do: the first are those who were served.
+        // Waiters sleep in the order of their changes, so the first `served` of them are those just served.
         self.file.ring(self.served);
     }
 }
@@ -156,7 +156,7 @@ impl Drop for Turn<'_> {
 fn print(mark: &Mark) -> Vec<u8> {
     let Mark { boot, segment, inode, checkpoint, placed, end, next_seq, aborted } = mark;
     let numbers = [segment, inode, checkpoint, placed, end, next_seq, aborted];
-    // By hand: every change prints it, and whoever waits for one compares what it reads.
+    // Formatted by hand for speed: every change prints a mark, and every reader prints one to compare.
     let mut line = Vec::with_capacity(LINE_BYTES);
     line.extend_from_slice(MAGIC.as_bytes());
     line.push(b' ');

@@ -80,7 +80,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
 const UNSURE: &str = "the change may or may not survive; open the store again to see";
 /// The file that is locked while a store is changed.
 pub const LOCK: &str = ".lock";
-/// How long a change waits for others: one of ten thousand files takes seconds.
+/// How long a change waits for the lock: another change, of ten thousand files, takes seconds.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How often a read is repeated beside appends in place before it takes the lock.
 const READ_ATTEMPTS: u32 = 50;
@@ -142,7 +142,7 @@ struct Core {
     segment_bytes: u64,
     seeded: Seeded,
     inner: Mutex<Inner>,
-    /// What was derived here since the last change.
+    /// Derived files of this process that are not synced yet.
     derived: Mutex<Dirty>,
     /// The machine's present run; empty if the system does not tell.
     boot: String,
@@ -153,7 +153,7 @@ struct Core {
     appends: OnceLock<MarkFile>,
     /// The newest part of the history, as it was last read.
     remembered: Mutex<Remembered>,
-    /// Whether more files are watched than should be.
+    /// Whether too many displaced files are being watched.
     crowded: AtomicBool,
     /// Why nothing may be written any more.
     failed: OnceLock<String>,
@@ -228,7 +228,7 @@ impl Local {
     /// Makes durable, in place, every file that has been changed so far.
     ///
     /// # Errors
-    /// `Io` when a file cannot be synced: the journal then keeps what is not.
+    /// `Io` when a file cannot be synced; the journal then still holds its content.
     pub fn checkpoint(&self) -> Result<()> {
         self.core.checkpoint()
     }
@@ -290,7 +290,7 @@ impl Backend for Local {
         }
         match self.core.commit(change) {
             Err(error) if error.kind() != Kind::Io => Err(error),
-            // Also what is kept and not in its place: the next checkpoint puts it there.
+            // Also after an `Io` error: the change may be in the journal, and a checkpoint then places it.
             done => {
                 self.background.wake();
                 done
@@ -335,7 +335,7 @@ impl Core {
             if inner.lock.is_none() {
                 let file = self.state.open(LOCK, Open::WriteOrCreate);
                 let file = file.map_err(|error| Error::from_io(error, LOCK))?;
-                // Who waits for it listens to its first word, so there must be one.
+                // Waiters sleep on the first word of the file, so it must have one.
                 if file.stat().is_ok_and(|stat| stat.size == 0) {
                     let _ = file.write_at(0, b"lock");
                 }
@@ -369,7 +369,7 @@ impl Core {
         }
     }
 
-    /// Refuses to answer a change after a sync failed, which may have been about it.
+    /// Refuses to answer a change after a failed sync, which may have been the sync of this very change.
     fn check_sure(&self) -> Result<()> {
         self.failed.get().map_or(Ok(()), |why| Err(Error::new(Kind::Io, why.clone()).hint(UNSURE)))
     }
@@ -378,13 +378,13 @@ impl Core {
         self.fail_with(Error::from_io(error, what), what)
     }
 
-    /// As [`Core::fail`], for what went wrong before.
+    /// As [`Core::fail`], but returns an error that the caller already has.
     fn fail_with(&self, error: Error, what: &str) -> Error {
         let _ = self.failed.set(format!("{what} could not be synced ({error})"));
         error.hint(UNSURE)
     }
 
-    /// What becomes of an error that comes when a change is in the journal for good.
+    /// Turns an error that came after a change was durable in the journal into one that stops all writing.
     fn unplaced(&self, error: &Error) -> Error {
         let what = format!("a change is in the journal but not in its place ({error})");
         let _ = self.failed.set(what.clone());

@@ -47,7 +47,7 @@ impl Outcome {
 
     fn follow(&mut self, record: &Record, index: usize) {
         match &record.header.edits[index] {
-            // What it was is not known any more, so nothing is made of it.
+            // The content was redacted, so there is nothing to restore.
             Entry::Write { at, new, .. } if new.is_redacted() => drop(self.finals.remove(at)),
             Entry::Write { at, old, new, .. } => {
                 self.versions.entry(at.clone()).or_default().extend(old.iter().chain([new]).cloned());
@@ -76,8 +76,8 @@ impl Outcome {
         }
     }
 
-    /// Remembers what an edit took away: bytes that were added to it shortly before may be missing
-    /// from what a power cut left.
+    /// Remembers the content that an edit removed: a power cut may have left it without the bytes that were
+    /// added to it shortly before.
     fn replaced(&mut self, at: &Locator, record: &Record, index: usize) {
         if let Some(bytes) = record.before(index) {
             self.contents.entry(at.clone()).or_default().push(bytes.to_vec());
@@ -93,7 +93,7 @@ impl Outcome {
     }
 
     fn rename(&mut self, from: &Locator, to: &Locator) {
-        // Whatever was there is gone, and what comes may be nothing that the records hold.
+        // What was at the target is gone, and the records may not hold what was moved there.
         self.finals.retain(|at, _| !at.is_within(to));
         let within = |at: &&Locator| at.is_within(from);
         for at in self.finals.keys().filter(within).cloned().collect::<Vec<_>>() {

@@ -1,5 +1,5 @@
-//! A record that is in the journal and not placed yet. Of one that another process has appended only the bytes are
-//! held until somebody must know more: mostly another places it first.
+//! Records that are in the journal and not placed yet. A record that another process appended is kept as
+//! bytes until it is needed: mostly another process places it first.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use memchr::memmem;
 
 use super::record::{Decoded, Record, decode, json_of};
-use crate::locator::Locator;
+use crate::locator::{Locator, collision_key};
 
 /// A record that is not placed yet.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub(super) struct Pending {
 #[derive(Clone)]
 enum Held {
     Read(Arc<Record>),
-    /// Its bytes, which nobody has looked at.
+    /// The bytes of another process's record, not decoded yet.
     Told(Bytes),
 }
 
@@ -48,7 +48,7 @@ impl Pending {
         }
     }
 
-    /// Whether it may be anything but a change: only those say what they are.
+    /// Whether it may be something other than a change: only such records have a `what` field.
     pub(super) fn may_be_special(&self) -> bool {
         match &self.held {
             Held::Read(_) => true,
@@ -68,8 +68,26 @@ impl Pending {
         busy.any(|busy| places.iter().any(|at| related(at, busy)))
     }
 
-    /// What a record is about is spelled in it, between quotes: the place itself or one that begins with it, or a
-    /// folder above.
+    /// Returns a place that the record names and that a new place beside it would differ from only in case or
+    /// accents.
+    pub(super) fn twin_of(&self, at: &Locator) -> Option<Locator> {
+        if let Held::Told(frame) = &self.held
+            && at.name().is_ascii()
+            && let Some(json) = json_of(frame)
+            && memmem::find(&json.to_ascii_lowercase(), at.name().to_ascii_lowercase().as_bytes()).is_none()
+        {
+            return None;
+        }
+        let (record, key) = (self.record()?, collision_key(at.name()));
+        let is_twin = |place: &Locator| {
+            place != at && place.parent() == at.parent() && collision_key(place.name()) == key
+        };
+        let mut named = record.header.edits.iter().flat_map(|entry| [Some(entry.at()), entry.to()]).flatten();
+        named.find_map(|place| place.ancestors().chain([place.clone()]).find(|place| is_twin(place)))
+    }
+
+    /// Whether the undecoded header mentions one of these places, something beneath it or a folder above it:
+    /// every place that a record touches stands in it between quotes.
     fn may_touch(&self, places: &[&Locator]) -> bool {
         let Held::Told(frame) = &self.held else { return true };
         let Some(json) = json_of(frame) else { return true };

@@ -25,7 +25,7 @@ impl Core {
         while let Some(pending) = journal.pending.front().filter(|pending| pending.end <= end) {
             let (record_end, seq) = (pending.end, pending.seq);
             let Some(record) = pending.record() else {
-                // Someone has damaged the journal: what cannot be read does not happen, and who waits for it is told.
+                // Someone has damaged the journal: an unreadable record is aborted, and its waiter is told.
                 self.abort(journal, seq).map_err(|error| self.fail(error, "a refused change"))?;
                 journal.pending.retain(|pending| pending.end != record_end);
                 journal.mark.placed = record_end;
@@ -51,7 +51,7 @@ impl Core {
         Ok(refused)
     }
 
-    /// Places the edits of a record in order. With an error comes how many of them may have been placed.
+    /// Places the edits of a record in order. A failure also tells how many of them may have been placed.
     fn place_record(
         &self,
         journal: &mut Journal,
@@ -75,10 +75,10 @@ impl Core {
         })
     }
 
-    /// Makes all that is placed durable. What moves things stands between two fences: after a
-    /// power cut no name before it is in doubt, and nothing has happened after it.
+    /// Makes everything that is placed durable. A record that moves things stands between two fences: after a
+    /// power cut no earlier name is in doubt, and nothing later has happened.
     pub(super) fn fence(&self, journal: &mut Journal) -> Result<()> {
-        // It may be further: a checkpoint also covers kept hand edits and failures behind the last change.
+        // The checkpoint may be ahead: it also covers hand edits and aborts recorded after the last change.
         if journal.mark.checkpoint >= journal.mark.placed {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Core {
             let found = scan_headers(&*journal.file, journal.mark.checkpoint..journal.mark.placed)?;
             let placed = found.records.iter().filter(|(end, _)| *end <= journal.mark.placed);
             let placed: Vec<&Header> = placed.map(|(_, header)| &**header).collect();
-            // Nor may a name be left that was of use only until then.
+            // Temporary names are only needed until then, so none may be left.
             placed.iter().for_each(|header| self.sweep_all_of(journal, header));
             self.sync_dirty(&Dirty::of(placed.into_iter()))?;
             journal.mark.checkpoint = journal.mark.placed;
@@ -107,6 +107,8 @@ impl Core {
     ) -> io::Result<()> {
         match &record.header.edits[index] {
             Entry::Write { .. } => self.place_write(journal, displaced, record, index),
+            // An empty append only checks that the file is there.
+            Entry::Append { len: 0, created: false, .. } => Ok(()),
             Entry::Append { at, offset, .. } => self.place_append(journal, at, *offset, record.after(index)),
             Entry::Delete { at, old: Some(old), .. } => {
                 let temp = journal.temps.name(record.header.seq, index);
@@ -153,8 +155,8 @@ impl Core {
             file.set_len(0)?;
             return file.write_at(0, record.after(index));
         }
-        // The usual case: the file that was prepared for this edit. Any other may be what a process
-        // left that died in the middle of this.
+        // Usually this is the file that was prepared for this edit. Any other may have been left by a process
+        // that died half-way.
         let own = journal.own.get_mut(&record.header.seq);
         let (made, replaced) = own.map(|own| own.take(index)).unwrap_or_default();
         let prepared = match made {
@@ -165,7 +167,7 @@ impl Core {
             return Ok(());
         }
         if !prepared {
-            // By way of another name: under its own a file is whole, or has traded places.
+            // Written under a spare name first: a file under the edit's own name is whole, or was exchanged.
             let spare = journal.temps.name(0, index);
             self.write_temp(&spare, record.after(index))?;
             self.keep_mode(at, None, &spare)?;
@@ -175,7 +177,7 @@ impl Core {
             self.make_parents(at)?;
         }
         match self.swap_in(journal, displaced, &temp, (at, old), replaced) {
-            // Someone has removed the folder, which was empty still.
+            // Someone has removed the folder while it was still empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound && old.is_none() => {
                 self.make_parents(at)?;
                 self.swap_in(journal, displaced, &temp, (at, old), None)
@@ -184,7 +186,7 @@ impl Core {
         }
     }
 
-    /// Finishes a write that another process has placed before it died. `false` if it has not.
+    /// Finishes a write that another process placed before it died. Returns `false` if none did.
     fn resume_write(
         &self,
         journal: &mut Journal,
@@ -193,7 +195,7 @@ impl Core {
         temp: &str,
     ) -> io::Result<bool> {
         match if_there(self.tree.open(temp, Open::Read))? {
-            // They have traded places: the temporary name holds what was there. Whatever is there by now stays.
+            // They were exchanged: the temporary name holds what was there. What is there now stays.
             Some(file) => {
                 let kept = self.keep_displaced(journal, displaced, file, (at, old), Some(temp));
                 if kept.is_err() && self.holds(at, new)? {
@@ -202,7 +204,7 @@ impl Core {
                 }
                 kept.map(|()| true)
             }
-            // Either it has been removed since, or by someone else before: then the file is as it was.
+            // Removed after the exchange, or by someone else before it; in that case the file is as it was.
             None => {
                 let there = match self.tree.open(&self.spelled(at), Open::Read) {
                     Err(error) if is_changed_by_others(&error) => None,
@@ -217,13 +219,13 @@ impl Core {
     pub(super) fn holds(&self, at: &Locator, version: &Version) -> io::Result<bool> {
         match self.tree.open(&self.spelled(at), Open::Read).and_then(|file| file.read_all()) {
             Err(error) if is_changed_by_others(&error) => Ok(false),
-            // Someone has shut it off.
+            // Its permissions keep us out.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
             read => Ok(Version::of(&read?) == *version),
         }
     }
 
-    /// Lets a temporary file take its place, and looks at what it displaced.
+    /// Moves a temporary file into place, and keeps what it displaced if someone else wrote that.
     pub(super) fn swap_in(
         &self,
         journal: &mut Journal,
@@ -283,8 +285,8 @@ impl Core {
         old: &Version,
         temp: &str,
     ) -> io::Result<()> {
-        // By way of a temporary name, so that a hand edit that slipped in can still be kept. If that is taken, a process
-        // died right after it: whatever has the place by now stays.
+        // Moved to a temporary name first, so that a hand edit that slipped in can still be kept. If that
+        // name is taken, a process died right after this step, and what has the place by now stays.
         match self.tree.rename(&self.spelled(at), temp, Rename::NoReplace) {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
             other => other?,
@@ -306,7 +308,7 @@ impl Core {
         let file = self.tree.open(&self.spelled(at), Open::WriteOrCreate)?;
         let size = file.stat()?.size;
         let tail = size.saturating_sub(bytes.len() as u64);
-        // A process may have died right after it wrote them; or half-way.
+        // A process may have died right after it appended the bytes, or half-way through.
         if size > offset
             && [offset, tail]
                 .iter()
@@ -333,8 +335,8 @@ impl Core {
         written
     }
 
-    /// Moves something, unless that has been done. An error if someone has put another thing there since it was
-    /// checked.
+    /// Moves something unless it has been moved already. Fails if someone has put something else at the
+    /// target since it was checked.
     pub(super) fn place_rename(&self, from: &Locator, to: &Locator) -> io::Result<()> {
         use io::ErrorKind as E;
         let (source, target) = (self.spelled(from), self.spelled(to));
@@ -347,7 +349,7 @@ impl Core {
     }
 }
 
-/// What was found, if there is anything.
+/// Turns a `NotFound` error into `None`.
 pub(super) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -355,7 +357,7 @@ pub(super) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Whether an error says that someone else has put another thing in the place.
+/// Whether an error means that someone else has changed or removed what is at a place.
 pub(super) fn is_changed_by_others(error: &io::Error) -> bool {
     use io::ErrorKind as E;
     matches!(

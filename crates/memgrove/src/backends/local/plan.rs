@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::vfs::VfsFile;
 
-/// How many of the files that a change replaces stay open until then.
+/// How many of the files that a change replaces are kept open until they are replaced.
 const REPLACED_OPEN_MAX: usize = 16;
 
 /// A change that may happen.
@@ -24,7 +24,7 @@ const REPLACED_OPEN_MAX: usize = 16;
 pub(super) struct Planned {
     pub(super) entries: Vec<Entry>,
     pub(super) bodies: Vec<Bodies>,
-    /// The file that an edit replaces, still open, for the first few of them.
+    /// For each edit the file that it replaces, still open; only for the first few edits.
     pub(super) replaced: Vec<Option<Box<dyn VfsFile>>>,
 }
 
@@ -65,6 +65,11 @@ impl<'a> View<'a> {
                 Some(old)
             }
         };
+        Ok(self.replace(at, bytes, old))
+    }
+
+    /// Plans to replace the content that a file was found to have.
+    fn replace(&mut self, at: &Locator, bytes: &Bytes, old: Option<Arc<Loaded>>) -> (Entry, Bodies) {
         let new = Version::of(bytes);
         let before = kept(old.as_deref());
         let loaded = Loaded { bytes: bytes.clone(), version: new.clone(), journaled: true };
@@ -81,7 +86,7 @@ impl<'a> View<'a> {
         let old = old.map(|old| old.version.clone());
         let before_len = before.as_ref().map(|before| before.len() as u64);
         let entry = Entry::Write { at: at.clone(), old, new, len: bytes.len() as u64, before: before_len };
-        Ok((entry, [bytes.clone(), before.unwrap_or_default()]))
+        (entry, [bytes.clone(), before.unwrap_or_default()])
     }
 
     fn append(&mut self, at: &Locator, bytes: &Bytes, expect: &Expect) -> Result<(Entry, Bodies)> {
@@ -89,34 +94,33 @@ impl<'a> View<'a> {
             let version = Version::of(&bytes);
             Some(Arc::new(Loaded { bytes, version, journaled: false }))
         };
-        let (offset, created, inode, content, mut added) = match self.there(at)? {
+        let (offset, created, inode, is_shared, content, mut added) = match self.there(at)? {
             There::Folder(_) => return Err(is_folder(at)),
             There::Absent => {
                 expect.check(at, None)?;
                 self.check_new(at)?;
-                (0, true, None, loaded(bytes.clone()), Vec::new())
+                (0, true, None, false, loaded(bytes.clone()), Vec::new())
             }
             There::File { is_shared: true, .. } if !bytes.is_empty() => {
                 self.check_expect(at, expect)?;
-                let whole = [&self.load(at)?.bytes[..], bytes].concat();
-                return self.write(at, &whole.into(), &Expect::Any);
+                let old = self.load(at)?;
+                let whole = [&old.bytes[..], bytes].concat().into();
+                return Ok(self.replace(at, &whole, Some(old)));
             }
-            There::File { size, inode, content, added, .. } => {
+            There::File { size, inode, is_shared, content, added } => {
                 self.check_expect(at, expect)?;
                 (
                     size,
                     false,
                     inode,
+                    is_shared,
                     content.and_then(|old| loaded([&*old.bytes, bytes].concat().into())),
                     added,
                 )
             }
         };
         added.extend_from_slice(bytes);
-        self.set(
-            at,
-            There::File { size: offset + bytes.len() as u64, inode, is_shared: false, content, added },
-        );
+        self.set(at, There::File { size: offset + bytes.len() as u64, inode, is_shared, content, added });
         let entry = Entry::Append { at: at.clone(), offset, len: bytes.len() as u64, created };
         Ok((entry, [bytes.clone(), Bytes::new()]))
     }
@@ -170,7 +174,7 @@ impl<'a> View<'a> {
         self.check_new(to)?;
         if folder {
             self.check_lengths(from, to)?;
-            // What lay there earlier in the change hides nothing of what comes.
+            // Earlier edits beneath the target must not hide what is moved there.
             self.changed.retain(|at, _| !at.is_within(to));
             let within: Vec<_> = self.changed.keys().filter(|at| at.is_within(from)).cloned().collect();
             for at in within {

@@ -13,7 +13,7 @@ use crate::vfs::{Open, VfsFile};
 
 /// The permission bits of a new file.
 const OWN_MODE: u32 = 0o600;
-/// How much of a temporary file is looked at at once.
+/// How many bytes of a temporary file are compared at a time.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// What is prepared for a change, edit by edit.
@@ -21,14 +21,14 @@ const PIECE_BYTES: usize = 1024 * 1024;
 pub(super) struct Prepared {
     /// The files that are replaced, where they are open still.
     replaced: Vec<Option<Box<dyn VfsFile>>>,
-    /// The temporary files.
+    /// The inodes of the temporary files.
     temps: Vec<Option<u64>>,
     /// The folders that were made.
     folders: Vec<String>,
 }
 
 impl Prepared {
-    /// The temporary file of an edit, and the file that it replaces, if that is open still.
+    /// Takes the inode of an edit's temporary file, and the file that the edit replaces, if still open.
     pub(super) fn take(&mut self, index: usize) -> (Option<u64>, Option<Box<dyn VfsFile>>) {
         let replaced = self.replaced.get_mut(index).and_then(Option::take);
         (self.temps.get(index).copied().flatten(), replaced)
@@ -45,7 +45,7 @@ impl Core {
         replaced: Vec<Option<Box<dyn VfsFile>>>,
     ) -> Result<Prepared> {
         let mut prepared = Prepared { replaced, ..Prepared::default() };
-        // A folder that is missing now may come to be by an earlier edit: then it is made later.
+        // An earlier edit may yet make a missing folder: then folders are made when the edits are placed.
         let moves = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { .. });
         let plain = !record.header.edits.iter().any(moves);
         for (index, entry) in record.header.edits.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Core {
                 continue;
             };
             let name = journal.temps.name(record.header.seq, index);
-            // Where a file was just read, there is a folder.
+            // If there was a file before, its folder exists.
             let made = if plain && old.is_none() { self.make_parents(at) } else { Ok(Vec::new()) };
             let made = made.map(|made| prepared.folders.extend(made));
             let mut written = made.and_then(|()| self.write_temp(&name, record.after(index)));
@@ -79,7 +79,7 @@ impl Core {
         self.remove_folders(&prepared.folders);
     }
 
-    /// Writes the new content of an edit to its temporary file, and gives back which file it is.
+    /// Writes the new content of an edit to its temporary file, and returns its inode.
     pub(super) fn write_temp(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let file = match self.tree.open(name, Open::CreateNew) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -96,8 +96,8 @@ impl Core {
         })
     }
 
-    /// Whether a temporary file that another process has made is there, and holds this. It does not when it has
-    /// traded places already.
+    /// Whether another process has made this temporary file with exactly these bytes. After the exchange it
+    /// holds the content from before instead.
     pub(super) fn is_made(&self, temp: &str, bytes: &[u8]) -> io::Result<bool> {
         let Some(file) = if_there(self.tree.open(temp, Open::Read))? else { return Ok(false) };
         if file.stat()?.size != bytes.len() as u64 {

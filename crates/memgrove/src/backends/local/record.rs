@@ -20,9 +20,9 @@ use crate::locator::Locator;
 
 pub(super) const HEAD_BYTES: usize = 64;
 const MAGIC: &str = "MGJ1";
-/// From so many bytes on, a body is written and read on its own, and never copied.
+/// A body of at least this many bytes is written and read on its own, and never copied.
 const LARGE_BYTES: usize = 64 * 1024;
-/// How much of a body is looked at at once where only the header is wanted.
+/// How many bytes of a body are hashed at a time where only the header is wanted.
 const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// What a record says.
@@ -84,7 +84,7 @@ pub(super) enum Entry {
         old: Option<Version>,
         new: Version,
         len: u64,
-        /// The old bytes follow the new ones, because no record of this segment holds them.
+        /// The length of the old bytes, which follow the new ones; only where this segment lacks them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<u64>,
     },
@@ -187,8 +187,8 @@ impl Record {
         self.header.edits.iter().any(|entry| matches!(entry, Entry::Rename { .. }))
     }
 
-    /// Whether it moves things or removes folders. Names are not content: whether that has been
-    /// done cannot be told afterwards, unless nothing else is in doubt at the same time.
+    /// Whether it moves things or removes folders. Unlike content, names do not show afterwards whether that
+    /// was done, unless nothing else is in doubt at the same time.
     pub(super) fn is_fenced(&self) -> bool {
         let fenced = |entry: &Entry| matches!(entry, Entry::Rename { .. } | Entry::Delete { old: None, .. });
         self.header.edits.iter().any(fenced)
@@ -316,15 +316,15 @@ pub(super) fn json_of(frame: &[u8]) -> Option<&[u8]> {
     frame.get(HEAD_BYTES..HEAD_BYTES.checked_add(json_len)?)
 }
 
-/// The header, if it tells of as many bytes as there are.
+/// Parses a header; `None` unless the lengths in it add up to the body's.
 fn header(json: &[u8], body_len: usize) -> Option<Header> {
     let header: Header = serde_json::from_slice(json).ok()?;
     let told = header.edits.iter().flat_map(Entry::bodies).try_fold(0u64, u64::checked_add);
     (told == Some(body_len as u64)).then_some(header)
 }
 
-/// The header of the record that starts with `bytes`, and how long the record is: for one whose
-/// body is too large to be held for it. `read` gives the bytes of a span; none may end behind `max`.
+/// Decodes the header of the record that starts with `bytes`, and the record's length, without holding its
+/// body in memory. `read` returns the bytes of a span; no span may end after `max`.
 pub(super) fn decode_header(
     bytes: &[u8],
     max: u64,

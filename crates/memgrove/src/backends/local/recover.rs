@@ -16,9 +16,9 @@ use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::{Open, VfsFile};
 
-/// From so long after the last word in the journal on, whoever should have made a checkpoint is gone.
+/// After the mark has been silent for this long, the process that owed a checkpoint must be gone.
 const CHECKPOINT_OVERDUE_NS: i128 = 3_000_000_000;
-/// From so long after a change on, a file was touched by someone else.
+/// A file that was touched this long after the last change was touched by someone else.
 const TOUCHED_LATER_NS: i128 = 2_000_000_000;
 
 impl Core {
@@ -38,8 +38,9 @@ impl Core {
             let left = mark.checkpoint < mark.end
                 && self.clock.now().as_nanosecond() - time_ns >= CHECKPOINT_OVERDUE_NS;
             if mark.placed < mark.end || left || !fits(&*self.state, &mark).map_err(in_journal)? {
-                // A process was killed, or is at work, or the store is a copy: nobody shall see half of its change, and its
-                // checkpoint is made when this one is closed. If this fails, the next change sees to it.
+                // A process was killed, or is at work, or the store is a copy. Its change must not be seen
+                // half done, and its checkpoint is made when this closes. If this fails, the next change
+                // retries.
                 let _ = self.lock_recovered();
             }
             return Ok(());
@@ -79,7 +80,7 @@ impl Core {
         let mut journal = Journal::rebuild(&self.state, &self.boot, drop_bad).map_err(in_journal)?;
         let read = |pending: Pending| Some((pending.end, pending.record()?));
         let records: Vec<_> = journal.pending.drain(..).filter_map(read).collect();
-        // What the journal says must be durable before files are made to say it.
+        // The journal must be durable before files are changed to match it.
         journal.file.sync_data().map_err(in_journal)?;
         self.fence(&mut journal)?;
         // Records that move things stand alone, between two fences, as when they were placed.
@@ -106,15 +107,15 @@ impl Core {
         Ok(())
     }
 
-    /// Removes the temporary files of records that are in their places by now. What they hold may be torn; but if it
-    /// cannot be of these records, somebody has written it into a file that they displaced.
+    /// Removes the temporary files of records that are now placed. A file may hold torn content of these
+    /// records; anything else was written by someone into a file that they displaced, and is kept.
     fn clear_redone(&self, journal: &mut Journal, redone: &[Arc<Record>]) -> io::Result<()> {
         let outcome = Outcome::of(redone);
         for record in redone {
             for (index, entry) in record.header.edits.iter().enumerate() {
                 let name = journal.temps.name(record.header.seq, index);
                 let Ok(file) = self.tree.open(&name, Open::Read) else { continue };
-                // What an editor still has open is seen to when it is done.
+                // A file that an editor still has open is left for a later sweep.
                 if file.has_writers() != Some(true) {
                     let bytes = file.read_all()?;
                     let is_known = outcome.explains(entry.at(), &bytes);
@@ -125,8 +126,8 @@ impl Core {
         Ok(())
     }
 
-    /// Does what records say, or what is left of it to do: either one that is fenced, or any that
-    /// are not.
+    /// Completes records, whatever part of them was done before: either one that is fenced, or any number
+    /// that are not.
     pub(super) fn redo(&self, journal: &mut Journal, records: &[Arc<Record>]) -> Result<()> {
         let outcome = Outcome::of(records);
         for record in records.iter().filter(|record| record.is_fenced()) {
@@ -141,7 +142,7 @@ impl Core {
         Ok(())
     }
 
-    /// Does what an edit does to names, in the order of edits, unless it has been done.
+    /// Redoes what an edit does to names, unless it has been done. Called in the order of the edits.
     fn redo_names(
         &self,
         journal: &mut Journal,
@@ -156,7 +157,7 @@ impl Core {
             Err(error) if is_changed_by_others(&error) => return Ok(()),
             found => found?,
         };
-        // What another edit of the same change has moved here came after this edit.
+        // Something that another edit of this change moved here arrived after this edit was done.
         let moved = record.header.edits.iter().enumerate().any(|(other, edit)| {
             matches!(edit, Entry::Rename { inode: Some(inode), .. } if *inode == there.inode && other != index)
         });
@@ -172,7 +173,7 @@ impl Core {
         }
         match edit {
             Entry::Rename { at, to, inode: Some(_), .. } => match self.place_rename(at, to) {
-                // Someone has put a thing there meanwhile, or in the place of its folder: both stay.
+                // Someone has put something at the target, or in place of its folder: both stay.
                 Err(error) if error.kind() == E::DirectoryNotEmpty || is_changed_by_others(&error) => Ok(()),
                 other => other,
             },
@@ -180,7 +181,7 @@ impl Core {
                 Ok(file) => self.take_away(journal, outcome, at, &*file),
                 Err(_) => Ok(()),
             },
-            // One that is not empty has become someone else's.
+            // A folder that is no longer empty belongs to someone else now.
             Entry::Delete { old: None, .. } => self.tree.remove_dir(&name).or(Ok(())),
             _ => Ok(()),
         }
@@ -202,10 +203,9 @@ impl Core {
         self.tree.remove_file(&self.spelled(at))
     }
 
-    /// Keeps what is about to be replaced, where a person may have meant it. It looks torn, but they
-    /// may have cut it short; or it is what the file was before, but they may have put it back. By
-    /// the clock alone that cannot be told from what a power cut left, so the change that was answered
-    /// wins, and the history has both.
+    /// Keeps in the history what is about to be replaced, if a person may have meant it: what looks torn may
+    /// have been cut short on purpose, and an earlier content may have been put back. Neither can be told
+    /// from what a power cut leaves, so the change that was answered wins, and the history has both.
     fn keep_meant(
         &self,
         journal: &mut Journal,

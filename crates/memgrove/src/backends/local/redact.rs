@@ -17,9 +17,9 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::vfs::{Open, Rename, Vfs, VfsFile};
 
-/// The rewritten segment on its way to its place.
+/// Where a rewritten segment is kept until it takes its place.
 const TEMP: &str = ".journal/redacting";
-/// How often a checkpoint is tried that covers everything, beside writers.
+/// How many times to try for a checkpoint that covers everything while others keep writing.
 const ATTEMPTS: u32 = 100;
 
 impl Core {
@@ -53,7 +53,7 @@ impl Core {
         }
     }
 
-    /// Takes all content beneath a place that holds something out of the journal.
+    /// Takes all content beneath a place for which `holds` is true out of the journal.
     pub(super) fn redact_holding(&self, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Result<usize> {
         let (mut locked, current) = self.lock_fresh_segment()?;
         self.forget_displaced(&mut locked.inner, holds)?;
@@ -63,8 +63,8 @@ impl Core {
         Ok(found)
     }
 
-    /// The lock, and the number of a segment in which nothing has happened yet: whatever is in those
-    /// before is durable in its place, so recovery does not look at them.
+    /// Takes the lock and begins an empty segment, whose number it returns. Everything in earlier segments is
+    /// durable in its place, so recovery does not look at them.
     pub(super) fn lock_fresh_segment(&self) -> Result<(Locked<'_>, u64)> {
         for _ in 0..ATTEMPTS {
             self.checkpoint()?;
@@ -72,7 +72,7 @@ impl Core {
             let journal = locked.inner.journal.as_mut().expect("the journal is open under the lock");
             self.fence(journal)?;
             if journal.mark.checkpoint < journal.mark.end {
-                // An editor has left something just now.
+                // Something was recorded just now, such as what an editor left.
                 continue;
             }
             if journal.mark.end > 0 {
@@ -84,8 +84,8 @@ impl Core {
         Err(Error::new(Kind::Busy, "other processes keep changing the store").hint("try again"))
     }
 
-    /// Forgets files that were replaced and hold it. Refuses while a program has one open to write: what it leaves
-    /// there would come into the history again.
+    /// Forgets displaced files that hold what is redacted. Refuses while a program has one open for writing,
+    /// because what it saves there would enter the history again.
     fn forget_displaced(&self, inner: &mut Inner, holds: &dyn Fn(&[u8]) -> bool) -> Result<()> {
         let Inner { journal: Some(journal), displaced, .. } = inner else { return Ok(()) };
         let is_held = |file: &dyn VfsFile| match file.read_all().is_ok_and(|bytes| holds(&bytes)) {
@@ -110,7 +110,7 @@ impl Core {
         Ok(())
     }
 
-    /// Every name that a file had which ever had this one.
+    /// Returns every name, earlier or later, of any file that ever had this one.
     fn names_of(&self, at: &Locator) -> Result<BTreeSet<Locator>> {
         let mut moves = Vec::new();
         for segment in segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))? {
@@ -132,7 +132,7 @@ impl Core {
         }
     }
 
-    /// Rewrites the segments before one; how many records had something to take out.
+    /// Rewrites the segments before `current`; returns how many records had something to take out.
     fn rewrite_before(&self, current: u64, without: impl Fn(&Record) -> Option<Record>) -> Result<usize> {
         let in_journal = |error| Error::from_io(error, "the journal");
         let held = segments(&*self.state).map_err(in_journal)?;
@@ -171,7 +171,7 @@ impl Core {
     }
 }
 
-/// Puts a whole new file in the place of one.
+/// Replaces a file atomically by a complete new one.
 fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
     match state.remove_file(TEMP) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -184,8 +184,8 @@ fn replace(state: &dyn Vfs, name: &str, bytes: &[u8]) -> io::Result<()> {
     state.sync_dir(FOLDER)
 }
 
-/// What stands in a record instead of an append: a write whose content is gone. What came before it stays known, and
-/// what grew out of it does not.
+/// Returns the write without content that stands in for a redacted append. Earlier versions stay readable;
+/// those that grew out of it do not.
 fn without_append(at: &Locator, created: bool) -> Entry {
     Entry::Write {
         at: at.clone(),
@@ -196,7 +196,7 @@ fn without_append(at: &Locator, created: bool) -> Entry {
     }
 }
 
-/// The record without a version of these files, if it holds or names it, or if it is the one that `grew` into it.
+/// The record without a version of these files; `None` if it neither holds, names nor `grew` into it.
 fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version, grew: bool) -> Option<Record> {
     let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
     for (index, entry) in header.edits.iter_mut().enumerate() {
@@ -226,8 +226,8 @@ fn without(record: &Record, names: &BTreeSet<Locator>, version: &Version, grew: 
     found.then(|| Record::new(header, bodies))
 }
 
-/// The record without content beneath a place that holds something, if it keeps any, also in what was
-/// answered to its key.
+/// Returns the record without the content beneath a place for which `holds` is true, and without such an
+/// answer to its key; `None` if it keeps no such content.
 fn without_holding(record: &Record, under: &Locator, holds: &dyn Fn(&[u8]) -> bool) -> Option<Record> {
     let (mut header, mut bodies, mut found) = (record.header.clone(), record.bodies.clone(), false);
     for (entry, [after, earlier]) in header.edits.iter_mut().zip(&mut bodies) {

@@ -12,16 +12,16 @@ use crate::vfs::VfsFile;
 /// How much of a segment is read at once where only headers are wanted.
 const WINDOW_BYTES: u64 = 1024 * 1024;
 
-/// Every whole record of a segment from an offset on, or its header, each with where it ends, the
-/// end of the last one, and the spans that are damaged.
+/// What was found in a part of a segment: each whole record, or its header, with its end; the end of the last
+/// one; and the damaged spans.
 pub(super) struct Scan<T> {
     pub(super) records: Vec<(u64, Arc<T>)>,
     pub(super) end: u64,
     pub(super) damaged: Vec<Range<u64>>,
 }
 
-/// The bytes of each record in a part of a segment, with where it ends, by what their heads say. `None` if they
-/// do not follow each other up to its end.
+/// Splits a part of a segment into records by the lengths in their heads, without decoding them. Returns
+/// `None` if the records do not fill that part exactly.
 pub(super) fn frames(file: &dyn VfsFile, within: Range<u64>) -> io::Result<Option<Vec<(u64, Bytes)>>> {
     let mut rest = Bytes::from(read_span(file, within.clone())?);
     let mut at = within.start;

@@ -17,8 +17,8 @@ pub(super) enum State {
 /// A file's state looked for by walking back.
 pub(super) struct Search {
     name: Locator,
-    /// The version that is looked for, where the change that replaced it names it instead of
-    /// keeping it: its segment holds a write of that version under that name.
+    /// The version to find, if the change that replaced it only names it: then a write of it under that name
+    /// is in the same segment.
     expected: Option<Version>,
     /// What was appended after the state that is looked for, newest first.
     appended: Vec<Vec<u8>>,
@@ -28,8 +28,8 @@ pub(super) struct Search {
     moved: Option<Moved>,
 }
 
-/// A file as it was moved, which binds what is found before: the journal hears of an edit by hand only
-/// when it meets one.
+/// What a file held when it was moved. What is found further back must match it, because a hand edit before
+/// the move may have escaped the journal.
 struct Moved {
     version: Version,
     /// How many appends came after the move, and where the oldest of them began.
@@ -54,7 +54,7 @@ impl Search {
         }
     }
 
-    /// Whether a state that an older record tells is the one that was moved later.
+    /// Whether a state found in an older record is what was moved later, if a move was met.
     pub(super) fn moved_as(&self, state: &State) -> bool {
         match (&self.moved, state) {
             (Some(moved), State::Held(base)) => {
@@ -65,7 +65,7 @@ impl Search {
         }
     }
 
-    /// Leaves out what is known of the time before the move: it is of another content.
+    /// Drops what was found before the move, because it belongs to another content.
     pub(super) fn forget_before_move(&mut self) {
         if let Some(moved) = &self.moved {
             self.appended.truncate(moved.appended);
@@ -73,7 +73,7 @@ impl Search {
         }
     }
 
-    /// Whether what a later record tells, or the file itself, is what was moved with what came since.
+    /// Whether content from a later record or the file is what was moved, with what was appended since.
     pub(super) fn could_be(&self, told: Option<&[u8]>) -> bool {
         let Some(moved) = &self.moved else { return true };
         let before = told.and_then(|bytes| bytes.get(..bytes.len().checked_sub(self.added())?));
@@ -85,14 +85,14 @@ impl Search {
         self.appended.iter().map(Vec::len).sum()
     }
 
-    /// Steps over a record, backwards, until one tells.
+    /// Steps back over the edits of a record; returns the state as soon as one of them tells it.
     pub(super) fn step(&mut self, record: &Record) -> Option<State> {
         (0..record.header.edits.len()).rev().find_map(|index| self.step_edit(record, index))
     }
 
     fn step_edit(&mut self, record: &Record, index: usize) -> Option<State> {
         let entry = &record.header.edits[index];
-        // Whatever moved there since, the bytes are those that were written under that very name.
+        // With an expected version, only a write of it under this very name counts.
         let fits =
             |expected| matches!(entry, Entry::Write { at, new, .. } if *at == self.name && new == expected);
         if self.expected.as_ref().is_some_and(|expected| !fits(expected)) {
@@ -108,7 +108,7 @@ impl Search {
                     () => State::Unknown,
                 })
             }
-            // What was appended next begins elsewhere than this ends.
+            // The next append does not begin where this one ends: someone changed the file in between.
             Entry::Append { at, offset, len, .. }
                 if *at == self.name && self.offset.is_some_and(|next| next != offset + len) =>
             {
@@ -166,7 +166,7 @@ impl Search {
         None
     }
 
-    /// A content with what was appended to it, all but the newest few.
+    /// Returns `base` with everything that was appended to it, except the newest `without` appends.
     pub(super) fn grown(&self, base: &[u8], without: usize) -> Vec<u8> {
         let added = self.appended[without..].iter().rev();
         [base].into_iter().chain(added.map(Vec::as_slice)).collect::<Vec<_>>().concat()

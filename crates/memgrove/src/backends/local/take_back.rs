@@ -1,4 +1,4 @@
-//! Undoing a change that is in the journal and could not be placed: it did not happen, and the journal says so.
+//! How a change that is in the journal but could not be placed is undone and marked as not made.
 
 use std::io;
 
@@ -44,12 +44,12 @@ impl Core {
             note: Note::default(),
             edits: Vec::new(),
         };
-        // The change has kept room for this.
+        // Appending the change reserved the room for this.
         self.keep_note(journal, Record::new(header, Vec::new()), 0)
     }
 
-    /// Removes the temporary files of a record. What it displaced and could not give back, because somebody has used
-    /// the place since, is kept in the history.
+    /// Removes the temporary files of a record. The history keeps displaced content that could not be put
+    /// back because someone has used its place since.
     fn clear_temps(
         &self,
         journal: &mut Journal,
@@ -64,7 +64,7 @@ impl Core {
                 opened => Some(opened?),
             };
             let Some(file) = file else {
-                // It is gone already; the record has what the place held before.
+                // The file is gone already, but the record may hold what was there before.
                 let bytes = record.before(index).filter(|_| !given_back[index]);
                 if let (Some(bytes), Some(old)) = (bytes, entry.old_version())
                     && !self.holds(entry.at(), old)?
@@ -94,7 +94,7 @@ impl Core {
         index: usize,
     ) -> io::Result<bool> {
         let temp = journal.temps.name(record.header.seq, index);
-        // The content before it, where the file itself is gone: another process may have placed the edit, and died.
+        // Reads the earlier content from the history where the file is gone, as after a process that died.
         let before = |at: &Locator| {
             let moment = Moment::Before(change_id(record.header.seq));
             self.read_past(at, &moment).map_err(io::Error::other)
@@ -113,11 +113,11 @@ impl Core {
             Entry::Append { at, offset, created, .. } => {
                 let (name, bytes) = (self.spelled(at), record.after(index));
                 let there = match self.tree.open(&name, Open::Read) {
-                    // Nobody could have written to it either.
+                    // What cannot be opened was not appended to either.
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(true),
                     opened => opened?.read_at(*offset, bytes.len() + 1)?,
                 };
-                // Of what was made for it, nothing else may be there; what others have put behind it stays.
+                // A file made for it goes only if nothing else is in it; what others appended stays.
                 if *created && *offset == 0 && (there.is_empty() || there == bytes) {
                     self.tree.remove_file(&name)?;
                 } else if there == bytes {
@@ -147,8 +147,8 @@ impl Core {
         }
     }
 
-    /// Gives a file that was displaced its place again, with whatever someone has saved in it; not if someone has put
-    /// another file there since. `None` if it has no name any more.
+    /// Gives a displaced file its place back, with whatever someone has saved in it. Returns `false` if
+    /// someone has put another file there since, and `None` if the two cannot be exchanged.
     fn give_back(
         &self,
         displaced: &mut Vec<Displaced>,
@@ -171,7 +171,7 @@ impl Core {
     }
 }
 
-/// Watches a file no longer that has its place again.
+/// Stops watching a file that has its place back.
 fn forget(displaced: &mut Vec<Displaced>, inode: u64) {
     displaced.retain(|old| !is_file(old, inode));
 }

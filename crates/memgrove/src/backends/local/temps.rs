@@ -28,7 +28,7 @@ impl Temps {
         }
     }
 
-    /// As [`Temps::read`]; a journal without an id is given one. It is durable, but for its name.
+    /// As [`Temps::read`], but gives a journal without an id a new one; durable, except for the file's name.
     pub(super) fn read_or_make(state: &dyn Vfs) -> io::Result<Self> {
         let file = state.open(ID, Open::WriteOrCreate)?;
         let temps = match Temps::of(&*file)? {
@@ -40,7 +40,7 @@ impl Temps {
                 Temps { id }
             }
         };
-        // Also one that is there: whoever made it may have died before this.
+        // Synced even if it was there: whoever made it may have died before syncing it.
         file.sync_data()?;
         Ok(temps)
     }

@@ -168,7 +168,7 @@ impl Core {
         let mut locked = self.lock()?;
         if !segments(&*self.state).map_err(|error| Error::from_io(error, "the journal"))?.is_empty() {
             self.ready(&mut locked.inner)?;
-            // What is on its way to this place was planned without the folder.
+            // Pending records for this place were planned without the folder.
             if last_touched(&locked.inner, &[at]).is_some() {
                 self.settle(&mut locked.inner)?;
             }

@@ -1,8 +1,8 @@
 //! How a change that is in the journal becomes durable and takes its place.
 //!
-//! One does it for all who wait: it has the turn, syncs the journal, and places everything that is
-//! durable then, all in one hold of the lock. The others wait for their turn, or until they see that
-//! their change has been placed, and need neither a sync nor the lock.
+//! One thread does it for all that wait: it has the turn, syncs the journal, and then places everything that
+//! is durable, all in one hold of the lock. The others wait for their turn, or until they see that their
+//! change has been placed, and need neither a sync nor the lock.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +15,14 @@ use crate::backend::Change;
 use crate::error::{Error, Kind, Result};
 use crate::vfs::{Open, VfsFile};
 
-/// How long a process waits for another that has the turn, which may have been stopped there.
+/// How long to wait for another process that has the turn, which may be suspended.
 const TURN_WAIT: Duration = Duration::from_secs(1);
-/// How often the lock is waited for by a change that is durable and not in its place.
+/// How many times a change that is durable waits for the lock in order to be placed.
 const PLACE_ATTEMPTS: u32 = 4;
-/// How long others are waited for before a sync, in parts of what the last one took, and how often.
+/// How long to pause for others before a sync, as a fraction of the last sync's time, and how many times.
 const GATHER_PAUSES_A_SYNC: u32 = 8;
 const GATHER_PAUSES_MAX: u32 = 4;
-/// The shortest wait that is worth it, and the longest: one sync may have been an exception.
+/// The shortest pause worth making, and the longest, because the last sync may have been an exception.
 const GATHER_PAUSE_MIN: Duration = Duration::from_micros(100);
 const GATHER_PAUSE_MAX: Duration = Duration::from_millis(5);
 
@@ -50,8 +50,8 @@ impl Last {
         self.mark_file.read().ok().flatten()
     }
 
-    /// Whether all of it is placed, and the change that is to be answered was not taken back: what is comes in the
-    /// order of numbers, as all is placed.
+    /// Whether everything up to here is placed and no change from `seq` on was taken back: as both happen in
+    /// the order of numbers, the mark's last abort tells.
     fn is_placed(&self, mark: Option<&Mark>, seq: Option<u64>) -> bool {
         mark.is_some_and(|mark| mark.has_placed(self.place) && seq.is_none_or(|seq| mark.aborted < seq))
     }
@@ -70,8 +70,8 @@ pub(super) struct OwnTurn {
 struct OwnTurnTaken<'a>(&'a OwnTurn);
 
 impl OwnTurn {
-    /// Waits for the turn. `None` if whoever has it does meanwhile what it is wanted for: all who see that
-    /// go on at once, and not one after the other.
+    /// Waits for the turn. Returns `None` if `needless` says that the work was done meanwhile: all who see
+    /// that go on at once, rather than one after the other.
     fn take_unless(&self, needless: &dyn Fn() -> bool) -> Option<OwnTurnTaken<'_>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken {
@@ -93,15 +93,15 @@ impl Drop for OwnTurnTaken<'_> {
 }
 
 impl Core {
-    /// Makes the journal durable up to a place, and places what it says; or waits until another thread or
-    /// process has done it. Without the lock. `seq` is the change that is to be answered, if there is one.
+    /// Makes the journal durable up to `last` and places what it says, or waits until another thread or
+    /// process has. Called without the lock. `seq` is the change that is to be answered, if there is one.
     pub(super) fn finish(&self, change: &Change, last: &Last, seq: Option<u64>) -> Result<()> {
         let is_placed = || last.is_placed(last.mark().as_ref(), seq);
         let Some(own_turn) = self.turn.take_unless(&is_placed) else { return Ok(()) };
         let mut turn = match last.mark_file.turn_unless(TURN_WAIT, &is_placed) {
             Ok(None) => return Ok(()),
             Ok(turn) => turn,
-            // Only to share: whoever does not get it syncs and places for itself.
+            // The turn only saves work: without it this thread syncs and places for itself.
             Err(_) => None,
         };
         if let Some(seq) = seq {
@@ -111,7 +111,7 @@ impl Core {
         if last.is_placed(mark.as_ref(), seq) {
             return Ok(());
         }
-        // Before the sync: what is appended meanwhile may not be durable after it.
+        // Read before the sync: what is appended during it may not be durable after it.
         let here = mark.map(|mark| mark.here()).filter(|here| here.segment == last.place.segment);
         let upto = here.map_or(last.place, |here| here.max(last.place));
         self.sync_journal(&*last.file)?;
@@ -119,7 +119,7 @@ impl Core {
             Some(_) => self.lock_to_place(change)?,
             None => self.lock_for(change)?,
         };
-        // Whoever took a record back meanwhile may have been told of an error that is about this one too.
+        // A thread that took a record back may have received a sync error that concerns this one too.
         self.check_sure()?;
         self.ready_again(&mut locked.inner).map_err(|error| self.unplaced(&error))?;
         let pending = |inner: &Inner| inner.journal.as_ref().map_or(0, |journal| journal.pending.len());
@@ -128,14 +128,14 @@ impl Core {
         if let Some(turn) = &mut turn {
             turn.served = before.saturating_sub(pending(&locked.inner)).try_into().unwrap_or(u32::MAX);
         }
-        // Who waited sees it, and who was not in time can begin the next sync.
+        // Those who waited see their changes placed, and the others can begin the next sync.
         drop(turn);
         drop(own_turn);
         placed
     }
 
-    /// Waits for others, before a sync that takes long: those who shared the last one mostly go on with their
-    /// next changes at once, and would have to wait for the end of this sync and then for another.
+    /// Waits for others before a long sync: those who shared the last one usually make their next changes at
+    /// once, and would otherwise wait for this sync and then for another.
     fn gather(&self, last: &Last, seq: u64) {
         let Some(pause) = self.gather_pause() else { return };
         let crowd = last.mark_file.crowd().unwrap_or(0);
@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    /// How long others are waited for at a time; `None` where a sync is too short for that.
+    /// How long to pause for others at a time; `None` where syncs are too short for that.
     fn gather_pause(&self) -> Option<Duration> {
         let pause = Duration::from_nanos(self.turn.sync_ns.load(Ordering::Relaxed)) / GATHER_PAUSES_A_SYNC;
         (pause >= GATHER_PAUSE_MIN).then(|| pause.min(GATHER_PAUSE_MAX))
@@ -164,7 +164,7 @@ impl Core {
         if !journal.mark.has_placed(place) {
             if self.gather_pause().is_some() {
                 let count = journal.pending.iter().filter(|pending| pending.end <= upto).count();
-                // Only to gather as many again.
+                // Only so that the next sync gathers as many.
                 let _ = journal.mark_file.set_crowd(count as u64);
             }
             refused = self.place_pending(inner, upto)?;
@@ -183,8 +183,8 @@ impl Core {
         Ok(())
     }
 
-    /// As [`Core::ready`], a moment later in the same change: the files are the same, or their mark
-    /// says that they are not.
+    /// As [`Core::ready`], but moments later in the same change: the mark alone tells whether anything was
+    /// replaced.
     fn ready_again(&self, inner: &mut Inner) -> Result<()> {
         if let Some(journal) = &mut inner.journal
             && journal.catch_up().map_err(|error| Error::from_io(error, "the journal"))?
@@ -194,8 +194,8 @@ impl Core {
         self.ready(inner)
     }
 
-    /// Syncs the journal and places all that is pending, with the lock in hand. Not by turns: who has the
-    /// turn waits for the lock.
+    /// Syncs the journal and places everything pending, with the lock held. Takes no turn, because whoever
+    /// has the turn may be waiting for the lock.
     pub(super) fn settle(&self, inner: &mut Inner) -> Result<()> {
         if inner.journal.as_ref().is_none_or(|journal| journal.pending.is_empty()) {
             return Ok(());
@@ -218,7 +218,7 @@ impl Core {
         Ok(Locked { core: self, inner, other: target })
     }
 
-    /// The lock, for a change that is durable already: whoever is told to try again would do it twice.
+    /// Takes the lock for a change that is durable already, patiently: a retry would make it twice.
     fn lock_to_place(&self, change: &Change) -> Result<Locked<'_>> {
         for _ in 1..PLACE_ATTEMPTS {
             match self.lock_for(change) {
@@ -235,8 +235,8 @@ impl Core {
         })
     }
 
-    /// Makes durable what is in the journal. One thread at a time: the system tells of an error but once, so
-    /// whoever comes after the one that was told must know.
+    /// Makes the journal durable, one thread at a time: the system reports a sync error only once, so threads
+    /// that come later must learn of it here.
     pub(super) fn sync_journal(&self, file: &dyn VfsFile) -> Result<()> {
         if self.seeded.has(Bug::AckBeforeSync) {
             return Ok(());

@@ -10,8 +10,8 @@ use crate::locator::collision_key;
 #[derive(Default)]
 pub(super) struct Names {
     spelled: Vec<String>,
-    /// The same by how they are compared, made for the second question: most changes make one file,
-    /// and looking through the names once is faster than sorting them.
+    /// The names by collision key, built at the second lookup: most changes make one file, and scanning the
+    /// names once is faster than indexing them.
     by_key: Option<HashMap<String, String>>,
     asked: bool,
     are_cut: bool,
@@ -71,7 +71,7 @@ impl Names {
     }
 }
 
-/// How people also write a name: all small, all capital, each word with a capital. Not its ending.
+/// Other ways to write a name: all lower case, all upper case, each word capitalised. Keeps the extension.
 pub(super) fn likely_spellings(name: &str) -> [String; 3] {
     let (stem, ending) = name.rfind('.').map_or((name, ""), |dot| name.split_at(dot));
     let mut begins = true;

@@ -22,11 +22,11 @@ const TWIN_NAMES_MAX: usize = 256;
 #[derive(Clone)]
 pub(super) enum There {
     Absent,
-    /// The folder on the disk, if it is there by now.
+    /// A folder, with its inode if it is on the disk already.
     Folder(Option<u64>),
     File {
         size: u64,
-        /// The file on the disk, if it is there by now and stays the same one.
+        /// The file's inode, if it is on the disk already and the edits do not replace it.
         inode: Option<u64>,
         /// Whether that file has other names too, which must not see what is added to it.
         is_shared: bool,
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Where the disk has, at this moment, what the planned edits leave at a place.
+    /// Returns where the disk now has what the planned edits will have at a place; `None` if nowhere.
     pub(super) fn on_disk(&self, at: &Locator) -> Option<Locator> {
         let mut name = at.clone();
         for (from, to) in self.moves.iter().rev() {
@@ -128,7 +128,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// As [`View::there`], for a file that is about to be replaced: it is opened without a look at it first.
+    /// As [`View::there`], but opens the file right away, because it is about to be read and replaced.
     pub(super) fn opened(&mut self, at: &Locator) -> Result<There> {
         let above = at.ancestors().filter_map(|folder| self.changed.get(&folder));
         let is_as_on_disk = self.moves.is_empty()
@@ -140,7 +140,7 @@ impl<'a> View<'a> {
         match self.core.tree.open(&self.core.spelled(at), Open::Read) {
             Ok(file) => {
                 self.replaced = Some(file);
-                // How much it holds shows when it is read.
+                // Its size is known once it is read.
                 Ok(There::File { size: 0, inode: None, is_shared: false, content: None, added: Vec::new() })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Absent),
@@ -148,14 +148,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether the nearest folder that the edits put something into is one that they make, where
-    /// the disk still has a file.
+    /// Whether `at` lies in a folder that the planned edits make, where the disk still has a file.
     fn lies_in_new_folder(&self, at: &Locator) -> bool {
         let folder = at.ancestors().find(|folder| self.changed.contains_key(folder));
         folder.is_some_and(|folder| self.folder_inode(&folder).is_none())
     }
 
-    /// The folder that the disk has at a place that an earlier edit has put something into.
+    /// Returns the inode of the folder that the disk has at a place; `None` if it has none there.
     pub(super) fn folder_inode(&self, at: &Locator) -> Option<u64> {
         let stat = self.core.tree.stat(&self.core.spelled(&self.on_disk(at)?)).ok()?;
         (stat.kind == FileKind::Folder).then_some(stat.inode)
@@ -203,7 +202,7 @@ impl<'a> View<'a> {
                 return Ok(false);
             }
         }
-        // The names that are no text come with these alone.
+        // Only `read_dir` lists names that are not text.
         let all = self.core.tree.read_dir(&name).map_err(|error| absent_or(error, folder))?;
         match all.iter().any(|(name, _)| name.is_err()) {
             true => Err(not_empty(folder).hint(
@@ -233,9 +232,11 @@ impl<'a> View<'a> {
             let names = self.names_in(&parent)?;
             self.twins.insert(parent.clone(), names);
         }
-        match self.twin(&parent, at.name()) {
+        let twin = self.twin(&parent, at.name()).map(|twin| parent.child(twin)).transpose()?;
+        // A twin in a pending record may not be in its place yet.
+        let pending = || self.journal.into_iter().flat_map(|journal| &journal.pending);
+        match twin.or_else(|| pending().find_map(|pending| pending.twin_of(at))) {
             Some(twin) => {
-                let twin = parent.child(twin)?;
                 Err(Error::new(Kind::Exists, format!("`{at}` differs from `{twin}` only in case or accents"))
                     .code(code::FILE_EXISTS)
                     .hint(format!("use `{twin}`, or a name that stays different on every system")))
@@ -244,7 +245,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A name in a folder that a new one must not stand beside.
+    /// Returns a name in a folder that collides with a new one.
     fn twin(&mut self, parent: &Locator, name: &str) -> Option<String> {
         let names = self.twins.get_mut(parent)?;
         let like = names.like(name);

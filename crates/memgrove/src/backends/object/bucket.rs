@@ -77,8 +77,8 @@ pub struct Listed {
     pub tag: Option<String>,
 }
 
-/// Somewhere that objects are. Conditions must be honoured, and what was answered must be seen by
-/// the next request of anyone.
+/// Somewhere that objects are kept. Conditions must be honoured, and once a request is answered, everyone's
+/// next request must see its effect.
 pub trait Bucket: Send + Sync {
     /// Names the bucket, for people.
     fn name(&self) -> String;
@@ -114,8 +114,8 @@ pub trait Bucket: Send + Sync {
     }
 }
 
-/// A bucket that remembers nothing beside the bytes, but every version of every object, and that cannot
-/// hold everything. Its conditions are known to be honoured, and its tags are made from the bytes alone.
+/// A bucket that keeps nothing beside the bytes, but every version of every object, and that cannot hold
+/// everything. It always honours conditions, and makes its tags from the bytes alone.
 pub trait Versioned: Send + Sync {
     /// The tag of an object with these bytes.
     fn tag_of(&self, bytes: &[u8]) -> String;
@@ -126,7 +126,7 @@ pub trait Versioned: Send + Sync {
     /// `Invalid`, code `INVALID_PATH`.
     fn check_key(&self, key: &str) -> Result<()>;
 
-    /// Checks that an object can hold these bytes, or have them as a part.
+    /// Checks that an object may hold these bytes, whole or as a part.
     ///
     /// # Errors
     /// `Unsupported`.

@@ -94,7 +94,7 @@ impl Cloud {
         let (answer, answered) = mpsc::channel();
         let runtime = self.runtime.as_ref().expect("it lives as long as the bucket");
         runtime.spawn(async move {
-            // The other end waits, so it is there.
+            // The other end waits for it, so it cannot fail.
             let _ = answer.send(work.await);
         });
         answered.recv().ok()

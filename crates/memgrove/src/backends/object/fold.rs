@@ -30,7 +30,7 @@ impl ObjectStore {
                 let keys = (from..from + run).map(|index| Request::Get(self.fold_key(level, index)));
                 for (index, answer) in (from..).zip(self.bucket.send(keys.collect())) {
                     let Some(fold) = answer?.object() else { break 'level };
-                    // One that is damaged is as good as missing: the log has it all, and it is made anew.
+                    // A damaged fold is as good as a missing one: the log has it all, and it is made anew.
                     if self.take_in_fold(&fold.bytes).is_err() || self.state().seq < (index + 1) * span {
                         let _ = self.bucket.ask(Request::Delete(self.fold_key(level, index)));
                         break 'level;
@@ -84,7 +84,7 @@ impl ObjectStore {
         let keys = (index * FOLD..(index + 1) * FOLD).map(|one| Request::Get(self.fold_key(1, one)));
         let mut text = Vec::new();
         for answer in self.bucket.send(keys.collect()) {
-            // Without one of them there is nothing to fold.
+            // If one of them is missing, they cannot be folded.
             let Some(fold) = answer?.object() else { return Ok(()) };
             text.extend_from_slice(&fold.bytes);
         }

@@ -12,7 +12,7 @@ pub(super) struct Leaf {
     /// The record that holds the bytes, and where in its body they are.
     pub(super) seq: u64,
     pub(super) index: usize,
-    /// What that record is known by.
+    /// The beginning of that record's id, for marks.
     id: u32,
     pub(super) offset: u64,
     pub(super) added: u64,
@@ -21,7 +21,7 @@ pub(super) struct Leaf {
     /// How many links the chain has.
     pub(super) links: u32,
     pub(super) mtime: Timestamp,
-    /// The version, once somebody has paid for it.
+    /// The version, once it has been computed.
     pub(super) version: OnceLock<Version>,
     /// The tag that a bucket without marks gives to these bytes, once it is known.
     pub(super) tag: OnceLock<String>,
@@ -75,8 +75,8 @@ impl Leaf {
         })
     }
 
-    /// Names this state of this file; a plain object that holds it says so. The log of another store has
-    /// records with the same numbers, but not with the same names.
+    /// Names this state of this file, so that a plain object can say that it holds it. The id tells records
+    /// apart from those of another store's log with the same numbers.
     pub(super) fn mark(&self) -> String {
         format!("{}.{}.{:08x}", self.seq, self.index, self.id)
     }
@@ -91,7 +91,7 @@ impl Leaf {
         self.offset as usize..(self.offset + self.added) as usize
     }
 
-    /// This link of the chain that ends in `end`, to be held on to.
+    /// Returns an owning handle to this link of the chain that ends in `end`.
     pub(super) fn itself(&self, end: &Arc<Leaf>) -> Arc<Leaf> {
         let mut link = end;
         while let Some(before) = link.before.as_ref().filter(|_| link.links > self.links) {
@@ -107,7 +107,7 @@ impl Leaf {
 }
 
 impl Drop for Leaf {
-    /// Link by link: a log of a million lines is a chain of a million links.
+    /// Drops link by link without recursion: a log of a million lines is a chain of a million links.
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(leaf) = next {

@@ -24,7 +24,7 @@ use crate::locator::Locator;
 pub(super) const RUN_MAX: u64 = 64;
 /// How often a change is tried anew because another machine was faster.
 const ATTEMPTS_MAX: u32 = 400;
-/// How often an answer that was lost is asked for.
+/// How many times a record is sent again when the answer was lost.
 const DOUBTS_MAX: u32 = 5;
 const BACKOFF_MAX_MS: u64 = 400;
 /// How many bytes of recent records are kept in memory.
@@ -48,7 +48,7 @@ impl ObjectStore {
         self.sync_beside(Vec::new()).map(drop)
     }
 
-    /// Takes in whatever the log has by now, and sends other requests along with the first question.
+    /// Takes in whatever the log has by now, and sends other requests along with the first one.
     pub(super) fn sync_beside(&self, others: Vec<Request>) -> Result<Vec<Result<Answer>>> {
         let (mut run, mut others, mut answered) = (1, Some(others), Vec::new());
         loop {
@@ -75,7 +75,7 @@ impl ObjectStore {
         }
     }
 
-    /// A later record was there and this one was not: it has come meanwhile, or it is lost.
+    /// Checks on a record that was missing although a later one was there: it may just have arrived.
     fn check_is_there(&self, number: u64) -> Result<()> {
         match self.bucket.get(&self.log_key(number))? {
             Some(_) => Ok(()),
@@ -97,14 +97,14 @@ impl ObjectStore {
         Ok(())
     }
 
-    /// Applies a change: on top of what is there, over and over until its record is in the log.
+    /// Applies a change on top of what is there, again and again until its record is in the log.
     pub(super) fn commit(&self, change: &Change) -> Result<Applied> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let named: Vec<Locator> = change.edits.iter().map(|edit| edit.at().clone()).collect();
         self.commit_in_turn(change, &named)
     }
 
-    /// The same, with the turn in hand; the plain objects of `looked_at` are looked at before.
+    /// As [`ObjectStore::commit`], with the turn held; first looks at the plain objects of `looked_at`.
     pub(super) fn commit_in_turn(&self, change: &Change, looked_at: &[Locator]) -> Result<Applied> {
         let id = random_id();
         for attempt in 0..ATTEMPTS_MAX {
@@ -119,7 +119,7 @@ impl ObjectStore {
             let whole = self.whole_files(change)?;
             let rehearsed = self.rehearse(whole.as_ref().unwrap_or(change), &id);
             let (mut header, body) = match rehearsed {
-                // Somebody has changed it since it was read, and the append does not mind.
+                // The file changed after it was read for an append that expects no version: try again.
                 Err(error)
                     if error.kind() == Kind::Conflict && whole.is_some() && !rests_on_versions(change) =>
                 {
@@ -166,7 +166,7 @@ impl ObjectStore {
         Err(Error::new(Kind::Busy, format!("the folder `{at}` could not be made")).hint("try again"))
     }
 
-    /// Checks a change against what is there, and gives the record that it would be.
+    /// Checks a change against what is there, and returns the record that it would become.
     fn rehearse(&self, change: &Change, id: &str) -> Result<(Header, Vec<u8>)> {
         let mut fetched: HashMap<String, Vec<u8>> = HashMap::new();
         loop {
@@ -180,7 +180,7 @@ impl ObjectStore {
                 if let Some(version) = leaf.version.get() {
                     return Ok(version.clone());
                 }
-                // What this change itself appends is in its body, what is before it in the log.
+                // What this change itself appends is in its body; what comes before it is in the log.
                 let base = leaf.chain().find(|link| link.seq != seq);
                 let bytes = match base.map(|base| (base, fetched.get(&base.mark()))) {
                     None => Vec::new(),
@@ -200,7 +200,7 @@ impl ObjectStore {
             let changed = draft.finish();
             drop(state);
             match unknown.take() {
-                // Fetched without the lock in hand; then all is tried again.
+                // Fetched after the lock is released; then everything is tried again.
                 Some(base) => drop(fetched.insert(base.mark(), self.logged(&base)?)),
                 None => return tried.and_then(|()| self.check_fits(&changed)).map(|()| (header, body)),
             }
@@ -220,7 +220,7 @@ impl ObjectStore {
         Ok(())
     }
 
-    /// Puts a record into the log if its number is free. A lost answer is no failure: the record
+    /// Puts a record into the log if its number is free. A lost answer is no failure: the id of the record
     /// that is there says whose it is.
     fn add(&self, header: &Header, body: &[u8]) -> Result<Added> {
         let key = self.log_key(header.seq);
@@ -241,8 +241,8 @@ impl ObjectStore {
                     return self.added(header, body);
                 }
                 Ok(Some(_)) => return Ok(Added::Taken),
-                // Not there: the request may be lost, or on its way. The same record is sent again,
-                // and whichever comes first is the one that counts.
+                // Not there: the request may be lost, or still on its way. The same record is sent again, and
+                // whichever arrives first counts.
                 Ok(None) => {}
                 Err(error) => doubt = Some(error),
             }
@@ -259,7 +259,7 @@ impl ObjectStore {
 
     fn added(&self, header: &Header, body: &[u8]) -> Result<Added> {
         let mut state = self.state();
-        // A reader of this process may have met our own record in the log before us.
+        // A reader in this process may already have taken our record in from the log.
         if state.seq < header.seq {
             state.keep_body(header.seq, body);
             state.take_in(header)?;
@@ -267,14 +267,14 @@ impl ObjectStore {
         Ok(Added::Ours)
     }
 
-    /// Waits a little, longer each time and never as long as the others.
+    /// Waits for a random time, whose limit grows with each attempt.
     fn step_back(&self, attempt: u32) {
         let most = (4_u64 << attempt.min(10)).min(BACKOFF_MAX_MS);
         thread::sleep(Duration::from_millis(RandomState::new().hash_one(attempt) % most));
     }
 }
 
-/// Notes the tags of objects that are taken in as they are: so they are known again without our mark.
+/// Notes the tags of adopted objects, so that they are recognised again although they lack our mark.
 fn tag_adopted(header: &mut Header, state: &State) {
     if header.note.actor.origin != Origin::FileEdit {
         return;
@@ -285,12 +285,12 @@ fn tag_adopted(header: &mut Header, state: &State) {
     }
 }
 
-/// For drafts that expect nothing.
+/// Stands in for a version lookup in drafts without expectations.
 fn unasked(at: &Locator, _: &Arc<Leaf>) -> Result<Version> {
     Err(Error::new(Kind::Conflict, format!("nobody asked for the version of `{at}`")))
 }
 
-/// Tries every step of a change in a draft; the header learns the versions before.
+/// Tries every step of a change in a draft, and notes the versions before in the header.
 fn try_steps(draft: &mut Draft<'_, Arc<Leaf>>, header: &mut Header, edits: &[Edit]) -> Result<()> {
     let (seq, time, id, mut offset) = (header.seq, header.time, header.short_id(), 0);
     for (index, (step, edit)) in header.edits.iter_mut().zip(edits).enumerate() {

@@ -1,9 +1,9 @@
 //! One store in a bucket, shared by many machines: S3, Google Cloud Storage, Azure.
 //!
-//! Every change is one object of a numbered log, written only if that number is free: so changes
-//! have one order, each happens whole or not at all, and the log is the history. Whoever finds
-//! its number taken reads what took it and tries again on top of that; whoever finds *its own*
-//! record there has only lost the answer.
+//! Every change is one object of a numbered log, written only if that number is free: so changes have one
+//! order, each happens whole or not at all, and the log is the history. A writer who finds its number taken
+//! reads the record there and tries again on top of it, unless that record is *its own*: then only the answer
+//! was lost.
 //!
 //! Beside the log every file is a plain object under its own key, for people and other programs.
 //! The record of a change is its intent: the writer puts the plain objects in place before it
@@ -72,7 +72,7 @@ pub struct ObjectStore {
     prefix: String,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    /// The writers of this process queue here, so that only other machines are raced with.
+    /// Writers of this process queue here, so that they compete only with other machines.
     turn: Mutex<()>,
     /// Whether the bucket honours conditions, once it is known.
     honours: OnceLock<bool>,
@@ -100,7 +100,7 @@ struct Seen {
     tag: String,
     mark: Option<String>,
     size: u64,
-    /// Whether it was taken into the log as it is, and only lacks our mark.
+    /// Whether it was taken into the log as it was, and so lacks our mark.
     adopted: bool,
 }
 
@@ -156,8 +156,8 @@ impl ObjectStore {
         Ok(store)
     }
 
-    /// How many objects were there when it was opened, and belong to no store. [`Backend::check`] takes them
-    /// in, or the first change: a bucket that was merely looked at is left as it is.
+    /// How many objects were there at opening and belong to no store. [`Backend::check`] or the first change
+    /// takes them in: a bucket that was merely looked at is left as it is.
     pub fn unclaimed(&self) -> usize {
         self.unclaimed
     }
@@ -166,7 +166,7 @@ impl ObjectStore {
         self.state().seq == 0 && self.bucket.versioned().is_none()
     }
 
-    /// Before the first change: what other programs have put into the bucket comes before it in the history.
+    /// Before the first change, takes in what other programs put there: it comes first in the history.
     fn begin(&self) -> Result<()> {
         if self.has_no_log() { unless_denied(self.adopt_strays()).map(drop) } else { Ok(()) }
     }
@@ -189,7 +189,7 @@ impl ObjectStore {
     fn check_place(&self, at: &Locator) -> Result<()> {
         let refused =
             |why: String, hint: &str| Err(Error::new(Kind::Invalid, why).code(code::INVALID_PATH).hint(hint));
-        // Deeper ones are those of other stores in the same bucket.
+        // A `.memgrove` folder further down belongs to another store in the same bucket.
         if at.parts().any(|part| collision_key(part) == OWN) {
             return refused(format!("`{at}` is the backend's own"), "choose a place outside `.memgrove`");
         }
@@ -222,7 +222,7 @@ pub(super) fn checked_prefix<'a>(location: &str, prefix: &'a str) -> Result<&'a 
     }
 }
 
-/// Who may not look around in a bucket finds nothing there.
+/// Whoever may not list a bucket finds nothing in it.
 fn unless_denied<T: Default>(found: Result<T>) -> Result<T> {
     found.or_else(|error| if error.kind() == Kind::Denied { Ok(T::default()) } else { Err(error) })
 }

@@ -12,8 +12,8 @@ use crate::locator::Locator;
 
 /// How often a placement is tried while others place too.
 const ROUNDS_MAX: u32 = 4;
-/// What is appended to a file stays in the log alone until it is so many bytes, or so large a part
-/// of the file, or so many pieces: a log of N lines is then not rewritten N times.
+/// What is appended stays in the log alone until it has this many bytes, or in a large file half its size, or
+/// this many pieces: so a file of N lines is not rewritten N times.
 const BEHIND_BYTES_MAX: u64 = 32 * 1024;
 const BEHIND_PIECES_MAX: u32 = 256;
 

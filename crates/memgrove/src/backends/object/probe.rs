@@ -6,7 +6,7 @@ use super::log::random_id;
 use crate::backend::Version;
 use crate::error::{Error, Kind, Result};
 
-/// How often a write that should succeed is tried.
+/// How many times a write that should succeed is tried.
 const TRIES: u32 = 5;
 
 impl ObjectStore {
@@ -35,7 +35,7 @@ impl ObjectStore {
     }
 
     fn probe(&self) -> Result<bool> {
-        // What was found out is kept under the name of the service: behind another one it is asked again.
+        // The result is kept under the name of the service, so that another service is probed again.
         let known = self.own(&format!("probe/{}", Version::of(self.bucket.name().as_bytes())));
         if self.bucket.get(&known)?.is_some() {
             return Ok(true);
@@ -45,8 +45,8 @@ impl ObjectStore {
             let bytes = text.as_bytes().to_vec();
             self.bucket.ask(Request::Put { key: key.clone(), bytes, when, mark: None })
         };
-        // Only a write that should have been refused and was not proves anything: a lost answer
-        // looks like a refusal.
+        // Only a write that went through against its condition proves anything: a lost answer looks like a
+        // refusal.
         let honours = || -> Result<bool> {
             let mut first = None;
             for _ in 0..TRIES {

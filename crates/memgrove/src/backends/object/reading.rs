@@ -16,7 +16,7 @@ use crate::locator::Locator;
 pub(super) enum Found<'a> {
     /// The file, or an earlier state of it that has only been appended to since.
     State(&'a Leaf),
-    /// A placement of ours that is older or newer than what we know.
+    /// An object that we placed, older or newer than what we know.
     Other,
     /// Somebody else wrote it.
     Foreign,
@@ -27,12 +27,12 @@ pub(super) fn mark_of(at: &Locator, leaf: &Leaf) -> String {
     format!("{}.{}", leaf.mark(), place_hash(at))
 }
 
-/// So that a copy made by other means, mark and all, is not taken for a placement of ours.
+/// Part of every mark, so that a copy made by other means, mark and all, does not pass for our own.
 pub(super) fn place_hash(at: &Locator) -> String {
     Version::of(at.key().as_bytes()).as_str()[..8].to_owned()
 }
 
-/// Whether an object at a place is a placement of ours.
+/// Whether this mark says that we placed the object at this place.
 pub(super) fn is_ours(at: &Locator, mark: Option<&str>) -> bool {
     mark.and_then(|mark| mark.rsplit_once('.')).is_some_and(|(_, hash)| hash == place_hash(at))
 }
@@ -64,13 +64,13 @@ pub(super) fn compare<'a>(at: &Locator, leaf: &'a Leaf, seen: &Seen) -> Found<'a
     }
 }
 
-/// What the history says of a change that somebody made by other means.
+/// The note of a change that someone made past memgrove.
 pub(super) fn file_edit() -> Note {
     let actor = Actor { origin: Origin::FileEdit, ..Actor::default() };
     Note { verb: "file_edit".into(), actor, ..Note::default() }
 }
 
-/// Said of a file that is written anew as it is, so that nothing of it is in the log alone.
+/// The note of a change that writes a file anew as it is, so that nothing of it is in the log alone.
 pub(super) fn rewriting() -> Note {
     Note { verb: "rewrite".into(), derived: true, ..Note::default() }
 }
@@ -88,13 +88,13 @@ impl ObjectStore {
         }
         let behind: Vec<Locator> = places.iter().filter(|at| self.is_behind(at)).cloned().collect();
         if !behind.is_empty() {
-            // Who cannot see to it leaves it to the next.
+            // If this fails, the next reader tries again.
             let _ = self.place(&behind);
         }
         Ok(())
     }
 
-    /// Takes what someone else did at a place into the log: with the turn in hand.
+    /// Takes what someone else did at a place into the log. The caller has the turn.
     ///
     /// # Errors
     /// `Invalid` for a file of a store that lies deeper.
@@ -109,8 +109,8 @@ impl ObjectStore {
         }
     }
 
-    /// As [`ObjectStore::look`], and gives back what was written by someone else; nothing where it was
-    /// deleted.
+    /// As [`ObjectStore::look`], but returns what someone else wrote instead of taking it in; `None` stands
+    /// for a deletion.
     pub(super) fn look_for_strangers(&self, places: &[Locator]) -> Result<Vec<(Locator, Option<Object>)>> {
         let files: Vec<Locator> = {
             let state = self.state();
@@ -156,7 +156,7 @@ impl ObjectStore {
         })
     }
 
-    /// The same, after whatever the log has by now: what was placed meanwhile is then known.
+    /// As [`ObjectStore::is_foreign`], but reads the log again first: it tells what was placed meanwhile.
     fn is_foreign_by_now(&self, at: &Locator, object: &Object) -> Result<bool> {
         if self.bucket.versioned().is_some() {
             self.sync()?;
@@ -164,7 +164,7 @@ impl ObjectStore {
         self.is_foreign(at, object)
     }
 
-    /// Takes what someone else wrote into the log: with the turn in hand.
+    /// Takes what someone else wrote into the log. The caller has the turn.
     pub(super) fn adopt(&self, at: &Locator, object: &Object) -> Result<()> {
         if self.bucket.versioned().is_none() {
             return self.adopt_as_it_is(at, object);
@@ -177,8 +177,8 @@ impl ObjectStore {
         }
     }
 
-    /// The mark of an object if the log says that it was put there: a mark that came from elsewhere with
-    /// a copy names no record of this log, or none that was ever here.
+    /// Returns the mark of an object if the log says that it was placed there. A mark that came along with a
+    /// copy from elsewhere names no record of this log, or none of this place.
     pub(super) fn recognised(&self, at: &Locator, object: &Object) -> Option<String> {
         let state = self.state();
         let leaf = state.ledger.tree.get(at).and_then(|node| node.into_file());
@@ -203,7 +203,7 @@ impl ObjectStore {
         };
         let (tag, mark) = (object.tag.clone(), object.mark.clone());
         self.state().placed.insert(at.clone(), Seen { tag, mark, size: object.size, adopted: true });
-        // Where it was put back as it had been, nothing has changed; but the log learns what is there.
+        // If the file was put back as it had been, nothing has changed, but the log learns what is there.
         let note = if expect == Expect::At(Version::of(&bytes)) { rewriting() } else { file_edit() };
         let edit = Edit::Write { at: at.clone(), bytes: bytes.into(), expect };
         match self.commit_in_turn(&Change { edits: vec![edit], note }, &[]) {
@@ -214,8 +214,8 @@ impl ObjectStore {
         }
     }
 
-    /// What someone else wrote, with what was appended to the file since its plain object was last
-    /// rewritten: who wrote it cannot have seen that.
+    /// Returns what someone else wrote, plus what was appended to the file since its plain object was last
+    /// rewritten, which they cannot have seen.
     fn with_pending(&self, leaf: Option<&Arc<Leaf>>, written: &[u8]) -> Result<Vec<u8>> {
         let Some(leaf) = leaf.filter(|leaf| leaf.links > 1 && self.bucket.versioned().is_none()) else {
             return Ok(written.to_vec());
@@ -256,7 +256,7 @@ impl ObjectStore {
         Ok(Some(object.bytes))
     }
 
-    /// The bytes of a file, of which this is the plain object.
+    /// Returns the bytes of a file whose plain object is this.
     fn bytes_of(&self, at: &Locator, leaf: &Arc<Leaf>, object: Option<Object>) -> Result<Vec<u8>> {
         let Some(object) = object else {
             let bytes = self.logged(leaf)?;
@@ -284,7 +284,7 @@ impl ObjectStore {
                 drop(turn);
                 match adopted {
                     Ok(()) => self.file_at(at)?.map_or(Ok(object.bytes), |leaf| self.logged(&leaf)),
-                    // Who may only read sees it all the same.
+                    // Whoever may only read sees it all the same.
                     Err(error) if error.kind() == Kind::Denied => {
                         self.with_pending(Some(leaf), &object.bytes)
                     }
@@ -294,7 +294,7 @@ impl ObjectStore {
         }
     }
 
-    /// The bytes of a file, for its version.
+    /// Returns the bytes of a file, from its plain object where possible.
     pub(super) fn assemble(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<Vec<u8>> {
         let object = self.bucket.get(&self.key(at))?;
         if let Some(object) = object
@@ -363,7 +363,7 @@ impl ObjectStore {
 }
 
 impl ObjectStore {
-    /// Said of a record whose bytes cannot be found.
+    /// The error for a record whose bytes cannot be found.
     fn lost(&self, seq: u64) -> Error {
         match self.bucket.versioned() {
             Some(_) => not_in_history(format!("what the change `{seq}` held")),
@@ -378,7 +378,7 @@ fn since_placed(leaf: &Leaf) -> impl Iterator<Item = &Leaf> {
     leaf.chain().take_while(move |state| state.links >= first)
 }
 
-/// Whether an object is a state that was taken in as it lay there.
+/// Whether an object with this tag and size holds this state.
 fn is_tagged(state: &Leaf, tag: &str, size: u64) -> bool {
     state.tag.get().is_some_and(|known| known == tag) && state.len == size
 }

@@ -16,15 +16,15 @@ const STRAYS_AT_ONCE: usize = 32;
 pub(super) const SAME_NAME: &str = "another file has the same name but for upper and lower case";
 
 impl ObjectStore {
-    /// Takes into the log every object that other programs have put into the bucket, as it is, and
-    /// removes what a late placement has left of a deleted file. Tells what could not be taken in.
-    /// A store that lies deeper in the bucket is left alone.
+    /// Takes into the log every object that other programs have put into the bucket, and deletes what a late
+    /// placement has left of a deleted file. Returns what was adopted and what could not be. Stores that lie
+    /// deeper in the bucket are left alone.
     ///
     /// # Errors
     /// `Corrupt` where the log has a gap; else as the bucket says.
     pub(super) fn adopt_strays(&self) -> Result<Vec<Finding>> {
         let (listed, mut findings) = self.listed()?;
-        // The log is read after the objects: what was placed meanwhile is then known to it.
+        // The log is read after the objects, so that it knows all that was placed until then.
         self.sync()?;
         let mut strays = Vec::new();
         let names: Vec<&str> =
@@ -46,8 +46,8 @@ impl ObjectStore {
         Ok(findings)
     }
 
-    /// Every object of the store; of a bucket that cannot be listed for the key of another program's object
-    /// those of the backend itself, and what is to be said of it.
+    /// Lists every object of the store. If another program's key makes the bucket impossible to list, lists
+    /// only the backend's own objects, and reports that.
     fn listed(&self) -> Result<(Vec<Listed>, Vec<Finding>)> {
         match self.bucket.list(&self.prefix) {
             Ok(listed) => Ok((listed, Vec::new())),
@@ -64,7 +64,7 @@ impl ObjectStore {
         }
     }
 
-    /// How many objects are where a store would begin, and belong to none.
+    /// How many objects lie under this prefix and belong to no store.
     ///
     /// # Errors
     /// As [`ObjectStore::adopt_strays`].
@@ -76,7 +76,7 @@ impl ObjectStore {
         Ok(plain_names(&names).len())
     }
 
-    /// Checks that no record of the log is there that could not be taken in.
+    /// Checks that the log has no record beyond the last one that could be taken in.
     fn check_log_is_whole<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
         let number = |name: &str| name.strip_prefix(OWN)?.strip_prefix("/log/")?.parse::<u64>().ok();
         let (last, known) = (names.filter_map(number).max().unwrap_or_default(), self.state().seq);
@@ -92,7 +92,7 @@ impl ObjectStore {
         for (at, answer) in places.iter().zip(answers) {
             let Answer::Object(object) = answer? else { continue };
             match self.recognised(at, &object) {
-                // The log says that it was here, and is no more.
+                // The log says that it was here and is gone.
                 Some(_) => drop(self.bucket.ask(Request::Delete(self.key(at)))?),
                 None => strangers.push((at.clone(), object)),
             }
@@ -121,8 +121,8 @@ impl ObjectStore {
     }
 }
 
-/// The names beneath a store's prefix that are its files: neither the backend's own, nor of stores that lie
-/// deeper.
+/// Returns the names beneath a store's prefix that are its files: neither the backend's own objects nor those
+/// of stores that lie deeper.
 pub(super) fn plain_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let deeper: BTreeSet<&str> = names.iter().copied().filter_map(store_of).collect();
     let is_plain = |name: &&str| {
@@ -133,7 +133,7 @@ pub(super) fn plain_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
     names.iter().copied().filter(is_plain).collect()
 }
 
-/// The store that an object deeper in the bucket belongs to, if it is one of its own.
+/// Returns the deeper store that an object belongs to, if the object is one of that store's own.
 fn store_of(name: &str) -> Option<&str> {
     let own = format!("/{OWN}/");
     name.find(&own).map(|end| &name[..=end])

@@ -1,14 +1,14 @@
-//! Telling who wrote an object where the bucket keeps no marks, but every version of every object.
+//! How to tell who wrote an object where the bucket keeps no marks, but every version of every object.
 //!
-//! An object with the content that the log gives its place is in step, whoever wrote it. One with a
-//! content that its place never had is an edit by someone else. In between lies an *earlier* content, or
-//! nothing: either our placement is still to come, or somebody has put it back, or deleted the file. The
-//! versions decide: if the right content stood there after its record was written, then what is there now
-//! came later, and is meant.
+//! If an object has the content that the log gives its place, it is in step, whoever wrote it. Content that
+//! its place never had is an edit by someone else. What remains is an *earlier* content, or no object: either
+//! our placement is still to come, or someone has put the old content back or deleted the file. The versions
+//! decide: if the right content was there after its record was written, what is there now came later, and is
+//! meant.
 //!
-//! All of this holds only if the object was fetched *before* the log was read: then whatever memgrove put
-//! there is known. So a verdict that somebody else wrote it is found once more, in that order, before it
-//! is acted upon.
+//! All of this holds only if the object was fetched *before* the log was read, so that whatever memgrove put
+//! there is known. So before acting on a verdict that someone else wrote it, the check is repeated in that
+//! order.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -30,7 +30,7 @@ const EARLIER_MAX: usize = 64;
 const BATCH: usize = 32;
 
 impl ObjectStore {
-    /// An object as it was seen, with its mark; where the bucket keeps none, it is told from the content.
+    /// Describes an object as it was seen; without marks in the bucket, the mark is derived from the content.
     pub(super) fn seen(&self, at: &Locator, object: &Object) -> Result<Seen> {
         let mark = match self.bucket.versioned() {
             Some(bucket) => self.told_mark(bucket, at, &object.tag)?,
@@ -51,7 +51,7 @@ impl ObjectStore {
             match self.tag_of(bucket, leaf) {
                 Ok(known) if known == tag => return Ok(Some(mark_of(at, leaf))),
                 Ok(_) => {}
-                // What the service no longer remembers is believed as it lies there.
+                // If the service no longer remembers the content, what lies there is believed.
                 Err(error) if error.kind() == Kind::NotFound => return Ok(Some(mark_of(at, leaf))),
                 Err(error) => return Err(error),
             }
@@ -64,7 +64,7 @@ impl ObjectStore {
         Ok(Some(format!("0.0.{}", place_hash(at))))
     }
 
-    /// Whether what is at a place came after what the log says of it had been put in place.
+    /// Whether what is at a place was put there after the content that the log gives it had been placed.
     fn came_later(
         &self,
         bucket: &dyn Versioned,
@@ -75,7 +75,7 @@ impl ObjectStore {
         let Some((seq, by)) = self.state().ledger.last_touch(at) else { return Ok(true) };
         let stood = bucket.since(&self.key(at), &self.log_key(seq))?;
         if stood.last().and_then(Option::as_deref) != Some(tag) {
-            // Another content has come since it was fetched.
+            // The content has changed since it was fetched.
             return Ok(false);
         }
         match leaf {
@@ -84,7 +84,7 @@ impl ObjectStore {
         }
     }
 
-    /// Whether a file was in its place after its record was written: what was taken in always was.
+    /// Whether a file was placed after its record was written; what was adopted always was.
     fn was_placed(
         &self,
         bucket: &dyn Versioned,
@@ -95,12 +95,12 @@ impl ObjectStore {
         Ok(by == Origin::FileEdit || stood.contains(&Some(self.tag_of(bucket, leaf)?)))
     }
 
-    /// Whether somebody has deleted a file whose plain object is not there.
+    /// Whether someone has deleted a file that has no plain object.
     pub(super) fn vanished(&self, at: &Locator, leaf: &Arc<Leaf>) -> Result<bool> {
         let Some(bucket) = self.bucket.versioned() else { return Ok(false) };
         let Some((seq, by)) = self.state().ledger.last_touch(at) else { return Ok(false) };
         if self.bucket.get(&self.key(at))?.is_some() {
-            // It came while this was found out.
+            // The object appeared in the meantime.
             return Ok(false);
         }
         let stood = bucket.since(&self.key(at), &self.log_key(seq))?;
@@ -116,8 +116,8 @@ impl ObjectStore {
         Ok(leaf.tag.get_or_init(|| tag).clone())
     }
 
-    /// The change with appends as whole files, where what is known of an object is the hash of its bytes: then
-    /// the log tells it, and no piece of the file is ever fetched for it.
+    /// Returns the change with appends as whole files, for a bucket that knows objects by the hash of all
+    /// their bytes: then the log tells that hash, and no piece is ever fetched to compute it.
     pub(super) fn whole_files(&self, change: &Change) -> Result<Option<Change>> {
         if self.bucket.versioned().is_none() {
             return Ok(None);
@@ -142,7 +142,7 @@ impl ObjectStore {
         }
     }
 
-    /// Takes into the log that somebody has deleted a file: with the turn in hand.
+    /// Takes into the log that someone has deleted a file. The caller has the turn.
     pub(super) fn adopt_deletion(&self, at: &Locator) -> Result<()> {
         self.sync()?;
         let Some(leaf) = self.file_at(at)? else { return Ok(()) };
@@ -158,10 +158,10 @@ impl ObjectStore {
         }
     }
 
-    /// Brings the log and the objects together: what others have written, made or deleted is taken into the
-    /// log, and what was not put in place is. Tells what could not be.
+    /// Brings the log and the objects together: takes in what others have written, made or deleted, and
+    /// places what is not in place yet. Returns what could not be.
     pub(super) fn reconcile(&self, bucket: &dyn Versioned) -> Result<Vec<Finding>> {
-        // The log is read after the objects: an object that was placed since is then known to it.
+        // The log is read after the objects, so that it knows every object placed until then.
         let listed = self.bucket.list(&self.prefix)?;
         self.sync()?;
         let tag_of: HashMap<&str, Option<String>> = listed
@@ -189,7 +189,7 @@ impl ObjectStore {
                     tags.remove(&at);
                 }
                 Some(_) => {}
-                // A store was begun around it, and it is that one's now.
+                // A store was begun in a folder around it, which owns it now.
                 None if tag_of.contains_key(at.key()) => {}
                 None if self.vanished(&at, &leaf)? => {
                     let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +210,7 @@ impl ObjectStore {
         Ok(findings)
     }
 
-    /// The folder of the store that lies deeper in the bucket and holds a place that the log does not know.
+    /// Returns the folder of a deeper store that a place belongs to; `None` for places that the log knows.
     pub(super) fn deeper_store(&self, at: &Locator) -> Result<Option<Locator>> {
         if self.bucket.versioned().is_none() || self.file_at(at).is_ok_and(|leaf| leaf.is_some()) {
             return Ok(None);
@@ -225,7 +225,7 @@ impl ObjectStore {
         Ok(None)
     }
 
-    /// Takes in what others have written at some places; adds to `behind` where nobody did.
+    /// Takes in what others have written at these places; adds those that nobody else wrote to `behind`.
     fn take_in_strangers(&self, places: &[Locator], behind: &mut Vec<Locator>) -> Result<Vec<Finding>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let answers = self.bucket.send(places.iter().map(|at| Request::Get(self.key(at))).collect());
@@ -255,7 +255,7 @@ impl ObjectStore {
         Ok(findings)
     }
 
-    /// Takes in what others have put where nothing was, as one change: with the turn in hand.
+    /// Takes in what others have put where nothing was, as one change. The caller has the turn.
     pub(super) fn adopt_together(&self, strangers: &[(Locator, Object)]) -> Result<()> {
         let write = |(at, object): &(Locator, Object)| Edit::Write {
             at: at.clone(),

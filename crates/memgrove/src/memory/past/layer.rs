@@ -1,17 +1,17 @@
-//! Files as some edits would leave them, over files that stay as they are.
+//! What files would hold after some edits, over files that stay as they are.
 
 use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::locator::Locator;
 
-/// Reads what a layer lies over: a file's bytes, or `None` where no file is.
+/// Reads what lies beneath a layer: a file's bytes, or `None` if there is no file.
 pub(super) type Base<'a> = dyn Fn(&Locator) -> Result<Option<Vec<u8>>> + 'a;
 
-/// Files with some of them changed and moved.
+/// Files, some of them changed or moved.
 pub(super) struct Layer<'a> {
     base: Box<Base<'a>>,
-    /// What is known of a place, whatever the base has; `None` is absence.
+    /// The content of places that the layer has set; `None` if the file was removed.
     files: HashMap<Locator, Option<Vec<u8>>>,
     moves: Vec<(Locator, Locator)>,
 }
@@ -30,31 +30,31 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Where the base has what is at a place; `None` if it has been moved away from there.
+    /// Returns the base's name for what is at a place; `None` if it was moved away from there.
     pub(super) fn base_name(&self, at: &Locator) -> Option<Locator> {
         self.moves.iter().rev().try_fold(at.clone(), |name, (from, to)| {
             name.rebased(to, from).or_else(|| (!name.is_within(from)).then_some(name))
         })
     }
 
-    /// Where the layer has what the base has at a name.
+    /// Returns the layer's name for what the base has at a name.
     pub(super) fn layer_name(&self, name: &Locator) -> Locator {
         self.moves.iter().fold(name.clone(), |name, (from, to)| name.rebased(from, to).unwrap_or(name))
     }
 
-    /// Whether the layer says what is at a place, whatever the base has.
+    /// Whether the layer itself has set what is at a place.
     pub(super) fn knows(&self, at: &Locator) -> bool {
         self.files.contains_key(at)
     }
 
-    /// Puts a file at a place, or takes it away.
+    /// Puts a file at a place, or removes it.
     pub(super) fn set(&mut self, at: &Locator, bytes: Option<Vec<u8>>) {
         self.files.insert(at.clone(), bytes);
     }
 
     /// Moves a file or folder.
     pub(super) fn rename(&mut self, from: &Locator, to: &Locator) {
-        // The place was free, so what was known of it is only of what had been there before.
+        // The place was free, so what the layer knows of it is outdated.
         self.files.retain(|at, _| !at.is_within(to));
         let moved: Vec<Locator> = self.files.keys().filter(|at| at.is_within(from)).cloned().collect();
         for at in moved {

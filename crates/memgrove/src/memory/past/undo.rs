@@ -1,4 +1,4 @@
-//! Taking changes back: which ones, and by which edits.
+//! How changes are undone: which ones, and by which edits.
 
 mod inverse;
 
@@ -13,24 +13,24 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 
-/// The verb of a change that takes others back.
+/// The verb of a change that undoes others.
 const VERB: &str = "undo";
-/// How its reason begins. The names of those changes follow, separated by a comma and a space; a colon
-/// ends the list if there is more.
+/// How the reason of such a change begins. The ids of the undone changes follow, separated by a comma and
+/// a space; a colon ends the list if more follows.
 pub const UNDO_OF: &str = "undo of ";
-/// How many changes are looked at before all are.
+/// How many recent changes are looked at before the whole history is.
 const RECENT: usize = 64;
 
 /// What to undo.
 ///
-/// Changes that are undone already count no more, so undoing again steps further back. A change
-/// that undoes is never chosen, except by name: undoing it brings back what it took away. Neither is
-/// upkeep ([`Note::is_upkeep`]). What people wrote with an editor is never chosen.
+/// Changes that are already undone do not count, so undoing again steps further back. An undo is chosen
+/// only by its id: undoing it brings back what it undid. Upkeep ([`Note::is_upkeep`]) is also chosen only
+/// by its id, and what people wrote with an editor never is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoScope {
     /// The latest change, with all others of its job ([`Note::job`]).
     Last,
-    /// The same of a session.
+    /// The latest change of a session, with all others of its job.
     LastOf(String),
     /// This change.
     Change(ChangeId),
@@ -47,12 +47,12 @@ pub enum UndoScope {
 pub struct UndoOutcome {
     /// The changes, newest first.
     pub changes: Vec<ChangeId>,
-    /// The places that they had touched, as they are named now.
+    /// The places that they had touched, by their present names.
     pub places: Vec<Locator>,
 }
 
 impl Memory {
-    /// The changes that an undo would take back, newest first.
+    /// Returns the changes that an undo would take back, newest first.
     ///
     /// # Errors
     /// As [`Memory::undo`].
@@ -60,14 +60,14 @@ impl Memory {
         choose(self, scope)
     }
 
-    /// Takes changes back, all of them in one change of its own, which can be undone in turn.
+    /// Undoes changes, all of them in one new change, which can be undone in turn.
     ///
     /// # Errors
     /// `NotFound` if there is nothing to undo; `Invalid` for a change that is undone already;
     /// `Conflict` if what a change left behind was changed since; else as [`Memory::apply`].
     pub fn undo(&self, note: Note, scope: &UndoScope) -> Result<Done<UndoOutcome>> {
-        // The names of the changes belong into the reason, so they are chosen before the plan.
-        // A repeat of a key is answered as the first time, whatever there is to undo by now.
+        // The reason lists the ids of the changes, so they are chosen before the plan. A repeated key gets
+        // its first answer, whatever there is to undo by now.
         let note = Note { verb: VERB.into(), ..note };
         let repeat = self.repeated(&note)?.is_some();
         let mut chosen = if repeat { Vec::new() } else { choose(self, scope)? };
@@ -79,7 +79,7 @@ impl Memory {
             }
             done => return done,
         };
-        // What is in the way may be upkeep, which nobody asked for and which is done again when due.
+        // Upkeep may be in the way; it is undone as well, because it is done again when due.
         let with_upkeep = self.with_upkeep(&chosen)?;
         match with_upkeep.len() > chosen.len() {
             true => self.take_back(note, &with_upkeep).map_err(|_| refused),
@@ -87,8 +87,8 @@ impl Memory {
         }
     }
 
-    /// Names the change that can be undone instead of one that was redacted. It is not undone unasked: it may be
-    /// an old one.
+    /// Adds a hint that names another change to undo instead of a redacted one. That change is not undone
+    /// unasked, because it may be old.
     fn with_another(&self, error: Error, scope: &UndoScope, chosen: &[Past]) -> Error {
         let holds = |past: &Past| {
             past.edits.iter().flat_map(|edit| [&edit.old, &edit.new]).flatten().any(Version::is_redacted)
@@ -129,7 +129,7 @@ impl Memory {
         })
     }
 
-    /// Changes (newest first) with the upkeep that came after the oldest of them to the same places.
+    /// Returns these changes (newest first) with the later upkeep of the same places.
     fn with_upkeep(&self, chosen: &[Past]) -> Result<Vec<Past>> {
         let Some(oldest) = chosen.last() else { return Ok(Vec::new()) };
         let places: HashSet<&Locator> =
@@ -149,8 +149,8 @@ impl Memory {
         Ok(later.into_iter().filter_map(meant).collect())
     }
 
-    /// Leaves out the files that a change only held to their version, by an append of nothing: they
-    /// were none of its work, and whoever changed them since is not in its way.
+    /// Drops the files that a change only pinned to their version, by appending nothing: the change did
+    /// nothing to them, so later changes to them are not in its way.
     fn forget_holds(&self, past: &mut Past) -> Result<()> {
         let backend = self.store().backend();
         if past.edits.len() < 2 || past.edits.iter().any(|edit| edit.op == Op::Rename) {
@@ -167,7 +167,7 @@ impl Memory {
                 held.insert(edit.at.clone());
             }
         }
-        // One that did nothing else did that.
+        // If nothing else is left, appending nothing was the change itself.
         if held.len() < past.edits.len() {
             past.edits.retain(|edit| !held.contains(&edit.at));
         }
@@ -175,14 +175,14 @@ impl Memory {
     }
 }
 
-/// The changes that a scope means, newest first.
+/// Returns the changes that a scope means, newest first.
 fn choose(memory: &Memory, scope: &UndoScope) -> Result<Vec<Past>> {
     choose_but(memory, scope, |_| false)
 }
 
-/// As [`choose`], but for some.
+/// As [`choose`], without the changes that `passed` names.
 fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
-    // What a change did to an account is not its own: one that did nothing else cannot be undone.
+    // What a change did to an account does not count: a change that did nothing else cannot be undone.
     let history = |at: Option<Locator>, limit| {
         let mut all = memory.store().backend().history(&HistoryQuery { at, before: None, limit })?;
         all.iter_mut().for_each(|past| past.edits.retain(|edit| !memory.is_account(&edit.at)));
@@ -203,7 +203,7 @@ fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool
         }
         UndoScope::Source(source) => {
             let client = past.note.actor.client.as_deref().unwrap_or_default();
-            // A server names the token that was used, and then the client.
+            // A server names the token that was used, then the client.
             let (token, named) = client.split_once('/').unwrap_or((client, client));
             [client, token, named, past.note.actor.origin.name()].contains(&source.as_str())
         }
@@ -241,7 +241,7 @@ fn choose_but(memory: &Memory, scope: &UndoScope, passed: impl Fn(&Past) -> bool
     }
 }
 
-/// The changes of a history (newest first) that are meant and still count.
+/// Returns the changes of a history (newest first) that are meant and not undone.
 fn live(history: &[Past], by_name: bool, meant: impl Fn(&Past) -> bool) -> Result<Vec<Past>> {
     let undone = undone(history);
     let mut found = Vec::new();
@@ -251,7 +251,7 @@ fn live(history: &[Past], by_name: bool, meant: impl Fn(&Past) -> bool) -> Resul
             if by_name {
                 return Err(undone_already(&past.change));
             }
-            // An undo that was undone itself no longer counts, so what it took back does.
+            // An undo that is itself undone does not count, so what it undid counts again.
             continue;
         }
         if past.note.verb == VERB {
@@ -271,8 +271,8 @@ fn live(history: &[Past], by_name: bool, meant: impl Fn(&Past) -> bool) -> Resul
     Ok(found)
 }
 
-/// The changes of a part of the history (newest first) that still count: not those that another took
-/// back, nor the undo that did, if all that it took back is in the same part.
+/// Returns the changes of a part of the history (newest first) that still have an effect: neither those
+/// that are undone, nor an undo if everything it undid is in the same part.
 fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
     let undone = undone(history);
     let here: HashSet<&ChangeId> = history.iter().map(|past| &past.change).collect();
@@ -283,8 +283,8 @@ fn still_counting(history: &[Past]) -> impl Iterator<Item = &Past> {
     })
 }
 
-/// The changes that are undone, as a history tells that is whole from its newest change on (which is its
-/// first): an undo that was undone itself no longer counts.
+/// Returns the changes that are undone. `history` must begin with the newest change and have no gaps. An
+/// undo that is itself undone does not count.
 pub fn undone(history: &[Past]) -> HashSet<ChangeId> {
     let mut undone = HashSet::new();
     for past in history.iter().filter(|past| past.note.verb == VERB) {
@@ -295,7 +295,7 @@ pub fn undone(history: &[Past]) -> HashSet<ChangeId> {
     undone
 }
 
-/// The changes that an undo took back, as its reason names them.
+/// Returns the changes that an undo took back, as its reason lists them.
 pub fn undone_by(note: &Note) -> Vec<ChangeId> {
     let reason = note.reason.as_deref().filter(|_| note.verb == VERB);
     let list = reason.and_then(|reason| reason.strip_prefix(UNDO_OF));

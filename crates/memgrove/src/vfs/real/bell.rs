@@ -1,5 +1,5 @@
-//! How a process that waits for a lock is woken by the one that gives it back: the system lets processes sleep
-//! on a word of a file that they share. Whoever misses the bell wakes up by itself a moment later.
+//! How a process that waits for a lock is woken by the one that releases it: both use a word of a shared file
+//! as a futex. Whoever misses the wake-up wakes by itself a moment later.
 
 use std::fs::File;
 use std::io;
@@ -14,8 +14,8 @@ use rustix::thread::futex::{self, Flags, Timespec};
 
 const WORD_BYTES: usize = size_of::<u32>();
 
-/// The first word of a file, as the system knows it. It is never read or written through this: a file that was
-/// cut short would end the process.
+/// The first word of a file, mapped as a futex. It is never read or written through this mapping: in a file
+/// that was cut short that would kill the process.
 pub(super) struct Bell(NonNull<AtomicU32>);
 
 // SAFETY: it is an address for system calls, which any thread may make.
@@ -26,7 +26,7 @@ unsafe impl Send for Bell {}
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// The bell of an open file. Only to read: else the system would count each use of it as a change of the file.
+    /// Maps the word for reading only: otherwise the system would count each use as a change of the file.
     #[allow(unsafe_code)]
     pub(super) fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the system chooses where, and nothing is read or written there but by system calls.
@@ -35,8 +35,8 @@ impl Bell {
         NonNull::new(mapped?.cast()).map(Bell).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
-    /// Sleeps until the bell is rung, but no longer than this, which is less than a second. An error if the file
-    /// has no word to listen to.
+    /// Sleeps until the bell is rung, at most for `wait`, which is below a second. Fails if the file has no
+    /// first word.
     pub(super) fn wait(&self, file: &File, wait: Duration) -> io::Result<()> {
         let mut word = [0; WORD_BYTES];
         file.read_exact_at(&mut word, 0)?;
@@ -47,9 +47,9 @@ impl Bell {
         }
     }
 
-    /// Wakes up to that many of those who sleep.
+    /// Wakes up to `most` sleepers.
     pub(super) fn ring(&self, most: u32) {
-        // There is nobody to tell of an error: all wake up by themselves.
+        // An error needs no handling: all sleepers wake up by themselves.
         let _ = futex::wake(self.word(), Flags::empty(), most);
     }
 

@@ -14,8 +14,8 @@ use super::bell::Bell;
 use super::stat_of;
 use crate::vfs::{Stat, VfsFile};
 
-/// How long a thread that waits for a lock sleeps until it asks again: where nobody can wake it, at first and in
-/// the end; and where someone does, in case that it was missed.
+/// How long a waiting thread sleeps before it asks for the lock again. Without a bell the pause grows from
+/// the first to the second; with one the second is the limit, in case a wake-up was missed.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
 const PAUSE_MAX: Duration = Duration::from_millis(1);
 
@@ -25,15 +25,15 @@ const F_SETSIG: libc::c_int = 10;
 
 pub(super) struct RealFile {
     file: File,
-    /// What it was when it was opened.
+    /// Its description when it was opened.
     opened: Stat,
-    /// What those who wait for its lock listen to.
+    /// The futex on which those who wait for its lock sleep.
     #[cfg(target_os = "linux")]
     bell: OnceLock<Option<Bell>>,
 }
 
 impl RealFile {
-    /// Sleeps until whoever has the lock gives it back, or for a moment.
+    /// Sleeps until whoever has the lock releases it, or for a moment.
     fn rest(&self, attempt: u32) {
         #[cfg(target_os = "linux")]
         if self.bell().is_some_and(|bell| bell.wait(&self.file, PAUSE_MAX).is_ok()) {
@@ -47,7 +47,7 @@ impl RealFile {
         self.bell.get_or_init(|| Bell::of(&self.file).ok()).as_ref()
     }
 
-    /// Wakes so many of those who wait for the lock.
+    /// Wakes up to `most` of those who wait for the lock.
     #[cfg(target_os = "linux")]
     fn wake(&self, most: u32) {
         self.bell().inspect(|bell| bell.ring(most));
@@ -57,7 +57,7 @@ impl RealFile {
     #[allow(clippy::unused_self)]
     fn wake(&self, _most: u32) {}
 
-    /// An open file, and what it was when it was opened.
+    /// Wraps an open file with its description when it was opened.
     pub(super) fn new(file: File, opened: Stat) -> Self {
         RealFile {
             file,
@@ -81,7 +81,7 @@ impl VfsFile for RealFile {
         Ok(self.opened.mode)
     }
 
-    /// Asks for nothing else: a system that was asked for times makes the next write keep them anew.
+    /// Asks for the link count alone: asking for times would make the next write record them anew.
     #[cfg(target_os = "linux")]
     fn links(&self) -> io::Result<u64> {
         use rustix::fs::{AtFlags, StatxFlags};
@@ -107,24 +107,7 @@ impl VfsFile for RealFile {
     }
 
     fn read_all(&self) -> io::Result<Vec<u8>> {
-        // One byte more than it had, so that a short read shows the end; if it has grown, more follows.
-        let size = usize::try_from(self.opened.size).map_err(io::Error::other)?;
-        let mut bytes = vec![0; size + 1];
-        let mut filled = 0;
-        loop {
-            match self.file.read_at(&mut bytes[filled..], filled as u64) {
-                Ok(count) if count < bytes.len() - filled => {
-                    bytes.truncate(filled + count);
-                    return Ok(bytes);
-                }
-                Ok(count) => {
-                    filled += count;
-                    bytes.resize(filled + 64 * 1024, 0);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        read_whole(self.opened.size, |bytes, offset| self.file.read_at(bytes, offset))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -158,7 +141,7 @@ impl VfsFile for RealFile {
                 Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Before it is asked for again: most who wake up have what they wanted, and hold nobody up.
+            // Asked first: most who wake up are done by now, and should not hold up others.
             if needless() {
                 return Ok(false);
             }
@@ -188,8 +171,8 @@ impl VfsFile for RealFile {
         self.wake(most);
     }
 
-    /// The system refuses a lease to read while the file is open to write. No crate offers the call without
-    /// `unsafe`.
+    /// Asks for a read lease, which the system refuses while the file is open for writing. No crate offers
+    /// the call without `unsafe`.
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
     fn has_writers(&self) -> Option<bool> {
@@ -197,13 +180,13 @@ impl VfsFile for RealFile {
         // SAFETY: the descriptor is open as long as `self` is, and the call touches no memory of ours.
         let call =
             |call: libc::c_int, with: libc::c_int| unsafe { libc::fcntl(self.file.as_raw_fd(), call, with) };
-        // Whoever opens the file at this moment makes the system send a signal, which would end the process if it
-        // were the usual one; this one is ignored. Each time: giving the lease back forgets it.
+        // If the file is opened at this moment, the system sends a signal: this one is ignored by default,
+        // while the usual one would end the process. Set each time, because giving back the lease resets it.
         if call(F_SETSIG, libc::SIGURG) != 0 {
             return None;
         }
         if call(libc::F_SETLEASE, libc::F_RDLCK) == 0 {
-            // If it cannot be given back, closing the handle does.
+            // If giving the lease back fails, closing the handle does it.
             call(libc::F_SETLEASE, libc::F_UNLCK);
             return Some(false);
         }
@@ -213,5 +196,62 @@ impl VfsFile for RealFile {
     #[cfg(not(target_os = "linux"))]
     fn has_writers(&self) -> Option<bool> {
         None
+    }
+}
+
+/// Reads to the end of a file that had this size when it was opened. A short read does not mark the end: the
+/// system stops before a bad block, and after 2 GiB.
+fn read_whole(size: u64, mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(size).map_err(io::Error::other)?;
+    // One byte more than its size, so that a single read shows that it has not grown.
+    let mut bytes = vec![0; size + 1];
+    let mut filled = 0;
+    loop {
+        match read(&mut bytes[filled..], filled as u64) {
+            Ok(count) if count == 0 || (filled + count == size && count < bytes.len()) => {
+                bytes.truncate(filled + count);
+                return Ok(bytes);
+            }
+            Ok(count) => {
+                filled += count;
+                if filled == bytes.len() {
+                    bytes.resize(filled + 64 * 1024, 0);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a file that returns at most so many bytes at a time, and none from a bad block on.
+    fn read(has: &[u8], told: u64, at_most: usize, bad: Option<usize>) -> io::Result<Vec<u8>> {
+        read_whole(told, |bytes, offset| {
+            let rest = &has[usize::try_from(offset).unwrap()..bad.unwrap_or(has.len())];
+            if rest.is_empty() && bad.is_some() {
+                return Err(io::Error::other("a bad block"));
+            }
+            let count = rest.len().min(bytes.len()).min(at_most);
+            bytes[..count].copy_from_slice(&rest[..count]);
+            Ok(count)
+        })
+    }
+
+    #[test]
+    fn a_short_read_is_no_end() {
+        let has: Vec<u8> = (0..200).collect();
+        for told in [0, 100, 200, 300] {
+            for at_most in [1, 7, 100, 200, 300] {
+                // A file that has grown since it was opened may be read as it was.
+                let found = read(&has, told, at_most, None).unwrap();
+                assert!(found == has || found == has[..100] && told == 100, "{told}, {at_most}: {found:?}");
+            }
+            let found = read(&has, told, 300, Some(120));
+            assert!(found.is_err() || told == 100, "{told}: {found:?}");
+        }
     }
 }

@@ -89,7 +89,7 @@ impl VfsFile for SimFile {
             |state: &mut State| state.locks.get(&self.inode).is_some_and(|handle| *handle != self.handle);
         let mut left = wait;
         loop {
-            // In short waits: the question may be about this very disk, which is not to be held then.
+            // Waits in short steps: `needless` may look at this very disk, which must be free then.
             let pause = left.min(LOCK_PAUSE);
             let waited = self.machine.unlocked.wait_timeout_while(self.state(), pause, is_taken);
             let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);

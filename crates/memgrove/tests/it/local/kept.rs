@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use memgrove::Backend;
-use memgrove::backend::{Change, Note};
+use memgrove::backend::{Change, HistoryQuery, Keep, Moment, Note, OUTSIDE, Pruning};
 use memgrove::backends::{Local, LocalOptions};
 use memgrove::clock::ManualClock;
 use memgrove::vfs::{Call, Fault, FaultFs, FaultPlan, Open, SimFs, Vfs};
 
+use super::at;
 use super::beside::{delete, did, on, outside, write};
-use super::between::{by_hand, read};
+use super::between::{append, by_hand, read, stopped};
 
 fn kept(key: &str, text: &str) -> Vec<(String, String)> {
     vec![(key.to_owned(), text.to_owned())]
@@ -116,4 +117,58 @@ fn what_has_the_place_of_a_folder() {
     let local = Local::open(on(&disk)).unwrap();
     did(&local, [write("y.md", "two")]).unwrap();
     assert_eq!((read(&disk, "d"), read(&disk, "y.md")), ("by hand".to_owned(), "two".to_owned()));
+}
+
+/// What someone wrote into a file as it was displaced is in the history, but never was what its place held.
+#[test]
+fn what_was_displaced_was_not_in_its_place() {
+    let disk = SimFs::new();
+    let opened = || Local::open(on(&Arc::new(disk.clone()))).unwrap();
+    did(&opened(), [write("a.md", "one")]).unwrap();
+    stopped(&disk, [write("a.md", "two")]);
+    by_hand(&disk, "a.md", "by hand");
+    let local = opened();
+    did(&local, [write("b.md", "three")]).unwrap();
+    did(&local, [write("c.md", "four")]).unwrap();
+    assert_eq!(outside(&local), kept("a.md", "by hand"));
+    let history = local.history(&HistoryQuery::default()).unwrap();
+    let aside = history.iter().find(|past| past.note.verb == OUTSIDE).expect("it is in the history");
+    let held =
+        |moment| local.read_past(&at("a.md"), &moment).unwrap().map(String::from_utf8).unwrap().unwrap();
+    assert_eq!(held(Moment::After(history[0].change.clone())), "two");
+    assert_eq!(held(Moment::Before(aside.change.clone())), "two");
+    assert_eq!(held(Moment::After(aside.change.clone())), "by hand");
+}
+
+/// The history is made shorter while an editor has a displaced file open: what it saves then is kept all the same.
+#[test]
+fn what_an_editor_saves_after_the_history_was_pruned() {
+    let disk = SimFs::new();
+    let opened = || Local::open(on(&Arc::new(disk.clone()))).unwrap();
+    let local = opened();
+    did(&local, [write("a.md", "one")]).unwrap();
+    let editor = disk.open("a.md", Open::Write).unwrap();
+    did(&local, [write("a.md", "two")]).unwrap();
+    drop(local);
+    let local = opened();
+    did(&local, [write("b.md", "three")]).unwrap();
+    local.prune(Keep::Changes(1), Pruning::Done).unwrap();
+    editor.set_len(0).and_then(|()| editor.write_at(0, b"by hand")).unwrap();
+    drop(editor);
+    did(&local, [write("b.md", "four")]).unwrap();
+    local.checkpoint().unwrap();
+    assert_eq!(outside(&local), kept("a.md", "by hand"));
+}
+
+/// What a change only rests on is not made by it, if someone removes it before the change has its place.
+#[test]
+fn what_a_change_rests_on_is_not_brought_back() {
+    let disk = SimFs::new();
+    let opened = || Local::open(on(&Arc::new(disk.clone()))).unwrap();
+    did(&opened(), [write("a.md", "one")]).unwrap();
+    stopped(&disk, [append("a.md", ""), write("b.md", "two")]);
+    disk.remove_file("a.md").unwrap();
+    did(&opened(), [write("c.md", "three")]).unwrap();
+    assert_eq!(read(&disk, "b.md"), "two");
+    assert!(disk.stat("a.md").is_err(), "it was removed by hand");
 }

@@ -1,7 +1,7 @@
-//! The edits that take changes back, one change after the other, newest first.
+//! Which edits undo changes: one change after the other, newest first.
 //!
-//! The edits are tried on a layer over the store before anything is written, so that each change
-//! meets the files as the inverse of the later ones will have left them.
+//! The edits are first tried on a layer over the store, so that each change meets the files as the undoing
+//! of later changes leaves them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,40 +18,40 @@ use crate::memory::past::layer::Layer;
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// A file that is written and deleted again, because only a file can bring its folder back.
+/// A file that is written and deleted at once, because only a file can bring its folder back.
 pub const FOLDER_KEEPER: &str = ".memgrove-undo";
 
-/// What the store holds, as it was read: the versions that the edits rest on.
+/// Files of the store as they were first read: the edits expect these versions.
 type Seen = Rc<RefCell<HashMap<Locator, Option<Content>>>>;
 
-/// Edits in the making.
+/// The edits so far, and what they lead to.
 pub(super) struct Inverse<'a> {
     store: &'a Store,
     seen: Seen,
     layer: Layer<'a>,
     edits: Vec<Edit>,
-    /// Where in `edits` a file was last written, if nothing has moved since.
+    /// The index in `edits` of the last write of a file, if nothing was moved since.
     written: HashMap<Locator, usize>,
-    /// Folders that the edits make or remove, whatever the store has.
+    /// Folders that the edits make (`true`) or remove, whatever the store has.
     folders: HashMap<Locator, bool>,
     places: BTreeSet<Locator>,
     chosen: HashSet<ChangeId>,
 }
 
-/// One edit of a past change, and what it met.
+/// One edit of a past change, and what it found.
 struct Step<'p> {
     edit: &'p PastEdit,
     /// Whether a file was there right before the edit.
     was_file: bool,
-    /// What the place was called before the whole change, if it was anything.
+    /// The name of the place before the whole change, if it had one.
     before: Option<Locator>,
 }
 
-/// What becomes of a file that is not as a change left it.
+/// What to do with a file that has changed since.
 enum Settled {
-    /// It stays as it is.
+    /// Leave it as it is.
     AsIs,
-    /// What others did to it since, without the change.
+    /// Write this: what others have made of it, without the change.
     Merged(Vec<u8>),
 }
 
@@ -83,8 +83,8 @@ impl<'a> Inverse<'a> {
         for step in steps.iter().rev().filter(|step| !settled.contains_key(&step.edit.at)) {
             self.take_back_step(step, &before)?;
         }
-        // The edits' own content may have been replaced within the change: what counts is the
-        // content before all of it.
+        // Within the change an edit may have replaced what an earlier one wrote, so each file is set to
+        // its content from before the whole change.
         let names = steps.iter().filter_map(|step| step.before.as_ref());
         for name in names.filter(|name| !settled.contains_key(*name)) {
             let wanted = self.past(name, &before)?;
@@ -99,7 +99,7 @@ impl<'a> Inverse<'a> {
         for (name, settled) in settled {
             match settled {
                 Settled::AsIs => {}
-                // The change began the file, and nobody else has put anything into it.
+                // The change made the file, and nobody else has added anything to it.
                 Settled::Merged(bytes) if bytes.is_empty() && self.past(&name, &before)?.is_none() => {
                     self.delete(&name)?;
                 }
@@ -109,11 +109,11 @@ impl<'a> Inverse<'a> {
         Ok(())
     }
 
-    /// The edits, and the places that they concern.
+    /// Returns the edits, and the places that they concern.
     pub(super) fn finish(mut self) -> Result<(Vec<Edit>, Vec<Locator>)> {
         if self.edits.is_empty() {
-            // The changes had no effect. That they are undone must still be in the history, or the
-            // next undo would meet them again.
+            // The changes had no effect, but the history must show that they are undone, or the next undo
+            // would choose them again.
             for at in self.places.clone() {
                 if let Some(bytes) = self.layer.get(&at)? {
                     self.write(&at, bytes)?;
@@ -124,7 +124,7 @@ impl<'a> Inverse<'a> {
         Ok((self.edits, self.places.into_iter().collect()))
     }
 
-    /// Plays a change over the files before it, to learn what each edit met.
+    /// Replays a change over the files before it, to learn what each edit found.
     fn replay<'p>(&self, past: &'p Past, before: &Moment) -> Result<Vec<Step<'p>>> {
         let mut layer = Layer::over(|at| self.past(at, before));
         let mut steps = Vec::with_capacity(past.edits.len());
@@ -132,7 +132,7 @@ impl<'a> Inverse<'a> {
             let was_file = layer.get(&edit.at)?.is_some();
             steps.push(Step { edit, was_file, before: layer.base_name(&edit.at) });
             match (edit.op, &edit.to) {
-                // Only whether a file is there matters, not what it holds.
+                // Only whether a file exists matters here, not its content.
                 (Op::Write | Op::Append, _) => layer.set(&edit.at, Some(Vec::new())),
                 (Op::Delete, _) => layer.set(&edit.at, None),
                 (Op::Rename, Some(to)) => layer.rename(&edit.at, to),
@@ -142,8 +142,8 @@ impl<'a> Inverse<'a> {
         Ok(steps)
     }
 
-    /// Looks at the files that are not as the change left them: refuses, unless what came since can
-    /// be told from what the change did.
+    /// Decides about the files that have changed since the change. Fails, unless the later edits can be
+    /// told apart from the change.
     fn settle_touched_since(
         &mut self,
         past: &Past,
@@ -163,7 +163,7 @@ impl<'a> Inverse<'a> {
             if there == left {
                 continue;
             }
-            // Copies of what a file was come and go.
+            // Backups come and go, and need not match.
             if name.parent().is_some_and(|folder| folder.name() == BACKUPS) {
                 settled.insert(name, Settled::AsIs);
                 continue;
@@ -192,7 +192,7 @@ impl<'a> Inverse<'a> {
             }
             (Op::Delete, _) => self.make_folder(at),
             (Op::Rename, Some(to)) if step.was_file || self.is_folder(to)? => self.rename(to, at),
-            // An empty folder that the change itself removed afterwards.
+            // The change itself removed the folder later, which was empty.
             (Op::Rename, _) => self.make_folder(at),
         }
     }
@@ -237,7 +237,7 @@ impl<'a> Inverse<'a> {
         self.layer.rename(from, to);
         self.written.clear();
         let moved = |folder: &Locator| folder.rebased(from, to);
-        // What was known of the place was of what has just been cleared away from it.
+        // What was known of the target has just been cleared away.
         let folders = std::mem::take(&mut self.folders).into_iter();
         self.folders = folders
             .filter(|(folder, _)| !folder.is_within(to))
@@ -248,7 +248,8 @@ impl<'a> Inverse<'a> {
         Ok(())
     }
 
-    /// Brings an empty folder back. Also if it is there: that it was asked for is then in the history.
+    /// Brings an empty folder back. It does so even if the folder exists, so that the undo is in the
+    /// history.
     fn make_folder(&mut self, at: &Locator) -> Result<()> {
         let keeper = at.child(FOLDER_KEEPER)?;
         self.write(&keeper, Vec::new())?;
@@ -264,7 +265,7 @@ impl<'a> Inverse<'a> {
             return Ok(());
         }
         let (mut empty, mut full) = (BTreeSet::new(), self.layer.put_beneath(at).next().is_some());
-        // What the store has there, and what has been moved there from elsewhere in the store.
+        // What the store has there, and what was moved there from elsewhere in the store.
         for root in self.layer.moved_into(at).into_iter().chain([at.clone()]) {
             let Some(base) = self.layer.base_name(&root) else { continue };
             let itself = self.store.info_optional(&base)?;
@@ -285,7 +286,7 @@ impl<'a> Inverse<'a> {
                 .hint("move or undo what is in it first"));
         }
         empty.extend(self.folders.keys().filter(|folder| folder.is_within(at)).cloned());
-        // In descending order what is beneath comes first.
+        // In descending order, children come before their folders.
         for folder in empty.into_iter().rev() {
             if self.folders.get(&folder) != Some(&false) {
                 self.folders.insert(folder.clone(), false);
@@ -303,7 +304,7 @@ impl<'a> Inverse<'a> {
         Ok(self.store.info_optional(&base)?.is_some_and(|info| info.is_dir()))
     }
 
-    /// What the next edit of a place may rely on: the version that was read, the first time.
+    /// Returns what the next edit of a place can expect: the version that was read, for the first edit.
     fn expect(&self, at: &Locator) -> Result<Expect> {
         match self.layer.base_name(at) {
             Some(base) if !self.layer.knows(at) => {
@@ -314,7 +315,7 @@ impl<'a> Inverse<'a> {
         }
     }
 
-    /// The error for a file that is not as a change left it, naming what came later.
+    /// Returns the error for a file that has changed since a change, naming what came later.
     fn changed_since(&self, at: &Locator, past: &Past) -> Result<Error> {
         let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
         let history = self.store.backend().history(&query)?;
@@ -338,7 +339,8 @@ impl<'a> Inverse<'a> {
     }
 }
 
-/// A file as it is, without what a change did to it; `None` if that cannot be told apart.
+/// Returns the present content of a file without what a change did to it; `None` if the two cannot be told
+/// apart.
 fn merged(name: &Locator, edits: &[PastEdit], was: &[u8], left: &[u8], there: &[u8]) -> Option<Vec<u8>> {
     if edits.iter().any(|edit| edit.op == Op::Rename) {
         return None;
@@ -346,7 +348,7 @@ fn merged(name: &Locator, edits: &[PastEdit], was: &[u8], left: &[u8], there: &[
     let only_grown = edits.iter().filter(|edit| edit.at == *name).all(|edit| edit.op == Op::Append);
     if only_grown && left.starts_with(was) && there.get(was.len()..left.len()) == Some(&left[was.len()..]) {
         let (mut bytes, rest) = (there[..was.len()].to_vec(), &there[left.len()..]);
-        // A line that was left open was closed by the change, and must stay apart from the next.
+        // The change ended an unfinished line; that newline stays if other lines follow.
         let closed = bytes.last().is_some_and(|last| *last != b'\n') && left[was.len()..].starts_with(b"\n");
         if closed && !rest.is_empty() {
             bytes.push(b'\n');
@@ -357,7 +359,7 @@ fn merged(name: &Locator, edits: &[PastEdit], was: &[u8], left: &[u8], there: &[
     if name.name().ends_with(".jsonl") { jsonl::taken_back(was, left, there) } else { None }
 }
 
-/// Where something is called `name` once more edits have been made.
+/// Returns the name that something called `name` has after further edits.
 fn name_after<'p>(name: &Locator, edits: impl Iterator<Item = &'p PastEdit>) -> Locator {
     edits.fold(name.clone(), |name, edit| {
         let moved = edit.to.as_ref().and_then(|to| name.rebased(&edit.at, to));
@@ -365,7 +367,7 @@ fn name_after<'p>(name: &Locator, edits: impl Iterator<Item = &'p PastEdit>) -> 
     })
 }
 
-/// The file that the store has at a place, the same each time.
+/// Returns the file that the store has at a place, as it was first read.
 fn cached(store: &Store, seen: &Seen, at: &Locator) -> Result<Option<Content>> {
     if let Some(known) = seen.borrow().get(at) {
         return Ok(known.clone());
