@@ -1,4 +1,4 @@
-//! What a model answered, checked against what it may say.
+//! What a model answered, checked against what it is allowed to say.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

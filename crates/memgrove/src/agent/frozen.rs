@@ -1,4 +1,4 @@
-//! Recorded answers: an agent's behaviour, tested without a network.
+//! How an agent's behaviour is tested without a network: with recorded answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::error::{Error, Kind, Result};
 /// What an agent was asked and what it answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// `place`, `split`, `follow` or `migrate`.
+    /// Which question: `place`, `split`, `follow` or `migrate`.
     pub what: String,
     /// The question.
     pub ask: Value,
@@ -23,7 +23,7 @@ pub struct Exchange {
     pub answer: Value,
 }
 
-/// An agent that answers as it was recorded, and refuses what it was never asked.
+/// An agent that gives recorded answers, and refuses questions that were never recorded.
 #[derive(Debug, Default)]
 pub struct Frozen {
     answers: HashMap<String, Value>,
@@ -81,7 +81,7 @@ impl Agent for Frozen {
     }
 }
 
-/// Asks another agent, and keeps what was said.
+/// Asks another agent, and records the exchange.
 pub struct Recorder {
     agent: Arc<dyn Agent>,
     name: String,
@@ -95,7 +95,7 @@ impl Recorder {
         Recorder { agent, name, exchanges: Mutex::default() }
     }
 
-    /// What was said, as [`Frozen::replay`] reads it.
+    /// Returns the recorded exchanges, as [`Frozen::replay`] reads them.
     pub fn lines(&self) -> String {
         let exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         let line = |exchange: &Exchange| serde_json::to_string(exchange).unwrap_or_default() + "\n";

@@ -1,4 +1,4 @@
-//! Asking a model's server: bounded in time, in size and in attempts.
+//! How a model's server is asked: bounded in time, in size and in attempts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::wire::{Carries, client};
 
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// The longest that a server may ask to wait.
+/// The longest wait that a server may ask for.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// How long to wait for a model, and how often to try.
@@ -18,9 +18,9 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 pub struct Patience {
     /// For one answer, from the first byte sent to the last received.
     pub timeout: Duration,
-    /// How often more than once, when the server is busy or the network fails.
+    /// How many more attempts are made when the server is busy or the network fails.
     pub retries: u32,
-    /// Between two attempts, unless the server says how long; twice as long each time.
+    /// The pause between two attempts, unless the server names one; it doubles each time.
     pub pause: Duration,
 }
 
@@ -61,14 +61,14 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A client that sends these headers. A key goes nowhere but over TLS or to this machine.
+    /// Makes a client that sends these headers. A key is sent only over TLS or to this machine.
     pub(super) fn new(url: String, headers: Vec<(&'static str, String)>, patience: Patience) -> Result<Self> {
         let secret = headers.iter().any(|(name, _)| matches!(*name, "x-api-key" | "authorization"));
         let carries = if secret { Carries::Key } else { Carries::Nothing };
         Ok(Wire { client: client(&url, carries, patience.timeout)?, url, headers, patience })
     }
 
-    /// Sends a question until it is answered or patience ends; counts the calls.
+    /// Sends a question until it is answered or the attempts are used up, and counts the calls.
     pub(super) fn post(&self, body: &Value, spent: &mut Spent) -> Result<Heard> {
         let text = body.to_string();
         let mut pause = self.patience.pause;
@@ -86,7 +86,7 @@ impl Wire {
         }
     }
 
-    /// One attempt; `Busy` where another may help, with how long the server asks to wait.
+    /// Makes one attempt. The error is `Busy` if another may help, with the wait that the server asks for.
     fn once(&self, text: &str) -> std::result::Result<Heard, (Error, Option<Duration>)> {
         let request = self.headers.iter().fold(self.client.post(&self.url), |request, (name, value)| {
             request.header(*name, value.as_str())
@@ -123,7 +123,7 @@ impl Wire {
     }
 }
 
-/// What a server that did not answer said instead.
+/// Returns the error for a server that refused, with what it said.
 fn refusal(status: u16, body: &str) -> Error {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     let said = value["error"]["message"].as_str().or(value["error"].as_str()).unwrap_or("");

@@ -1,8 +1,8 @@
 //! Who decides where memories go: a model, or the built-in rules.
 //!
-//! An agent never touches a byte. It is shown numbered blocks and links, and answers with numbers;
-//! whoever asked checks the answer and moves the blocks. What is shown is data: nothing in it is
-//! ever an instruction, and an answer can do no more than its plan has words for.
+//! An agent never touches a byte. It is shown numbered blocks and links, and answers with numbers; the
+//! caller checks the answer and moves the blocks. What is shown is data: nothing in it is an instruction,
+//! and an answer can do no more than its plan can express.
 
 pub mod frozen;
 pub mod rules;
@@ -36,25 +36,25 @@ pub trait Agent: Send + Sync {
     /// What the agent is called in the log of decisions.
     fn name(&self) -> &str;
 
-    /// Where each new fact belongs: one placement for each.
+    /// Decides where each new fact belongs: one placement for each.
     ///
     /// # Errors
     /// `Io`, `Busy`, `Denied` or `Invalid` when no usable answer came.
     fn place(&self, ask: &PlaceAsk) -> Result<Advice<Vec<Placement>>>;
 
-    /// How a note that has grown too large comes apart.
+    /// Decides how a note that has grown too large is split.
     ///
     /// # Errors
     /// As [`Agent::place`].
     fn split(&self, ask: &SplitAsk) -> Result<Advice<SplitPlan>>;
 
-    /// Whether a question is answered in a note, and which of its links are worth following.
+    /// Decides whether a note answers a question, and which of its links are worth following.
     ///
     /// # Errors
     /// As [`Agent::place`].
     fn follow(&self, ask: &FollowAsk) -> Result<Advice<Follow>>;
 
-    /// Which files of another system become which notes.
+    /// Decides which files of another system become which notes.
     ///
     /// # Errors
     /// As [`Agent::place`].

@@ -1,4 +1,4 @@
-//! An agent that asks a model, whatever language its server speaks.
+//! How an agent asks a model, whichever protocol its server speaks.
 
 use serde_json::Value;
 
@@ -27,13 +27,13 @@ pub struct Settings {
     pub stream: bool,
 }
 
-/// How a server is asked, and how it answers.
+/// The protocol of a server: its requests and its answers.
 pub(super) trait Dialect: Send + Sync {
     /// What the agent is called.
     fn name(&self) -> &'static str;
     /// The request for a question.
     fn request(&self, settings: &Settings, question: &Question) -> Value;
-    /// What was said, and what it cost.
+    /// Returns the text of an answer, and adds what it cost.
     fn said(&self, heard: Heard, spent: &mut Spent) -> Result<String>;
 }
 
@@ -80,7 +80,7 @@ impl Agent for Model {
     }
 }
 
-/// The error for an answer that ends before it says anything.
+/// Returns the error for an answer that ends too early.
 pub(super) fn unfinished(why: &str) -> Error {
     Error::new(Kind::Invalid, format!("the model's answer is not whole: {why}"))
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 
 const ENDPOINT: &str = "https://api.openai.com/v1";
 
-/// An agent that asks a model behind such a server. The endpoint is what ends in `/v1`.
+/// Makes an agent that asks a model behind such a server. The endpoint ends in `/v1`.
 ///
 /// # Errors
 /// `Invalid` for an endpoint that a key must not be sent to; `Io` without certificates.

@@ -1,5 +1,5 @@
-//! What a model is asked. Memory text goes in as numbered data that cannot be mistaken for the
-//! question, and the answer has a schema that has no words for anything but numbers and names.
+//! What a model is asked. Memory text goes in as numbered data that cannot be mistaken for the question,
+//! and the schema of the answer allows only numbers and names.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(super) struct Question {
 }
 
 fn question(task: &str, data: &impl Serialize, schema: Value) -> Question {
-    // `<` cannot end the data early, and JSON means the same without it.
+    // Escaped, no `<` in the data can end it early; to JSON it means the same.
     let data = serde_json::to_string(data).unwrap_or_default().replace('<', "\\u003c");
     Question { system: SYSTEM.to_owned(), user: format!("{task}\n\n<data>\n{data}\n</data>"), schema }
 }

@@ -1,8 +1,8 @@
-//! What an agent knows, as markdown: one file for each entity, with observations and relations.
+//! What an agent knows, as Markdown: one file for each entity, with observations and relations.
 //!
-//! The file of an entity is the truth; see `format` for what it looks like. Planners are pure;
-//! [`Knowledge`] ties them to a [`Memory`](crate::Memory), a catalog of what was read, and the
-//! indexes for people, which are written behind.
+//! The file of an entity is the truth; `format` describes it. Planners are pure; [`Knowledge`] connects
+//! them with a [`Memory`](crate::Memory), a catalog of what was read, and the indexes for people, which
+//! are written later.
 
 mod cache;
 mod catalog;
@@ -39,7 +39,7 @@ pub use search::{Hit, Match, Named, SEARCH_HITS_MAX, Strong, score};
 pub use time::{When, as_of};
 pub use walk::{Direction, Step, Walk};
 
-/// Something that is known about: a person, a project, a lesson.
+/// A thing that something is known about: a person, a project, a lesson.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entity {
@@ -59,7 +59,7 @@ pub struct Entity {
     pub tags: Vec<String>,
     /// What is known of it.
     pub observations: Vec<Observation>,
-    /// How it stands to others.
+    /// Its relations to others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<Relation>,
 }
@@ -68,7 +68,7 @@ pub struct Entity {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Said")]
 pub struct Observation {
-    /// What.
+    /// What is known, in words.
     pub text: String,
     /// What is known about the observation itself.
     #[serde(flatten)]
@@ -102,13 +102,13 @@ impl From<&str> for Observation {
     }
 }
 
-/// How one entity stands to another, which need not exist.
+/// A relation of one entity to another, which need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Relation {
-    /// In which way, in active voice.
+    /// The kind of relation, in active voice.
     #[serde(rename = "type", alias = "relationType")]
     pub kind: String,
-    /// The name of the other.
+    /// The name of the other entity.
     pub to: String,
     /// What is known about the relation itself.
     #[serde(flatten)]
@@ -137,7 +137,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// How the facts are called in a file.
+    /// The names of the facts in a file.
     pub const KEYS: [&str; 5] = ["source", "date", "valid from", "valid until", "superseded by"];
 
     fn entries(&self) -> [(&'static str, Option<&str>); 5] {
@@ -164,7 +164,7 @@ impl Facts {
 }
 
 impl Entity {
-    /// Checks an entity as it is given: it has a name and at least one observation, and its dates are dates.
+    /// Checks an entity as given: it has a name and at least one observation, and its dates are valid.
     ///
     /// # Errors
     /// `Invalid`, naming what is missing.
@@ -176,7 +176,7 @@ impl Entity {
         self.check_addition()
     }
 
-    /// Checks what is to be added to an entity that is there: tags and relations alone will do.
+    /// Checks what is to be added to an existing entity: tags or relations alone are enough.
     fn check_addition(&self) -> Result<()> {
         if self.name.trim().is_empty() {
             return Err(wrong("the entity has no name", "give it a name to find it by"));

@@ -1,11 +1,11 @@
 //! The six file operations: view, create, replace, insert, delete and rename, and batches of them.
 //!
 //! Every operation is a pure planner: it reads through the store and returns a [`Plan`] that
-//! [`Memory::apply`](crate::Memory::apply) carries out. A text operation splices bytes: newline
-//! styles, byte order marks and everything else outside the edited span stay as they are, and a
-//! file that is not UTF-8 text is left alone. A caller's `expect` that is not the version there is
-//! a `Conflict` from the planner, which no retry hides; the edits themselves rest on the version
-//! that was read, so a writer who slips in between leads to a new plan and is never overwritten.
+//! [`Memory::apply`](crate::Memory::apply) carries out. A text operation splices bytes: newline styles,
+//! byte order marks and everything else outside the edited span stay as they are, and a file that is not
+//! UTF-8 text is left alone. If the caller's `expect` is not the present version, the planner returns a
+//! `Conflict`, which no retry hides. The edits themselves expect the version that was read, so a writer
+//! who slips in between causes a new plan and is never overwritten.
 
 mod draft;
 mod nearest;
@@ -28,7 +28,7 @@ pub(super) use splice::{PLACES_MAX, inserted, places, replaced};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// The largest file, in bytes, that an operation makes.
+    /// The largest file, in bytes, that an operation may write.
     pub file_bytes_max: u64,
 }
 

@@ -73,23 +73,23 @@ use operation::Names;
 use place::{Layout, Thing};
 use shelf::Shelf;
 
-/// How often a change is planned anew because the registry had to be mended first.
+/// How often a change is planned again because the registry had to be repaired first.
 const MENDED_MAX: usize = 8;
 
-/// The graph in a folder of a memory. Clones share what was read.
+/// The graph in a folder of a memory. Clones share what they have read.
 #[derive(Clone)]
 pub struct Graph {
     memory: Memory,
     layout: Layout,
     ids: Arc<dyn Ids>,
     shelf: Arc<Mutex<Shelf>>,
-    /// What came of the last rebuilding that nobody asked for.
+    /// The report of the last rebuilding that nobody asked for.
     report: Arc<Mutex<Option<Report>>>,
-    /// What could not be read, and was left out.
+    /// What could not be read and was left out.
     warning: Arc<Mutex<Option<String>>>,
-    /// Whether nothing may be written, not even what can be made anew from other files.
+    /// Whether nothing may be written, not even derived files.
     only_reads: bool,
-    /// The file, and its version, on which every change rests.
+    /// A file and its version that every change expects.
     rests_on: Option<(Locator, Version)>,
 }
 
@@ -102,8 +102,8 @@ impl Graph {
         Graph { memory, layout: Layout { root }, ids, shelf, report, warning, only_reads, rests_on }
     }
 
-    /// The same graph, for someone who may not write: a registry that is lost stays so, and what the files
-    /// say is answered.
+    /// Returns the graph for someone who may not write: a lost registry is not rebuilt, and answers come
+    /// from the files.
     #[must_use]
     pub fn only_reading(self) -> Self {
         Graph { only_reads: true, ..self }
@@ -126,7 +126,7 @@ impl Graph {
         format!("{:.6}", self.memory.clock().now())
     }
 
-    /// Plans and applies a change. Errors of the storage say what was being done.
+    /// Plans and applies a change. `doing` is added to errors of the storage.
     fn change<T>(
         &self,
         note: Note,
@@ -164,13 +164,13 @@ impl Graph {
                 true if !unfiled.is_empty() => self.file(&unfiled)?,
                 _ => return done.map_err(|error| wrapped(error, doing)),
             }
-            // Nobody was faster: there is no one to make way for.
+            // No other writer was faster, so the attempts begin anew.
             (attempt, mended) = (0, mended + 1);
         }
     }
 
-    /// Gives files of their own to what only the registry knows, in a change of its own: so that taking
-    /// back the change that needs them does not take them away.
+    /// Writes files for what only the registry knows, in a change of its own, so that undoing the change
+    /// that needs them does not remove them.
     fn file(&self, registered: &[Registered]) -> Result<()> {
         self.change(mending(), "writing what the registry knows", |draft| draft.file(registered))?;
         Ok(())
@@ -249,7 +249,7 @@ impl Graph {
     /// Removes a node.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` (`NODE_CONNECTED`) if it has connections and they are not to go with it.
+    /// `NotFound`; `Invalid` (`NODE_CONNECTED`) if it has connections that are not to be removed with it.
     pub fn delete(&self, note: Note, id: &str, how: Removal, expect: Option<&str>) -> Result<Done<Removed>> {
         self.change(note, &format!("deleting the node `{id}`"), |draft| draft.delete(id, how, expect))
     }
@@ -262,7 +262,7 @@ impl Graph {
         self.change(note, &format!("deleting the connection `{id}`"), |draft| draft.disconnect(id, expect))
     }
 
-    /// Does several things as one change: all of them or none. Each sees what those before it did.
+    /// Does several things as one change: all of them or none. Each sees what the earlier ones did.
     ///
     /// # Errors
     /// Those of the step that fails, with its index, from 0, in front of the message.
@@ -278,12 +278,12 @@ impl Graph {
     }
 }
 
-/// The note of a change that nobody asked for: it makes true what others rely on.
+/// Returns the note of a change that nobody asked for: it repairs what others rely on.
 fn mending() -> Note {
     Note { verb: GRAPH_MEND.into(), ..Note::default() }
 }
 
-/// Errors of the storage say what was being done; those of the graph say it themselves.
+/// Adds what was being done to errors of the storage; those of the graph say it themselves.
 fn wrapped(error: Error, doing: &str) -> Error {
     match error.kind() {
         Kind::Io | Kind::Denied | Kind::Full | Kind::Busy | Kind::Unsupported => error.while_doing(doing),

@@ -42,7 +42,7 @@ use crate::store::Store;
 
 use command::Command;
 
-/// What a command is answered with.
+/// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reply {
     /// The text for the model.
@@ -59,8 +59,8 @@ pub fn run(memory: &Memory, root: &Locator, note: Note, command: &Value) -> Repl
     run_at(memory, root, note, command, None)
 }
 
-/// As [`run`], for a caller who has seen the file at a version, whose first characters stand for it:
-/// the command fails if another is there. It is that of `path`, or of `old_path`; a view has none.
+/// As [`run`], for a caller who has seen `path` (or `old_path`) at a version, given by its first
+/// characters. The command fails if another version is there; a view ignores it.
 pub fn run_at(
     memory: &Memory,
     root: &Locator,
@@ -104,7 +104,7 @@ fn answer(memory: &Memory, mut note: Note, command: &Command, expect: Option<&Ve
     }
 }
 
-/// A plan that rests on the version that the caller has seen.
+/// Plans an edit that expects the version which the caller has seen.
 fn resting_on(
     store: &Store,
     at: &Locator,
@@ -119,7 +119,7 @@ fn resting_on(
     let seen = Expect::At(Version::named(seen.as_str(), there.as_ref())?);
     seen.check(at, there.as_ref())?;
     let plan = plan(store)?;
-    // Someone may have been faster than the plan was made.
+    // The file may have changed while the plan was made.
     for edit in plan.edits.iter().filter(|edit| edit.at() == at) {
         if let Expect::At(read) = edit.expect() {
             seen.check(at, Some(read))?;
@@ -128,7 +128,7 @@ fn resting_on(
     Ok(plan)
 }
 
-/// Marks an error whose message is the whole text to answer with.
+/// The code of an error whose message is the whole answer.
 const REFUSED: &str = "MEMORY_TOOL";
 
 fn refused(text: impl Into<String>) -> Error {

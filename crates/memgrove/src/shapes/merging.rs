@@ -1,8 +1,8 @@
-//! Two copies of one file into one, at the level of what the file means.
+//! How two copies of one file become one, by what the file means.
 //!
 //! Records are merged by their ids, entities by their observations, notes by their blocks, anything else
-//! line by line.
-//! With a common ancestor, what one side removed stays removed; without one, nothing is removed.
+//! line by line. With a common ancestor, what one side removed stays removed; without one, nothing is
+//! removed.
 
 mod ancestry;
 mod entities;
@@ -20,39 +20,39 @@ use crate::text::merge::three_way;
 
 /// How one kind of file is merged.
 pub struct Merger {
-    /// What it is called when it is told which merger did the work.
+    /// The name by which a result says which merger made it.
     pub name: &'static str,
     /// Whether a file is of that kind.
     pub fits: fn(&Locator) -> bool,
-    /// Whether a part is known by what it says alone, so that only a common version tells one that was changed from
-    /// a new one.
+    /// Whether parts are identified by their text alone, so that a changed part and a new one can be told
+    /// apart only with a common version.
     pub by_text: bool,
-    /// Merges; `None` if the files cannot be understood as that kind without losing something.
+    /// Merges; `None` if the files cannot be read as that kind without loss.
     pub merge: fn(&Texts<'_>) -> Option<String>,
 }
 
-/// One line for each shape whose files are more than lines. The first that fits is used.
+/// One merger for each shape whose files are more than lines. The first that fits is used.
 pub const MERGERS: &[Merger] = &[
     Merger { name: "records", fits: records::fits, by_text: false, merge: records::merge },
     Merger { name: "entities", fits: entities::fits, by_text: false, merge: entities::merge },
     Merger { name: "notes", fits: notes::fits, by_text: true, merge: notes::merge },
 ];
 
-/// What is left to a person.
+/// The hint where a person has to decide.
 const TAKE_ONE: &str =
     "compare both, then take one with --take ours or --take theirs; the history keeps the other";
 
 /// The three texts of a merge.
 pub struct Texts<'a> {
-    /// What both come from, if it is known.
+    /// The text that both come from, if it is known.
     pub base: Option<&'a str>,
-    /// What is in the place of the file.
+    /// The text of the file itself.
     pub ours: &'a str,
-    /// What is in the copy.
+    /// The text of the copy.
     pub theirs: &'a str,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
     /// The text; with git's markers where there are clashes.
@@ -71,7 +71,7 @@ pub fn merge(at: &Locator, texts: &Texts<'_>) -> Result<Merged> {
     by_meaning(at, texts).map_or_else(|| by_lines(at, texts), Ok)
 }
 
-/// Merges by what the file means; `None` where that is no more than its lines.
+/// Merges by what the file means; `None` if no merger fits.
 fn by_meaning(at: &Locator, texts: &Texts<'_>) -> Option<Merged> {
     let merged = |text: String, by: &str| Merged { text, clashes: 0, by: by.to_owned() };
     if texts.ours == texts.theirs || texts.base == Some(texts.theirs) {
@@ -84,7 +84,7 @@ fn by_meaning(at: &Locator, texts: &Texts<'_>) -> Option<Merged> {
     fitting.find_map(|merger| Some(merged((merger.merge)(texts)?, merger.name)))
 }
 
-/// Ours in our order without what they removed, then what they added.
+/// Returns ours, in our order, without what they removed, followed by what they added.
 fn united<T: PartialEq + Clone>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<T> {
     let kept = ours.iter().filter(|one| theirs.contains(one) || !base.contains(one));
     let added = theirs.iter().filter(|one| !ours.contains(one) && !base.contains(one));

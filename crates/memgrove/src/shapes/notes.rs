@@ -1,12 +1,14 @@
-//! One note that grows into a linked memory: `memory.md`, and what was split off it.
+//! How one note grows into a linked memory: `memory.md`, and the notes that were split from it.
 //!
-//! An agent decides where a fact belongs and how a note comes apart; this code moves the blocks,
-//! and proves for every plan that each of them is still there, verbatim and exactly once.
+//! An agent decides where a fact belongs and how a note is split. This code moves the blocks, and checks
+//! for every plan that each of them is still there, verbatim and exactly once.
 
 mod advice;
+mod beneath;
 mod check;
 mod decisions;
 mod draft;
+mod edit;
 mod facts;
 mod filing;
 mod import;
@@ -65,27 +67,27 @@ pub struct Notes {
     agent: Arc<dyn Agent>,
     accelerator: Option<Arc<dyn Accelerator>>,
     bytes_max: usize,
-    /// Whether links have changed, so that the graph is to be kept anew.
+    /// Whether links have changed since the graph was last written.
     moved: Arc<AtomicBool>,
 }
 
-/// What came of a split.
+/// The result of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitResult {
     /// The note.
     pub path: String,
-    /// The notes that came of it.
+    /// The new notes.
     pub new_files: Vec<String>,
     /// The size of the note now.
     pub size_bytes: usize,
-    /// By what, by whom and why, for each note that was taken apart.
+    /// For each note that was split: by what, by whom and why.
     pub reasons: Vec<String>,
     /// What it cost to ask.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub spent: Spent,
 }
 
-/// What a change must find before it happens.
+/// What must hold for a change to happen.
 #[derive(Debug, Clone, Default)]
 pub struct Guarded {
     /// The version that the note must be at.
@@ -93,31 +95,31 @@ pub struct Guarded {
 }
 
 impl Notes {
-    /// The notes beneath a folder of a memory, tended by the rules.
+    /// Returns the notes beneath a folder of a memory, with the built-in rules as their agent.
     pub fn new(memory: Memory, root: Locator) -> Self {
         let agent = Arc::new(Rules);
         Notes { memory, root, agent, accelerator: None, bytes_max: BYTES_MAX, moved: Arc::default() }
     }
 
-    /// The same notes, tended by another agent.
+    /// Returns the notes with another agent.
     #[must_use]
     pub fn with_agent(self, agent: Arc<dyn Agent>) -> Self {
         Notes { agent, ..self }
     }
 
-    /// The same notes with another size that none should pass.
+    /// Returns the notes with another size that none should pass.
     #[must_use]
     pub fn with_bytes_max(self, bytes_max: usize) -> Self {
         Notes { bytes_max: bytes_max.max(256), ..self }
     }
 
-    /// The same notes, searched with the help of an index.
+    /// Returns the notes with an index that speeds up searches.
     #[must_use]
     pub fn with_accelerator(self, accelerator: Arc<dyn Accelerator>) -> Self {
         Notes { accelerator: Some(accelerator), ..self }
     }
 
-    /// The same notes in another memory, such as one on which nothing happens.
+    /// Returns the notes in another memory, such as one for a dry run.
     #[must_use]
     pub fn over(&self, memory: Memory) -> Self {
         Notes { memory, moved: Arc::default(), ..self.clone() }
@@ -141,7 +143,7 @@ impl Notes {
         paths::note_at(&self.root, path)
     }
 
-    /// The path of the note in a file; `None` for a file that is none.
+    /// Returns the path of the note in a file; `None` for a file that is not a note.
     pub fn path_of(&self, at: &Locator) -> Option<String> {
         paths::path_of(&self.root, at)
     }
@@ -160,8 +162,8 @@ impl Notes {
     {
         let now = self.memory.clock().now();
         let mut attempt = 0;
-        // No lock is held while an agent thinks: the plan rests on versions, and is made again when
-        // somebody was faster.
+        // No lock is held while an agent thinks. The plan expects versions, and is made again if somebody
+        // was faster.
         self.memory.apply(note, |store| {
             let mut draft = Draft::new(store, &self.root, now);
             let advisor = Advisor::new(&*self.agent, attempt);
@@ -201,7 +203,7 @@ impl Notes {
         })
     }
 
-    /// Writes to a note, and splits what has grown too large, all in one change.
+    /// Writes to a note, and splits notes that have grown too large, all in one change.
     ///
     /// # Errors
     /// `Invalid` for empty content or a path that no note can have; `Conflict` if the note is not at
@@ -225,7 +227,7 @@ impl Notes {
         Ok(done)
     }
 
-    /// Takes a note apart, whatever its size, and what comes of it as far as needed.
+    /// Splits a note, whatever its size, and the resulting notes as far as needed.
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` if nothing in it can be told apart; `Conflict` if the note is not at the
@@ -248,7 +250,7 @@ impl Notes {
         Ok(done)
     }
 
-    /// Takes notes back into the one that they were split from: those that are named, or all.
+    /// Merges notes back into the one that they were split from: those that are named, or all.
     ///
     /// # Errors
     /// `NotFound` if there are none; `Full` if the note would be too large, unless any size is allowed;
@@ -276,7 +278,7 @@ impl Notes {
         Ok(done)
     }
 
-    /// Searches by walking from the root; with an accelerator, past what cannot answer.
+    /// Searches by following links from the root; an accelerator lets it skip notes that cannot answer.
     ///
     /// # Errors
     /// `Invalid` for an empty query; else as the store says.
@@ -284,7 +286,7 @@ impl Notes {
         if search.query.trim().is_empty() {
             return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
         }
-        // An index that fails is no reason not to answer.
+        // If the index fails, the search goes on without it.
         let holders = self.accelerator.as_ref().and_then(|index| index.holders(&search.query).ok().flatten());
         let known = Known::of(self.store(), &self.root)?;
         if known.is_old() {
@@ -309,7 +311,7 @@ impl Notes {
         Ok(Survey::of(self.store(), &self.root)?.graph())
     }
 
-    /// Notes whose split-off notes have stayed so small that a merge would do them good.
+    /// Returns notes whose split-off notes have stayed so small that merging them would help.
     ///
     /// # Errors
     /// As the store says.
@@ -317,7 +319,7 @@ impl Notes {
         Ok(Survey::of(self.store(), &self.root)?.proposals(self.bytes_max))
     }
 
-    /// The note that a link in another leads to, as Obsidian has it.
+    /// Returns the note that a link in another note leads to, by the rules of Obsidian.
     ///
     /// # Errors
     /// As the store says.
@@ -325,7 +327,7 @@ impl Notes {
         Ok(Known::of(self.store(), &self.root)?.leads(self.store(), &self.root, target, from))
     }
 
-    /// The decisions, newest first, and how many lines of the log are damaged.
+    /// Returns the decisions, newest first, and how many lines of the log are damaged.
     ///
     /// # Errors
     /// As the store says.
@@ -343,7 +345,7 @@ impl Notes {
         Ok((found, damaged))
     }
 
-    /// Takes over the files of another system.
+    /// Imports the files of another system.
     ///
     /// # Errors
     /// As [`Memory::apply`]; nothing is changed unless every block of every file is in the result.
@@ -355,8 +357,8 @@ impl Notes {
         Ok(done)
     }
 
-    /// Brings `.metadata/` up to date if links have changed since, or a search found it old. It is
-    /// derived: nothing depends on it but the speed of the next look.
+    /// Brings `.metadata/` up to date if links have changed, or a search found it outdated. It is derived:
+    /// only the speed of the next search depends on it.
     ///
     /// # Errors
     /// As [`Memory::apply`].
@@ -384,6 +386,6 @@ impl Notes {
 pub enum MergeSize {
     /// No larger than any note.
     Fitting,
-    /// As large as it gets: the next write splits it again.
+    /// Of any size: the next write splits it again.
     Any,
 }

@@ -8,11 +8,10 @@
 //! | `archive/<year>/<file>_<year>_Q<n>.jsonl` | what was put away |
 //! | `.access.jsonl` | readings that are not counted in the files yet |
 //!
-//! Adding a record is one append, which costs the same however many there are. Finding one uses a
-//! [`Table`](table::Table) of each file, kept in memory as long as the file stays what it was;
-//! nothing is ever looked up in `index.json`. Changing one rewrites its file around the bytes of
-//! that record alone, with a backup in the same change. A line that cannot be understood stays
-//! where it is, is skipped, and is reported.
+//! Adding a record is one append, at the same cost however many there are. Finding one uses a
+//! [`Table`](table::Table) of each file, kept in memory until the file changes; nothing is ever looked up
+//! in `index.json`. Changing one rewrites its file, replacing only that record's bytes, with a backup in
+//! the same change. A line that cannot be read stays where it is, is skipped, and is reported.
 
 mod access;
 pub mod add;
@@ -71,17 +70,17 @@ use crate::text::jsonl;
 use crate::vfs::Vfs;
 use shelf::State;
 
-/// What the history calls the changes that nobody asks for by name.
+/// The verbs of changes that nobody asks for explicitly.
 mod verb {
-    /// Readings were logged.
+    /// Reads were logged.
     pub(super) const ACCESS: &str = crate::backend::upkeep::RECORD_ACCESS;
     /// The index was written.
     pub(super) const INDEX: &str = "record_index";
-    /// What was due was archived.
+    /// Old records were archived.
     pub(super) const ARCHIVE: &str = crate::backend::upkeep::RECORD_ARCHIVE;
     /// Records were brought to another version of the format.
     pub(super) const MIGRATE: &str = "record_migrate";
-    /// What other programs had added meanwhile was put back.
+    /// Lines that other programs had added meanwhile were restored.
     pub(super) const TAKE_IN: &str = crate::backend::upkeep::RECORD_TAKE_IN;
 }
 
@@ -102,12 +101,12 @@ pub struct Records {
     state: Mutex<State>,
 }
 
-/// One record that was asked for.
+/// One record that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Got {
-    /// The record, this reading counted.
+    /// The record, with this read counted.
     pub record: Record,
-    /// The version of its line, for a change that expects it; reading it is no change.
+    /// The version of its line, for a change that expects it. Reading does not change it.
     pub version: Version,
     /// The file that it is in.
     pub file: Locator,
@@ -140,23 +139,22 @@ impl Records {
         })
     }
 
-    /// With other limits than the format's.
+    /// Returns the records with limits other than the format's.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// With the folder itself at hand: the end of a file is seen without reading all of it, and
-    /// modes are checked and mended.
+    /// Gives direct access to the folder, so that the end of a file can be read alone and file modes can
+    /// be checked and repaired.
     #[must_use]
     pub fn with_folder(mut self, folder: Arc<dyn Vfs>) -> Self {
         self.folder = Some(folder);
         self
     }
 
-    /// With the folder's `.lock` taken around every change, for a folder that other programs write
-    /// to as well.
+    /// Takes the folder's `.lock` around every change, for a folder that other programs write to as well.
     #[cfg(unix)]
     #[must_use]
     pub fn with_lock(mut self, lock: FolderLock) -> Self {
@@ -164,21 +162,21 @@ impl Records {
         self
     }
 
-    /// With the log of readings elsewhere, so that the folder holds nothing but the format's files.
+    /// Keeps the log of reads elsewhere, so that the folder holds only the format's own files.
     #[must_use]
     pub fn with_log(mut self, memory: Memory, at: Locator) -> Self {
         self.aside = Some((memory, at));
         self
     }
 
-    /// With another version of the format and the migrations that lead there.
+    /// Sets another version of the format, and the migrations that lead to it.
     #[must_use]
     pub fn with_migrations(mut self, version: &'static str, migrations: &'static [Migration]) -> Self {
         (self.version, self.migrations) = (version, migrations);
         self
     }
 
-    /// Whose changes those are that nobody asks for by name.
+    /// Sets who makes the changes that nobody asks for explicitly.
     #[must_use]
     pub fn for_actor(mut self, actor: Actor) -> Self {
         self.actor = actor;
@@ -213,7 +211,7 @@ impl Records {
         Ok(got)
     }
 
-    /// Reads one record by its id and counts nothing, for whoever may change nothing.
+    /// Reads one record by its id without counting it, for callers who may change nothing.
     ///
     /// # Errors
     /// As [`Records::get`].
@@ -236,7 +234,7 @@ impl Records {
     /// Finds records.
     ///
     /// # Errors
-    /// As the storage says; a damaged line is none.
+    /// As the storage says; a damaged line is not an error.
     pub fn list(&self, query: &Query) -> Result<Found> {
         let store = self.memory.store();
         let mut tables: Vec<_> = self.tables(store)?.into_iter().map(|table| (table, false)).collect();
@@ -247,7 +245,7 @@ impl Records {
         Ok(query::run(&tables, query, &self.limits, &self.log()?))
     }
 
-    /// Says which files have nothing left that can be read, so that none is not taken for none.
+    /// Warns of files of which nothing can be read any more, so that they do not pass for empty ones.
     fn warn_of_ruins(&self, tables: &[(Arc<table::Table>, bool)]) {
         for (table, _) in tables.iter().filter(|(table, _)| table.is_ruined()) {
             let warning = format!("no record in `{}` can be read: run `memgrove doctor`", table.kind.file());
@@ -265,12 +263,12 @@ impl Records {
         Ok(index::statistics(tables.iter().map(|table| &**table), self.archived(store)?))
     }
 
-    /// What happened since it was last asked that a person should know.
+    /// Returns the warnings since the last call.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.state().warnings)
     }
 
-    /// Does something to the memory that the records are in, with the folder's lock in hand.
+    /// Does something to the memory that the records are in, while holding the folder's lock.
     ///
     /// # Errors
     /// As the lock and the act say.
@@ -280,7 +278,7 @@ impl Records {
         act(&self.memory)
     }
 
-    /// Plans a change and applies it, with the folder's lock in hand.
+    /// Plans a change and applies it while holding the folder's lock.
     fn change<T>(
         &self,
         note: Note,
@@ -292,7 +290,7 @@ impl Records {
         let (mut first, mut rewrites, derived) = (true, false, note.derived);
         let done = self.while_locked(|memory| {
             memory.apply(note, |store| {
-                // A plan that was refused may rest on a file that only looks unchanged.
+                // After a conflict, a file that looks unchanged may have changed, so all are read again.
                 if !std::mem::take(&mut first) {
                     self.state().forget();
                 }
@@ -326,12 +324,12 @@ impl Records {
 
 impl Drop for Records {
     fn drop(&mut self) {
-        // Readings that cannot be written down are not worth a failure.
+        // A failure to log reads is not worth reporting here.
         let _ = self.flush();
     }
 }
 
-/// The version of a record: of its object, without what reading it changes.
+/// Returns the version of a record: that of its object without the members that change when it is read.
 fn version_of(object: &str) -> Version {
     Version::of(jsonl::beside_readings(object).as_bytes())
 }

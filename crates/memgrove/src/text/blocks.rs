@@ -1,12 +1,12 @@
-//! Markdown as a row of blocks: headings, list items, paragraphs, code. Whatever lies between two
-//! blocks is white space, so a text can be taken apart and put together again without loss.
+//! How Markdown divides into blocks: headings, list items, paragraphs, code. Between two blocks there is
+//! only white space, so a text can be taken apart and put together again without loss.
 //!
 //! Nothing here fails on any input, and nothing is interpreted that moving a block could break.
 
 use std::ops::Range;
 
-/// A paragraph longer than this is taken apart at its lines: a log without blank lines has many
-/// entries, and one that nobody could move would be of no use.
+/// A longer paragraph is divided at its lines: it may be a log without blank lines, whose entries could
+/// otherwise not be moved.
 const PARAGRAPH_BYTES_MAX: usize = 2048;
 
 /// What a block is.
@@ -45,7 +45,7 @@ pub struct Block {
     pub body: Range<usize>,
 }
 
-/// What goes between two blocks that did not stand together before.
+/// Returns what separates two blocks that were not adjacent before.
 pub fn gap(before: BlockKind, after: BlockKind) -> &'static str {
     match (before, after) {
         (BlockKind::Item, BlockKind::Item) | (BlockKind::Entry, BlockKind::Entry) => "\n",
@@ -82,7 +82,7 @@ pub fn bullet(line: &str) -> Option<usize> {
     (indent < 2 && (behind.starts_with([' ', '\t'])) && !is_rule(rest)).then_some(indent + mark + 1)
 }
 
-/// A date at the start of a line, behind a bullet, a bracket or emphasis: its `YYYY-MM-DD`.
+/// Returns the date at the start of a line, after a bullet, bracket or emphasis, as `YYYY-MM-DD`.
 pub fn leading_date(line: &str) -> Option<&str> {
     let rest = line[bullet(line).unwrap_or(0)..].trim_start_matches(['#', ' ', '[', '*', '_', '(']);
     let date = rest.get(..10)?;
@@ -104,10 +104,11 @@ pub fn is_date(text: &str) -> bool {
         && (1..=31).contains(&number(8..10))
 }
 
-/// What some editors put before a text: it belongs to no block.
+/// The mark that some editors put at the start of a file; it belongs to no block.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The blocks of a text, in order. Everything outside of them is white space, or a mark before the first.
+/// Returns the blocks of a text, in order. Outside of them there is only white space, and perhaps a byte
+/// order mark.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut scan = Scan { text, lines: lines(text), at: 0, unclosed: [usize::MAX; 2], found: Vec::new() };
     scan.front();
@@ -125,7 +126,7 @@ struct Scan<'a> {
     text: &'a str,
     lines: Vec<Range<usize>>,
     at: usize,
-    /// From which length on a fence of backticks or tildes is known to have no end.
+    /// For backticks and tildes, the fence length from which on no closing fence exists.
     unclosed: [usize; 2],
     found: Vec<Block>,
 }
@@ -207,7 +208,8 @@ impl<'a> Scan<'a> {
         end
     }
 
-    /// Where fenced code ends that begins at a line; `None` if none does, or if it never ends.
+    /// Returns where the fenced code that begins at a line ends; `None` if none begins there, or it never
+    /// ends.
     fn fence_end(&mut self, at: usize) -> Option<usize> {
         let (mark, length) = fence(self.line(at))?;
         let known = &mut self.unclosed[usize::from(mark == '~')];

@@ -1,11 +1,11 @@
-//! Content in JSON, which holds text alone: other bytes are told in base64.
+//! How content travels in JSON, which holds only text: other bytes are given in base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::{Error, Kind, Result};
 
-/// What is given as text under this name, or as `content_base64`; `None` if it is not given.
+/// Returns the content given as text under `name`, or as `content_base64`; `None` if neither is given.
 ///
 /// # Errors
 /// `Invalid` if both are given, and for what is not base64.
@@ -24,7 +24,7 @@ pub fn given(name: &str, text: Option<impl Into<Vec<u8>>>, base64: Option<&str>)
     }
 }
 
-/// A content as text, or in base64 if it is none.
+/// Returns a content as text, or in base64 if it is not text.
 pub fn told(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),

@@ -1,5 +1,5 @@
-//! Dates as people write them out at the start of a line: `Friday, 14 March 2025`, `March 3rd 2025`,
-//! `2025/03/14`, `14.03.2025`. What can be read in two ways, such as `03/04/2025`, is none.
+//! Which date a line begins with, written out: `Friday, 14 March 2025`, `March 3rd 2025`, `2025/03/14`,
+//! `14.03.2025`. An ambiguous one such as `03/04/2025` is not read.
 
 use jiff::civil::Date;
 
@@ -24,7 +24,7 @@ pub(crate) const MONTHS: [&str; 12] = [
 pub(crate) const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// A date at the start of a line, behind marks and the day of the week, as `YYYY-MM-DD`.
+/// Reads the date at the start of a line, after marks and a weekday, as `YYYY-MM-DD`.
 pub fn written_date(line: &str) -> Option<String> {
     let rest = line[bullet(line).unwrap_or(0)..].trim_start_matches(['#', ' ', '[', '*', '_', '(']);
     let parts = rest.split(|c: char| c.is_whitespace() || c == ',').filter(|part| !part.is_empty());
@@ -47,13 +47,13 @@ pub fn written_date(line: &str) -> Option<String> {
     Date::new(year(&words.next()?)?, month, day).ok().map(|date| date.to_string())
 }
 
-/// Whether a word is the English name of a day of the week, in lower case, or what it is shortened to.
+/// Whether a lower-case word is an English weekday or its abbreviation.
 pub fn is_weekday(word: &str) -> bool {
     let short = |name: &str| (3..=5).contains(&word.len()) && name.starts_with(word);
     WEEKDAYS.contains(&word) || WEEKDAYS.iter().any(|name| short(name))
 }
 
-/// The year first, or else, between dots, the day.
+/// Reads a date in digits: year first, or day first between dots.
 fn in_numbers(word: &str) -> Option<Date> {
     let between = |mark: char| {
         let parts: Vec<&str> = word.split(mark).collect();

@@ -1,4 +1,4 @@
-//! JSON lines as they are found on disk, damage included: where each line and each object lies,
+//! How JSON lines are read as they are found on disk, damage included: where each line and each object is,
 //! and how to change one member of an object without touching another byte.
 //!
 //! Nothing here fails on any input. The lines of a file, put together again, are the file.
@@ -14,11 +14,11 @@ pub use object::{Member, members, spliced, value};
 use std::fmt;
 use std::ops::Range;
 
-/// The longest line that is looked into.
+/// A longer line is not parsed.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// The byte order mark, which some editors put in front of a file.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How many beginnings of an object are tried in a damaged line.
+/// In how many places of a damaged line the start of an object is tried.
 const CANDIDATES_MAX: usize = 64;
 
 /// One line of a file.
@@ -28,17 +28,17 @@ pub struct Line {
     pub number: usize,
     /// All of it, with its newline and, in the first line, the byte order mark.
     pub whole: Range<usize>,
-    /// What it says: without byte order mark, newline and carriage return.
+    /// Its content: without byte order mark, newline and carriage return.
     pub body: Range<usize>,
 }
 
-/// The lines of a file. A newline ends a line; after the last newline there is a line only if it
-/// has bytes.
+/// Returns the lines of a file. A newline ends a line; after the last newline there is another line only
+/// if it has bytes.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> + '_ {
     lines_from(bytes, 0, 1)
 }
 
-/// The lines from an offset that is the start of the line with this number.
+/// Returns the lines from an offset on, which must be the start of the line with this number.
 pub fn lines_from(bytes: &[u8], offset: usize, number: usize) -> impl Iterator<Item = Line> + '_ {
     let (mut start, mut number) = (offset, number);
     std::iter::from_fn(move || {
@@ -65,7 +65,7 @@ pub fn lines_from(bytes: &[u8], offset: usize, number: usize) -> impl Iterator<I
 pub enum Piece {
     /// A whole JSON object.
     Object(Range<usize>),
-    /// Bytes that are none, and why.
+    /// Bytes that are no object, and why.
     Damaged(Range<usize>, Damage),
 }
 
@@ -87,7 +87,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// What the parser says is wrong.
+    /// Returns the damage that an error of the parser stands for.
     pub fn of(error: &serde_json::Error) -> Self {
         match error.is_eof() {
             true => Damage::Torn,
@@ -109,8 +109,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What a line's body holds, in order: ranges of the body. A blank line holds nothing; a line may
-/// hold several objects, or an object behind the remains of another.
+/// Returns what a line's body holds, in order, as ranges of the body. A blank line holds nothing; a line
+/// may hold several objects, or an object after the remains of another.
 pub fn pieces(body: &[u8]) -> Vec<Piece> {
     let mut found = Vec::new();
     if body.len() > LINE_BYTES_MAX {
@@ -136,7 +136,7 @@ pub fn pieces(body: &[u8]) -> Vec<Piece> {
             }
             Err(damage) => {
                 let spoilt = &rest[..next_record(rest).unwrap_or(rest.len())];
-                // A tail of NULs is told apart from the text before it.
+                // NULs at the end are reported apart from the text before them.
                 let text = spoilt.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
                 let damage = object_at(&rest[..text]).err().unwrap_or(damage);
                 found.push(Piece::Damaged(trimmed(body, at..at + text), damage));
@@ -163,8 +163,8 @@ fn object_at(bytes: &[u8]) -> Result<usize, Damage> {
     }
 }
 
-/// Where, behind damage, a whole record begins: an object with an `id` and a `content`, so that an
-/// inner object of a torn record is not taken for one.
+/// Finds where a whole record begins after damage: an object with an `id` and a `content`, so that an
+/// inner object of a torn record is not taken for a record.
 fn next_record(bytes: &[u8]) -> Option<usize> {
     let begins = (1..bytes.len().saturating_sub(1)).filter(|at| bytes[*at] == b'{' && bytes[at + 1] == b'"');
     begins.take(CANDIDATES_MAX).find(|at| {
@@ -180,7 +180,7 @@ fn trimmed(body: &[u8], range: Range<usize>) -> Range<usize> {
     range.start..range.start + kept
 }
 
-/// The parser's words without its line and column, which are of the line and not of the file.
+/// Returns the parser's message without its line and column, which do not refer to the file.
 fn without_place(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }

@@ -1,5 +1,5 @@
-//! `[[wiki links]]` as Obsidian writes them: `[[path]]`, `[[path|alias]]`, `[[path#heading]]`,
-//! `![[embedded]]`. What stands in code is no link.
+//! Which `[[wiki links]]` a text has, as Obsidian writes them: `[[path]]`, `[[path|alias]]`,
+//! `[[path#heading]]`, `![[embedded]]`. A link in code is not one.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct WikiLink<'a> {
     pub at: Range<usize>,
 }
 
-/// The links of a whole text, code aside.
+/// Returns the links of a whole text, except in code.
 pub fn links(text: &str) -> Vec<WikiLink<'_>> {
     let mut found = Vec::new();
     for block in blocks(text).into_iter().filter(|block| block.kind != BlockKind::Code) {
@@ -32,7 +32,7 @@ pub fn links(text: &str) -> Vec<WikiLink<'_>> {
     found
 }
 
-/// The links of one block, inline code aside.
+/// Returns the links of one block, except in inline code.
 pub fn links_in(block: &str) -> Vec<WikiLink<'_>> {
     let mut found = Vec::new();
     let bytes = block.as_bytes();
@@ -53,7 +53,7 @@ pub fn links_in(block: &str) -> Vec<WikiLink<'_>> {
     found
 }
 
-/// Where inline code ends that begins here; just behind the backticks if it never ends.
+/// Returns where the inline code that begins here ends; right after its backticks if it never ends.
 fn after_code(block: &str, at: usize) -> usize {
     let length = block[at..].bytes().take_while(|byte| *byte == b'`').count();
     let inside = at + length;
@@ -92,7 +92,7 @@ fn link_at(block: &str, at: usize) -> Option<WikiLink<'_>> {
     Some(WikiLink { target, heading, alias, at: at..at + 2 + end + 2 })
 }
 
-/// A line of a list of links: `- [[path]] - description`.
+/// Reads a line of a list of links: `- [[path]] - description`.
 pub fn listed(block: &str) -> Option<(WikiLink<'_>, &str)> {
     let start = super::blocks::bullet(block)?;
     let link = links_in(block).into_iter().next()?;
@@ -104,17 +104,17 @@ pub fn listed(block: &str) -> Option<(WikiLink<'_>, &str)> {
     Some((link, told))
 }
 
-/// Whether a heading stands above the list of links of a note.
+/// Whether a heading is that of a note's list of links.
 pub fn is_links_heading(heading: &str) -> bool {
     heading.eq_ignore_ascii_case("links")
 }
 
-/// Whether a description is a few words of a note, and no sentence: `kestrel, tools`.
+/// Whether a description is a list of single words, and no sentence: `kestrel, tools`.
 pub fn are_words(description: &str) -> bool {
     description.split(", ").all(|word| !word.contains(char::is_whitespace))
 }
 
-/// A line of a list of links.
+/// Writes a line of a list of links.
 pub fn listing(path: &str, description: &str) -> String {
     let words: Vec<&str> = description.split_whitespace().collect();
     let told = words.join(" ").replace("[[", "[").replace("]]", "]");
@@ -124,7 +124,8 @@ pub fn listing(path: &str, description: &str) -> String {
     }
 }
 
-/// A path as seen from a folder, or from the top if it begins with a slash; `None` if it leads out.
+/// Resolves a path from a folder, or from the top if it begins with a slash; `None` if it leads out of the
+/// top.
 pub fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = match path.starts_with('/') {
         true => Vec::new(),

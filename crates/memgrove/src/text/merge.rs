@@ -1,4 +1,4 @@
-//! Three texts into one, line by line: what only one side changed is taken from it.
+//! How three texts become one, line by line: what only one side changed is taken from that side.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreeWay {
-    /// The text; where both sides changed the same lines differently it has git's markers.
+    /// The merged text, with git's markers where both sides changed the same lines differently.
     pub text: String,
     /// How many such places there are.
     pub clashes: usize,
@@ -37,7 +37,7 @@ pub fn three_way(base: &str, ours: &str, theirs: &str) -> ThreeWay {
         let starts = [0, 1].map(|side| sides[side].get(next[side]).map(|hunk| hunk.base.start));
         let Some(start) = starts.into_iter().flatten().min() else { break };
         merged.text.extend(base[at..start].iter().map(String::as_str));
-        // Everything that touches belongs together.
+        // Changes that touch each other are settled together.
         let (mut end, from) = (start, next);
         loop {
             let grown = [0, 1]
@@ -91,7 +91,8 @@ fn hunks(base: &[String], side: &[String]) -> Vec<Hunk> {
     changed.map(|op| Hunk { base: op.old_range(), side: op.new_range() }).collect()
 }
 
-/// The lines on which a text has git's conflict markers, from 1; none if they are not whole.
+/// Returns the lines, from 1, on which a text has git's conflict markers; none unless the markers are
+/// complete.
 pub fn markers(text: &str) -> Vec<usize> {
     let (mut found, mut open) = (Vec::new(), None);
     for (index, line) in text.lines().enumerate() {

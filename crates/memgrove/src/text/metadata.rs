@@ -1,26 +1,26 @@
-//! The lines that memgrove keeps under `## Metadata` of a note, told apart from what people write there.
+//! Which lines under `## Metadata` of a note are memgrove's own, and which people have written.
 
 use std::ops::Range;
 
 /// When memgrove last changed the note.
 pub const LAST_UPDATED: &str = "last_updated";
-/// How large it is.
+/// How large the note is.
 pub const SIZE_BYTES: &str = "size_bytes";
-/// The note that it was split off.
+/// The note that this one was split from.
 pub const SPLIT_FROM: &str = "split_from";
-/// The title that a split gave the note, so that a merge may take it away again.
+/// The title that a split gave the note, so that a merge can remove it again.
 pub const TITLE_ADDED: &str = "title_added";
-/// A mark of the line that lists the note, as memgrove wrote it: what someone has changed stays.
+/// A digest of the line that lists the note, as memgrove wrote it: a line that someone has changed stays.
 pub const LINK_ADDED: &str = "link_added";
 
 const KEYS: [&str; 5] = [LAST_UPDATED, SIZE_BYTES, SPLIT_FROM, TITLE_ADDED, LINK_ADDED];
 
-/// Whether a line is one that memgrove keeps.
+/// Whether a line is memgrove's own.
 pub fn is_own(line: &str) -> bool {
     key(line).is_some_and(|key| KEYS.contains(&key))
 }
 
-/// The key of a line of metadata: one word in small letters.
+/// Returns the key of a line of metadata: one lower-case word.
 fn key(line: &str) -> Option<&str> {
     let (key, value) = line.split_once(':')?;
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
@@ -29,8 +29,8 @@ fn key(line: &str) -> Option<&str> {
         .then_some(key)
 }
 
-/// Where the metadata is in a text: the lines of `key: value` around the first that is memgrove's own. What
-/// stands before or behind them is someone's own.
+/// Finds the metadata in a text: the adjacent lines of `key: value` among which the first of memgrove's
+/// own is. Whatever stands before or after them was written by people.
 pub fn metadata(text: &str) -> Option<Range<usize>> {
     let mut found: Option<Range<usize>> = None;
     let (mut at, mut own) = (0, false);

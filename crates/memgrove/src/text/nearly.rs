@@ -1,12 +1,12 @@
-//! Bytes that are text but for a few: what an editor with another encoding leaves behind.
+//! Which bytes are text except for a few, as an editor with another encoding leaves them.
 
 use std::borrow::Cow;
 use std::iter::repeat_n;
 
-/// Of so many bytes at most one may be no text.
+/// At most one byte in this many may be invalid.
 const ODD_SHARE: usize = 4;
 
-/// The text of bytes that are mostly text: each byte that is none becomes `?`, so that all others keep
+/// Returns bytes that are mostly text as text. Each invalid byte becomes `?`, so that all others keep
 /// their places. `None` for what was never text.
 pub fn nearly_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
     if let Ok(text) = str::from_utf8(bytes) {

@@ -1,11 +1,11 @@
-//! Words: how a text comes apart into them, and which of them a question is about.
+//! How a text divides into words, and which of them a question is about.
 
 /// Words that say nothing about what is looked for.
 const STOP_WORDS: &str = " a about an and any are as at be been by can did do does for from get had has have \
  he her him his how i in is it its know many me much my of on or our she should tell that the their them there \
  they this to us was we were what when where which who whom whose why will with would you your ";
 
-/// The words of a query, each once, without those that say nothing unless there are no others.
+/// Returns the words of a query, each once, without stop words unless there are no others.
 pub fn asked(query: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut plain = Vec::new();
@@ -23,7 +23,7 @@ pub fn asked(query: &str) -> Vec<String> {
     words
 }
 
-/// How many of the words are in a text.
+/// Counts how many of the words a text has.
 pub fn overlap(words: &[String], text: &str) -> usize {
     let mut met: Vec<&str> = Vec::new();
     each_word(text, |word| {
@@ -41,8 +41,8 @@ pub fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     each_raw_word(text, |_, word| visit(word));
 }
 
-/// Hands over every word, as it stands (in lower case) and reduced to its stem. Scripts that put no spaces between
-/// words give overlapping pairs of characters.
+/// Calls back with every word in lower case, and with its stem. Scripts without spaces give overlapping
+/// pairs of characters.
 pub fn each_raw_word(text: &str, mut visit: impl FnMut(&str, &str)) {
     let lower = text.to_lowercase();
     for run in lower.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
@@ -71,7 +71,7 @@ pub fn each_raw_word(text: &str, mut visit: impl FnMut(&str, &str)) {
     }
 }
 
-/// Whether a word, as it stands, says nothing about what a text is about.
+/// Whether a lower-case word says nothing about what a text is about.
 pub fn is_plain(raw: &str) -> bool {
     raw.len() < 8 && STOP_WORDS.split_ascii_whitespace().any(|plain| plain == raw)
 }
@@ -80,7 +80,7 @@ fn is_joined(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// A word without the endings that English gives it.
+/// Strips English endings from a word.
 fn stem(word: &str) -> &str {
     const ENDINGS: [(&str, usize); 8] =
         [("ings", 3), ("ing", 3), ("edly", 4), ("ies", 3), ("ed", 3), ("es", 3), ("ly", 4), ("s", 3)];

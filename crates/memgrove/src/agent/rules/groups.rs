@@ -1,5 +1,4 @@
-//! Units that belong together: by their dates, by whom they name, by the words they share, or by
-//! nothing but their order.
+//! Which units belong together: by date, by the names in them, by shared words, or only by their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ const UNITS_MIN: usize = 3;
 /// The most notes that one split makes by names or words.
 const GROUPS_MAX: usize = 16;
 
-/// Some units, and what they are to be called.
+/// Some units, and the name of the note that they will be in.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -47,13 +46,13 @@ const PERIODS: [(&str, Period); 4] = [
     ("day", |date| date.to_owned()),
 ];
 
-/// The names that a date can go by, from the year to the day.
+/// Returns the names of the periods that a date is in, from the year to the day.
 pub(super) fn periods(date: &str) -> [String; 4] {
     PERIODS.map(|(_, period)| period(date))
 }
 
-/// By the coarsest period that tells them apart: what is still too large comes apart by the next finer
-/// one. What has no date goes with what is before it.
+/// Groups units by the coarsest period that tells them apart; a note that is still too large is later
+/// split by a finer one. A unit without a date goes with the one before it.
 fn by_time(units: &[Unit]) -> Option<Grouping> {
     let dated = units.iter().filter(|unit| unit.date().is_some()).count();
     if dated < UNITS_MIN || dated * 5 < units.len() * 3 {
@@ -80,7 +79,7 @@ fn by_time(units: &[Unit]) -> Option<Grouping> {
     Some(Grouping { strategy: Strategy::Time, reason, groups })
 }
 
-/// By the first name in each unit that others have too.
+/// Groups units by the first name in each that others have too.
 fn by_name(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Option<Grouping> {
     let most = units.len() * 3 / 5;
     let fits = |stem: &str| {
@@ -99,7 +98,7 @@ fn by_name(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Optio
     accepted(Strategy::Entity, reason, groups, lexicon, units, all)
 }
 
-/// By words that several units share and most do not, the most telling word first.
+/// Groups units by words that several share and most do not have, the most telling word first.
 fn by_words(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Option<Grouping> {
     let mut free: BTreeSet<usize> = (0..units.len()).collect();
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -134,12 +133,12 @@ fn by_words(units: &[Unit], lexicon: &Lexicon, bags: &[Bag], all: usize) -> Opti
     accepted(Strategy::Topic, reason, groups, lexicon, units, all)
 }
 
-/// Whether a word is a day of the week: what happened on Fridays has nothing else in common.
+/// Whether a word is a day of the week: what happened on a Friday has nothing else in common.
 fn names_a_day(lexicon: &Lexicon, stem: &str) -> bool {
     is_weekday(&lexicon.surface(stem).to_lowercase())
 }
 
-/// In the order in which they stand, as many as fit one note.
+/// Groups units in their order, as many in each group as fit one note.
 pub(super) fn by_size(units: &[Unit], goal: usize, taken: usize) -> Grouping {
     let mut groups: Vec<Group> = Vec::new();
     let mut filled = usize::MAX;
@@ -159,7 +158,7 @@ pub(super) fn by_size(units: &[Unit], goal: usize, taken: usize) -> Grouping {
 
 type Named<'a> = Vec<(&'a str, Vec<usize>)>;
 
-/// The groups that are worth a note, the largest first if there are too many.
+/// Returns the groups that are worth a note; if there are too many, only the largest.
 fn largest<'a>(groups: BTreeMap<&'a str, Vec<usize>>, units: &[Unit]) -> Named<'a> {
     let size = |group: &[usize]| group.iter().map(|index| units[*index].bytes()).sum::<usize>();
     let mut groups: Named<'a> = groups.into_iter().filter(|(_, held)| held.len() >= UNITS_MIN).collect();
@@ -168,7 +167,7 @@ fn largest<'a>(groups: BTreeMap<&'a str, Vec<usize>>, units: &[Unit]) -> Named<'
     groups
 }
 
-/// The grouping, if it has at least two groups and half of everything is in them.
+/// Returns the grouping if it has at least two groups that hold half of all bytes.
 fn accepted(
     strategy: Strategy,
     reason: String,
@@ -185,7 +184,7 @@ fn accepted(
     Some(Grouping { strategy, reason, groups: groups.into_iter().map(named).collect() })
 }
 
-/// The first few of some names.
+/// Joins the first few names, and says how many more there are.
 fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let more = names.len().saturating_sub(SHOWN);

@@ -1,4 +1,4 @@
-//! The words of a note: how often each stands in how many places, and which of them are names.
+//! Which words a note has: how often each occurs, in how many places, and which of them are names.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,25 +8,25 @@ use crate::text::words;
 /// How long a description may be.
 const DESCRIPTION_BYTES_MAX: usize = 160;
 
-/// Words that begin a sentence with a capital although they name nothing.
+/// Words that are capitalized only because they often begin a sentence.
 const STARTERS: &str = " add after all also always ask avoid before call check close create delete do don does each \
  ensure every fix for get give go if install just keep let look make maybe must need never new next no not note now \
  once one only open please prefer put read remember remove run see send set should since skip some start stop store \
  take test then these they this those todo try turn update use user verify wait watch we when while work write you ";
 
-/// Whether a word, in lower case, begins sentences without being a name.
+/// Whether a lower-case word often begins sentences without being a name.
 pub(super) fn is_starter(word: &str) -> bool {
     STARTERS.split_ascii_whitespace().any(|starter| starter == word)
 }
 
-/// The words of a text that are written as names, one behind the other.
+/// Returns the words of a text that are written as names, in order.
 pub(super) fn capitals(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let named = |word: &&str| word.starts_with(char::is_uppercase) && !is_starter(&word.to_lowercase());
     words.filter(named).collect::<Vec<_>>().join(" ")
 }
 
-/// A text without addresses: where a link leads is not what is said. What it shows is.
+/// Returns a text without the targets of links and without URLs; the words that a link shows stay.
 fn spoken(text: &str) -> String {
     let mut said = String::new();
     let mut end = 0;
@@ -47,7 +47,7 @@ fn spoken(text: &str) -> String {
 struct Word {
     places: usize,
     capital: usize,
-    /// How often it has a capital although no sentence begins there.
+    /// How often it is capitalized where no sentence begins.
     inside: usize,
     small: usize,
     surface: String,
@@ -60,7 +60,7 @@ pub(super) struct Lexicon {
     texts: usize,
 }
 
-/// The words of one text, in the order in which they first stand in it.
+/// The words of one text, in the order of their first occurrence.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bag {
     /// Stems, each once.
@@ -69,7 +69,7 @@ pub(super) struct Bag {
 }
 
 impl Bag {
-    /// The words of a text, without those that say nothing.
+    /// Collects the words of a text, without stop words.
     pub(super) fn of(text: &str) -> Self {
         let mut bag = Bag::default();
         words::each_raw_word(text, |raw, stem| {
@@ -92,7 +92,7 @@ impl Bag {
 }
 
 impl Lexicon {
-    /// The words of texts, with the bag of each.
+    /// Collects the words of several texts, with the bag of each.
     pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, Vec<Bag>) {
         let mut lexicon = Lexicon::default();
         let bags = texts.map(|text| lexicon.add(text)).collect();
@@ -124,13 +124,13 @@ impl Lexicon {
         bag
     }
 
-    /// In how many texts a word is.
+    /// Returns how many texts have a word.
     pub(super) fn places(&self, stem: &str) -> usize {
         self.words.get(stem).map_or(0, |word| word.places)
     }
 
-    /// Whether a word is always written as a name. Many a name begins every sentence that it is in; what
-    /// begins sentences without being one is known.
+    /// Whether a word is always written as a name. A name may begin every sentence it is in, so a capital
+    /// there counts too, except for words that are known to begin sentences.
     pub(super) fn is_name(&self, stem: &str) -> bool {
         self.words.get(stem).is_some_and(|word| {
             let begins = word.inside == 0 && is_starter(&word.surface.to_lowercase());
@@ -138,7 +138,7 @@ impl Lexicon {
         }) && stem.chars().count() > 1
     }
 
-    /// A word as it is written.
+    /// Returns a word as it is written in the texts.
     pub(super) fn surface<'a>(&'a self, stem: &'a str) -> &'a str {
         self.words.get(stem).map_or(stem, |word| word.surface.as_str())
     }
@@ -148,7 +148,7 @@ impl Lexicon {
         (1.0 + self.texts as f64 / self.places(stem).max(1) as f64).ln()
     }
 
-    /// The words that set some of the texts apart from the others, most telling first.
+    /// Returns the words that set these texts apart from the others, the most telling first.
     pub(super) fn telling<'b>(&self, bags: impl Iterator<Item = &'b Bag>) -> Vec<String> {
         let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
         for bag in bags {
@@ -157,12 +157,12 @@ impl Lexicon {
             }
         }
         let weight = |stem: &str, count: f64| {
-            // A word with a capital that stands here once may only begin a sentence.
+            // A word that is capitalized once may only begin a sentence.
             let named = if self.is_name(stem) && self.places(stem) > 1 { 1.6 } else { 1.0 };
-            // A word of nearly every block tells nothing apart.
+            // A word in nearly every block tells none apart.
             let common = self.texts >= 6 && self.places(stem) * 10 > self.texts * 6;
             let named = if common { named * 0.1 } else { named };
-            // A word of several blocks is likelier to be asked for than one that was said in passing.
+            // A word of several blocks is likelier to be asked for than one said in passing.
             let passing = if count < 1.5 && self.texts >= 6 { 0.5 } else { 1.0 };
             count.powf(0.7) * self.rarity(stem) * named * passing
         };
@@ -175,7 +175,7 @@ impl Lexicon {
         ranked.into_iter().map(|(_, stem)| stem.to_owned()).collect()
     }
 
-    /// What some of the texts are about, for the link that leads to them.
+    /// Describes what some of the texts are about, for the link that leads to them.
     pub(super) fn description<'b>(&self, bags: impl Iterator<Item = &'b Bag>, without: &str) -> String {
         let known = Bag::of(without);
         let mut told = String::new();

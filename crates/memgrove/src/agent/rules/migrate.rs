@@ -1,5 +1,5 @@
-//! Which files of a tree become which notes: a folder becomes the note of its name, with the small
-//! files that lie in it; a file that is large stays a note of its own.
+//! Which files of a tree become which notes: a folder becomes a note of its name that holds the small
+//! files in it; a large file stays a note of its own.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn migrate(ask: &MigrateAsk) -> Advice<MigrationPlan> {
         files.sort_by_key(|file| (file.bytes, file.number));
         let mut filled = 0;
         for file in files {
-            // Room is left for headings and links.
+            // The rest is room for headings and links.
             let fits = filled + file.bytes <= ask.bytes_max * 3 / 5;
             filled += if fits { file.bytes } else { 0 };
             let own = note_path(&file.path);

@@ -1,4 +1,4 @@
-//! The built-in agent: deterministic, offline, and always there. It reads headings, lists, dates,
+//! How the built-in agent decides: deterministic, offline and always available, by headings, lists, dates,
 //! names and the words that set blocks apart.
 
 mod groups;
@@ -46,7 +46,7 @@ impl Agent for Rules {
     }
 }
 
-/// What a text is about, for the link that leads to it.
+/// Describes what a text is about, for the link that leads to it.
 pub fn describe(text: &str) -> String {
     let blocks = crate::text::blocks::blocks(text);
     let (lexicon, bags) = lexicon::Lexicon::of(blocks.into_iter().map(|block| &text[block.body]));
@@ -58,7 +58,17 @@ pub fn says(block: &str, fact: &str) -> bool {
     same::says(block, &same::plain_words(fact))
 }
 
-/// Blocks with words of the question, and links by how many of its words they mention.
+/// Returns all that a block says, each in the form of [`saying`].
+pub fn sayings(block: &str) -> impl Iterator<Item = String> {
+    same::said(block).map(|words| words.join(" ")).filter(|said| !said.is_empty())
+}
+
+/// Returns the words of a fact in a form that is equal for two facts that say the same.
+pub fn saying(fact: &str) -> String {
+    same::plain_words(fact).join(" ")
+}
+
+/// Picks the blocks with words of the question, and rates links by how many of its words they mention.
 fn follow(ask: &FollowAsk) -> Advice<Follow> {
     let asked = words::asked(&ask.query);
     let share = |text: &str| {

@@ -11,11 +11,11 @@ use crate::agent::{Action, Advice, NoteView, PlaceAsk, Placement};
 use crate::text::blocks::leading_date;
 use crate::text::dates::written_date;
 
-/// What speaks for a place before it is chosen.
+/// The least score for a place, and what its name or period adds to the score.
 const SCORE_MIN: f64 = 1.5;
 const NAME_WEIGHT: f64 = 3.0;
 const PERIOD_WEIGHT: f64 = 6.0;
-/// How many reasons are told of facts that were placed together.
+/// How many reasons are listed for facts that were placed together.
 const REASONS_MAX: usize = 5;
 
 /// Places each fact by itself.
@@ -26,7 +26,7 @@ pub(super) fn place(ask: &PlaceAsk) -> Advice<Vec<Placement>> {
     Advice::free(decided.into_iter().map(|(placement, _)| placement).collect(), reason)
 }
 
-/// The reasons of several decisions in one sentence, each once, the most frequent first.
+/// Joins the reasons of several decisions into one sentence, each once, the most frequent first.
 fn told<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut all = 0;
@@ -51,12 +51,12 @@ fn told<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
     format!("{facts}{}", parts.join("; "))
 }
 
-/// A place that facts can go to, by the words that name it and those that are found there.
+/// A place that a fact can go to, with the words that name it and the words found there.
 struct Place {
     number: usize,
     shown: String,
     names: Bag,
-    /// Words that what is said of it writes as names.
+    /// Words that its description writes as names.
     mentions: Bag,
     words: Bag,
 }
@@ -116,8 +116,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The one block that a fact replaces: the only one, or the only one in the section that is about it.
-    /// Which of several is meant, nobody knows.
+    /// Returns the one block that a fact replaces: the only candidate, or the only one in the fact's own
+    /// section. If several remain, nobody can tell which is meant.
     fn only(&self, mut old: Vec<usize>, section: Option<usize>) -> Option<usize> {
         let heading = |number: usize| {
             let before = self.sections.iter().take_while(|section| section.number < number);
@@ -130,7 +130,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What speaks for a place: a name outweighs any number of common words.
+/// How well a place fits: a name outweighs any number of common words.
 #[derive(Debug, Clone, Copy)]
 struct Score {
     named: bool,
@@ -147,7 +147,7 @@ fn placed(action: Action, at: Option<usize>) -> Placement {
     Placement { action, at, supersedes: Vec::new() }
 }
 
-/// The place that most of the fact's words speak for. A word that names several places counts less.
+/// Returns the place that fits a fact's words best. A word that names several places counts less.
 fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(Score, &'p Place)> {
     let written = Bag::of(&capitals(text));
     let names =
@@ -165,7 +165,7 @@ fn best<'p>(places: &'p [Place], fact: &Bag, text: &str) -> Option<(Score, &'p P
     let dated = when.is_some() && places.iter().any(|place| is_period(&name(place)));
     for place in places {
         let (mut by_name, mut by_words) = (0.0, 0.0);
-        // Among notes that are told apart by their dates, the date decides.
+        // Among places named after dates, only the date decides.
         let stems = if dated { &[][..] } else { &fact.stems[..] };
         for stem in stems {
             if names(place, stem) {

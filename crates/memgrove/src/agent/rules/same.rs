@@ -1,21 +1,22 @@
-//! Whether a fact is there already, and whether it takes the place of an older one. What is known is not
-//! kept, so nothing counts as known that differs in more than how a sentence ends; and a true fact that is
-//! marked as superseded is worse than an old one that is not.
+//! Whether a fact is already known, and whether it replaces an older one. A known fact is not stored
+//! again, so the wording must match in all but how a sentence ends; and marking a true fact as superseded
+//! is worse than leaving an old one unmarked.
 
 use super::super::SUPERSEDED;
 use crate::text::blocks::bullet;
 use crate::text::words::is_plain;
 
-/// Words with which something says that it has come to an end.
+/// Words that say that something has ended.
 const END_WORDS: [&str; 6] = ["anymore", "instead", "longer", "stopped", "switched", "became"];
-/// Words of a change, if what they lead to follows: what was `moved to` is elsewhere, who `moved the desk` is not.
+/// Words of a change, if `to`, `from` or `by` follows: what was `moved to` a place is elsewhere now;
+/// `moved the desk` says nothing.
 const MOVE_WORDS: [&str; 6] = ["moved", "changed", "renamed", "replaced", "migrated", "updated"];
 /// Verbs of a state that has one value at a time.
 const STATE_WORDS: [&str; 19] = [
     "is", "are", "prefers", "uses", "use", "lives", "works", "runs", "requires", "needs", "supports", "has",
     "costs", "weighs", "version", "targets", "lasts", "starts", "ends",
 ];
-/// What can be true of one thing only: where someone lives, what something is called.
+/// Phrases whose subject can have only one value: where someone lives, what something is called.
 const SINGLE_WORDS: [&[&str]; 10] = [
     &["lives", "in"],
     &["live", "in"],
@@ -28,12 +29,12 @@ const SINGLE_WORDS: [&[&str]; 10] = [
     &["is", "named"],
     &["reports", "to"],
 ];
-/// Keys of which there are many: each line is another one.
+/// Keys that may occur many times, so that each line is another entry.
 const LIST_KEYS: &str = " action allergy answer assumption book bug child comment contact decision dislike done \
  event example fact feature feedback film fix fixme friend fyi goal hobby idea important issue item kid learned \
  lesson like link log meeting message milestone movie nb next note pet ps question quote recipe reference remember \
  reminder requirement risk rule see skill song source step story task test tip todo tool update url warning ";
-/// Words before a number that tells one thing from another.
+/// Words after which a number names one thing among several.
 const COUNTERS: &str = " answer bed case chapter day entry episode fact figure id invoice issue item lesson line \
  no note nr number order page part phase question room round row season section sprint step table task test ticket \
  volume week ";
@@ -46,8 +47,8 @@ fn is_in(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word || known == singular)
 }
 
-/// The words of a fact, without its bullet and the marks of a sentence. They are in lower case unless
-/// they are spelled in a way of their own, with digits or capitals inside.
+/// Returns the words of a fact, without its bullet and punctuation, in lower case. Words with digits, or
+/// with capitals after the first letter, keep their spelling.
 pub(super) fn plain_words(text: &str) -> Vec<String> {
     let text = text.trim();
     let text = &text[bullet(text).unwrap_or(0)..];
@@ -60,8 +61,8 @@ fn plain(word: &str) -> String {
     if own { bare.to_owned() } else { bare.to_lowercase() }
 }
 
-/// A word without what ends a sentence, and without quotes or emphasis around it. A word of nothing but
-/// signs is what it is.
+/// Strips closing punctuation and surrounding quotes or emphasis from a word. A word of signs alone stays
+/// as it is.
 fn unmarked(word: &str) -> &str {
     let says = |word: &&str| word.chars().any(char::is_alphanumeric);
     if !says(&word) {
@@ -75,23 +76,24 @@ fn unmarked(word: &str) -> &str {
     bare
 }
 
-/// Whether a block says the fact, and still does: as a whole, or in one of its sentences or lines. What is
-/// indented belongs to what is above it, and code says nothing.
+/// Whether a block says the fact and is not superseded: as a whole, or in one of its sentences or lines.
 pub(super) fn says(block: &str, fact: &[String]) -> bool {
-    if fact.is_empty() || block.contains(SUPERSEDED) {
-        return false;
-    }
-    if plain_words(block) == fact {
-        return true;
-    }
-    let is_code = block.trim_start().starts_with("```") || block.trim_start().starts_with("~~~");
-    let lines = block.lines().enumerate().filter(|(at, line)| *at == 0 || !line.starts_with([' ', '\t']));
-    let mut parts = lines.flat_map(|(_, line)| line.split(';')).flat_map(|part| part.split(". "));
-    !is_code && parts.any(|part| plain_words(part) == fact)
+    !fact.is_empty() && said(block).any(|words| words == fact)
 }
 
-/// Whether a block can be taken to say a fact in other words: it has most of what the fact tells, all of
-/// its numbers, and what negates it.
+/// Returns the words of a block and of each of its sentences and lines; nothing for a superseded block.
+/// Indented lines belong to the line above them, and code has no sentences.
+pub(super) fn said(block: &str) -> impl Iterator<Item = Vec<String>> {
+    let is_code = block.trim_start().starts_with("```") || block.trim_start().starts_with("~~~");
+    let lines = block.lines().enumerate().filter(|(at, line)| *at == 0 || !line.starts_with([' ', '\t']));
+    let parts = lines.flat_map(|(_, line)| line.split(';')).flat_map(|part| part.split(". "));
+    let parts = parts.filter(move |_| !is_code).map(plain_words);
+    let all = std::iter::once_with(move || plain_words(block)).chain(parts);
+    (!block.contains(SUPERSEDED)).then_some(all).into_iter().flatten()
+}
+
+/// Whether a block may say a fact in other words: it has most of the fact's telling words, all its
+/// numbers, and the same negations.
 pub fn may_say(block: &str, fact: &str) -> bool {
     let words = plain_words(fact);
     if says(block, &words) {
@@ -109,7 +111,7 @@ pub fn may_say(block: &str, fact: &str) -> bool {
         && shared * 3 >= telling(&words).count() * 2
 }
 
-/// Whether a fact and a block are about the same thing, so that one can take the place of the other.
+/// Whether a fact and a block are about the same thing, so that one may replace the other.
 pub fn may_replace(block: &str, fact: &str) -> bool {
     let (old, new) = (plain_words(block), plain_words(fact));
     if replaces(block, fact, &new) {
@@ -120,7 +122,7 @@ pub fn may_replace(block: &str, fact: &str) -> bool {
     shared > 0 && shared * 3 >= fewest
 }
 
-/// How many of the words that tell something are in both, however they are inflected.
+/// Counts the telling words of `new` that are also in `old`, in whatever inflection.
 fn shared(old: &[String], new: &[String]) -> usize {
     let old = old.join(" ");
     let stems = crate::text::words::asked(&telling(new).cloned().collect::<Vec<_>>().join(" "));
@@ -136,8 +138,8 @@ fn telling(words: &[String]) -> impl Iterator<Item = &String> {
     words.iter().filter(|word| word.len() > 2 && !is_change(word) && !is_plain(word))
 }
 
-/// Whether a fact takes the place of what a block says: the same key with another value, the same
-/// sentence with another number, another value of what can have only one, or a change that says so.
+/// Whether a fact replaces what a block says: by the same key with another value, the same sentence with
+/// another number, another value where only one can hold, or words that announce a change.
 pub(super) fn replaces(block: &str, fact_text: &str, fact: &[String]) -> bool {
     if block.contains(SUPERSEDED) || block.contains('\n') || fact_text.trim().contains('\n') {
         return false;
@@ -160,17 +162,17 @@ pub(super) fn replaces(block: &str, fact_text: &str, fact: &[String]) -> bool {
     }
 }
 
-/// The key and the value of a line such as `Editor: vim`.
+/// Splits a line such as `Editor: vim` into its key and its value.
 fn key(text: &str) -> Option<(Vec<String>, &str)> {
     let text = text.trim();
     let text = &text[bullet(text).unwrap_or(0)..];
     let (key, value) = text.split_once(": ")?;
     let words = plain_words(key);
-    // `Fact 12: …` counts facts; it names none.
+    // In `Fact 12: …` the number counts facts, and the words are no key.
     ((1..=4).contains(&words.len()) && !words.iter().any(|word| has_digit(word))).then_some((words, value))
 }
 
-/// Whether a text is a value and not a sentence: few words, and no verb first.
+/// Whether a text is a value and not a sentence: it has few words, and does not begin with a verb.
 fn is_value(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let verb = |word: &str| {
@@ -181,7 +183,7 @@ fn is_value(text: &str) -> bool {
     (1..=4).contains(&words.len()) && !(words.len() > 1 && verb(words[0]))
 }
 
-/// What stands in parentheses: one has a number at home and one at work.
+/// Returns what stands in parentheses; `(home)` and `(work)` tell apart two values that may both hold.
 fn qualifiers(value: &str) -> Vec<&str> {
     value.split('(').skip(1).map(|rest| rest.split(')').next().unwrap_or(rest)).collect()
 }
@@ -190,8 +192,8 @@ fn has_digit(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The same sentence about a state, but for a number that is not what it counts by: behind the verb, or a
-/// version before it.
+/// Whether both are the same sentence about a state with another number after the verb, or another version
+/// before it. Numbers that name one thing among several do not count.
 fn other_number(old: &[String], new: &[String]) -> bool {
     if old.len() != new.len() || old.len() < 4 {
         return false;
@@ -220,7 +222,7 @@ fn is_version(word: &str) -> bool {
     bare.contains('.') && bare.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Another value of what can have only one.
+/// Whether both give a value where only one can hold, and the values differ.
 fn other_value(old: &[String], new: &[String]) -> bool {
     let told = |words: &[String]| {
         let (start, end) = SINGLE_WORDS.iter().find_map(|verb| {
@@ -234,7 +236,7 @@ fn other_value(old: &[String], new: &[String]) -> bool {
     told(old).is_some_and(|told_before| told(new) == Some(told_before))
 }
 
-/// A change that says so: it begins as the older fact does, and shares most of its words.
+/// Whether the new fact announces a change: it begins like the old one, and shares most of its words.
 fn announced(old: &[String], new: &[String]) -> bool {
     let has = |words: &[String], list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let moved = new.windows(2).any(|pair| {

@@ -1,4 +1,4 @@
-//! How a note comes apart: by its headings if it has them, else by what its blocks have in common.
+//! How a note is split: by its headings if it has them, else by what its blocks have in common.
 
 use super::groups::{self, Group, Grouping};
 use super::lexicon::{Bag, Lexicon};
@@ -8,15 +8,15 @@ use crate::agent::{Advice, LinkLine, NoteView, SplitAsk, SplitPart, SplitPlan, S
 
 /// The most sections that become notes of their own in one split.
 const SECTIONS_MAX: usize = 24;
-/// With fewer links than this it is never the list of links that is too long.
+/// With fewer links than this the list of links is never the part that is too long.
 const LINKS_MIN: usize = 12;
-/// A section smaller than this stays, unless there are many.
+/// If sections are smaller than this on average, a note is not split by its headings.
 const SECTION_BYTES_MIN: usize = 300;
 
-/// Decides how a note comes apart.
+/// Decides how a note is split.
 pub(super) fn split(ask: &SplitAsk) -> Advice<SplitPlan> {
     let note = &ask.note;
-    // New notes have room to grow, and a small note comes apart too if it is asked to.
+    // New notes get room to grow; a note that is small already is halved.
     let whole: usize = note.blocks.iter().map(|block| block.text.len() + 2).sum();
     let goal = (ask.bytes_max * 7 / 10).min(whole / 2 + 1);
     let link_bytes: usize = note.links.iter().map(|line| line.path.len() + line.description.len() + 10).sum();
@@ -33,7 +33,7 @@ pub(super) fn split(ask: &SplitAsk) -> Advice<SplitPlan> {
     desk.plan(grouping)
 }
 
-/// How many notes `part_…` there are already.
+/// Returns the highest number among the notes already called `part_…`.
 fn parts_taken(note: &NoteView) -> usize {
     let number = |line: &LinkLine| {
         let (_, number) = line.path.rsplit_once("part_")?;
@@ -55,7 +55,7 @@ impl Desk<'_> {
         let mut parts: Vec<SplitPart> = Vec::new();
         for group in groups {
             let part = self.part(strategy, &group);
-            // Two headings may make the same name.
+            // Two headings may give the same name.
             match parts.iter_mut().find(|there| there.name == part.name) {
                 Some(there) => there.blocks.extend(part.blocks),
                 None => parts.push(part),
@@ -79,7 +79,7 @@ impl Desk<'_> {
     }
 }
 
-/// One note for each section that is large enough, until what stays is small.
+/// Makes a note of each section that is large enough, until what stays is small.
 fn by_headings(units: &[Unit], bytes_max: usize) -> Option<Grouping> {
     let mut headed: Vec<usize> = (0..units.len()).filter(|index| units[*index].heading.is_some()).collect();
     let all: usize = units.iter().map(Unit::bytes).sum();
@@ -90,7 +90,7 @@ fn by_headings(units: &[Unit], bytes_max: usize) -> Option<Grouping> {
         return None;
     }
     headed.sort_by_key(|index| (std::cmp::Reverse(units[*index].bytes()), *index));
-    // A note that is small and is to come apart all the same is measured by itself.
+    // If no section is large for the limit, the note's own size is the measure.
     let chosen = [bytes_max, all].into_iter().map(|most| large_enough(units, &headed, most));
     let chosen = chosen.into_iter().find(|chosen| !chosen.is_empty())?;
     let named = |index: usize| units[index].heading.clone().unwrap_or_default();
@@ -108,7 +108,7 @@ fn by_headings(units: &[Unit], bytes_max: usize) -> Option<Grouping> {
     Some(Grouping { strategy, reason, groups })
 }
 
-/// The sections that move, so that what stays is small beside `most`.
+/// Picks the sections to move, the largest first, until what stays is small compared with `most`.
 fn large_enough(units: &[Unit], largest_first: &[usize], most: usize) -> Vec<usize> {
     let mut rest: usize = units.iter().map(Unit::bytes).sum();
     let mut chosen = Vec::new();
@@ -127,7 +127,7 @@ fn units_headed(units: &[Unit]) -> usize {
     units.iter().filter(|unit| unit.heading.is_some()).count()
 }
 
-/// When it is the list of links that is too long: notes between this one and the ones it lists.
+/// Splits a note whose list of links is too long: new notes in between list the linked ones.
 fn links(note: &NoteView, goal: usize) -> Advice<SplitPlan> {
     let unit = |line: &LinkLine| Unit {
         blocks: vec![line.number],
@@ -142,7 +142,7 @@ fn links(note: &NoteView, goal: usize) -> Advice<SplitPlan> {
         let (first, last) = (short(at(group.units.first())), short(at(group.units.last())));
         group.name = format!("{first} to {last}");
     }
-    // What was added last stays close at hand.
+    // The latest links stay in the note itself.
     grouping.groups.pop();
     grouping.reason = format!("it lists {} notes: notes in between list them", note.links.len());
     let (lexicon, bags) = Lexicon::of(units.iter().map(|unit| unit.text.as_str()));

@@ -1,4 +1,4 @@
-//! What moves together: a section with its heading, or a block by itself.
+//! Which blocks move together: a section with its heading, or a block by itself.
 
 use crate::agent::{NoteView, Numbered};
 use crate::text::blocks::{heading, leading_date};
@@ -20,7 +20,7 @@ impl Unit {
         Unit { blocks: vec![block.number], text: block.text.clone(), heading: None }
     }
 
-    /// The date that it begins with, as `YYYY-MM-DD`.
+    /// Returns the date that it begins with, as `YYYY-MM-DD`.
     pub(super) fn date(&self) -> Option<String> {
         let mut lines = self.text.lines();
         let first = lines.next()?;
@@ -28,7 +28,7 @@ impl Unit {
         if self.heading.is_none() {
             return date;
         }
-        // A heading may have its date written out, or be followed by a dated line.
+        // A heading may spell its date out, or stand above a dated line.
         date.or_else(|| written_date(first)).or_else(|| {
             let next = lines.find(|line| !line.trim().is_empty())?;
             leading_date(next).map(str::to_owned)
@@ -46,8 +46,8 @@ pub(super) fn heading_words(block: &Numbered) -> &str {
     heading(&block.text).map_or("", |(_, words)| words)
 }
 
-/// The sections of a note at the level that divides it best, and the blocks outside of them.
-/// Without two headings of one level every block is a unit, and headings stay.
+/// Returns the sections of a note at the highest level with at least two headings, and the blocks outside
+/// of them. Without such a level every block is a unit, and headings stay.
 pub(super) fn units(note: &NoteView) -> Vec<Unit> {
     let mut counts = [0_usize; 7];
     for block in &note.blocks {
@@ -74,7 +74,7 @@ pub(super) fn units(note: &NoteView) -> Vec<Unit> {
                     extend(unit, block);
                 }
             }
-            // A heading above the level, or the only one of its kind: it stays.
+            // A heading above that level, or the only one of its level, stays.
             (here, Some(level)) if here < level => inside = false,
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! What a session has loaded lately: at most so many entities, for so long, the least recently
-//! used goes first. A file that has changed since is read again.
+//! Which entities a session has loaded lately: a bounded number, each for a limited time, the least
+//! recently used dropped first. A file that has changed since is read again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crate::locator::Locator;
 
 /// How many entities are kept.
 const ENTRIES_MAX: usize = 100;
-/// For how long.
+/// How long each is kept.
 const SECONDS_MAX: i64 = 300;
 
-/// Entities by what they were asked for.
+/// Entities by the key that they were loaded with.
 #[derive(Default)]
 pub struct SessionCache {
     kept: Mutex<HashMap<String, Kept>>,
@@ -29,7 +29,7 @@ struct Kept {
 }
 
 impl SessionCache {
-    /// What was loaded under this key and has not expired: its file, its version, the entity.
+    /// Returns what was loaded with this key and has not expired: its file, its version, the entity.
     pub fn get(&self, key: &str, now: Timestamp) -> Option<(Locator, Version, Arc<Entity>)> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.get(key).is_some_and(|entry| now > entry.expires) {

@@ -1,7 +1,7 @@
-//! What was read of all entities, kept in memory and brought up to date before it is looked at:
-//! by the history for what went through memgrove, and by a listing for what did not.
+//! What is known of all entities, kept in memory and brought up to date before each use: from the history
+//! for changes through memgrove, and by a listing for all others.
 //!
-//! A cache and nothing else: dropped, it comes back equal.
+//! It is only a cache: if it is dropped, it is rebuilt equal.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +18,12 @@ use crate::error::{Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// A listing may take one part in so many of the time; small stores are listed every time.
+/// Listings may take one part in this many of the time; a listing faster than this is made every time.
 const LISTING_SHARE: i64 = 100;
 const LISTING_FREE_US: i64 = 5_000;
-/// How much history is looked through before a listing is the better way.
+/// How many changes of the history are read before a listing is the better way.
 const HISTORY_MAX: usize = 512;
-/// How long a change that is in the history may take to reach its file.
+/// How long a change in the history may take to reach its file.
 const SETTLE_SECONDS: i64 = 10;
 
 /// All entities of a store.
@@ -35,11 +35,11 @@ pub struct Catalog {
 #[derive(Default)]
 struct State {
     shelf: Shelf,
-    /// The newest change that is taken in.
+    /// The newest change that was taken in.
     seen: Option<ChangeId>,
     listed: Option<Timestamp>,
     listing_us: i64,
-    /// Files that are not yet what the history says, and since when.
+    /// Files that do not yet have the version that the history names, and since when.
     unsettled: HashMap<Locator, (Version, Timestamp)>,
 }
 
@@ -48,27 +48,27 @@ struct State {
 pub(super) struct Shelf {
     pub(super) cards: HashMap<Locator, Card>,
     pub(super) by_name: HashMap<String, BTreeSet<Locator>>,
-    /// Who has a relation to a name.
+    /// The files with a relation to each name.
     pub(super) incoming: HashMap<String, HashSet<Locator>>,
     pub(super) index: Index,
     pub(super) roll: Roll,
-    /// Files that are no text.
+    /// Files that are not text.
     pub(super) unread: BTreeSet<Locator>,
     /// When something in a file next begins or ceases to hold.
     turning: BTreeSet<(Timestamp, Locator)>,
     next_id: u32,
-    /// Numbers that are free again.
+    /// Numbers that can be used again.
     free_ids: Vec<u32>,
 }
 
 /// One file.
 pub(super) struct Card {
     pub(super) entity: Arc<Entity>,
-    /// What holds of it at present: what search sees.
+    /// The part of it that holds at present, which search sees.
     pub(super) present: Arc<Entity>,
     /// Name, type and observations in lower case, for substring search.
     pub(super) lower: Box<str>,
-    /// Whether it only holds relations of an entity that does not exist.
+    /// Whether it only holds relations that start at an entity that does not exist.
     pub(super) loose: bool,
     pub(super) version: Version,
     /// Its number in the index of words.
@@ -83,14 +83,14 @@ impl Card {
         self.lower.split('\0').next().unwrap_or_default()
     }
 
-    /// Orders entities as they were created.
+    /// The order of creation.
     pub(super) fn order(&self) -> (&str, &str) {
         (self.entity.created.as_deref().unwrap_or(""), &self.entity.name)
     }
 }
 
 impl Catalog {
-    /// Brings the catalog up to date and looks at it.
+    /// Brings the catalog up to date, and calls `look` with it.
     pub(super) fn with<T>(
         &self,
         store: &Store,
@@ -104,12 +104,12 @@ impl Catalog {
         Ok(look(&state.shelf))
     }
 
-    /// Looks at it as it was read last.
+    /// Calls `look` with the catalog as it was last read.
     pub(super) fn as_read<T>(&self, look: impl FnOnce(&Shelf) -> T) -> T {
         look(&self.state.lock().unwrap_or_else(PoisonError::into_inner).shelf)
     }
 
-    /// Whether it was looked at before, so that a look takes no more than what is new.
+    /// Whether it has been read, so that bringing it up to date costs only what is new.
     pub(super) fn is_read(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).listed.is_some()
     }
@@ -139,9 +139,10 @@ impl State {
         self.settle(store, desk, started)
     }
 
-    /// Takes in the changes since the last one seen; `false` if a listing is needed.
+    /// Takes in the changes since the last one seen. Returns `false` if a listing is needed instead.
     fn follow(&mut self, store: &Store, desk: &Desk, now: Timestamp) -> Result<bool> {
-        // Mostly one change is new; an import among those before it would be copied for nothing.
+        // Usually one change is new; with a larger limit, a big import before it would be loaded for
+        // nothing.
         let mut limit = 2;
         let news = loop {
             let query = HistoryQuery { limit, ..HistoryQuery::default() };
@@ -178,7 +179,7 @@ impl State {
         Ok(true)
     }
 
-    /// Looks again at files whose change was in the history before it was in the file.
+    /// Reads again the files whose change was in the history before it was in the file.
     fn settle(&mut self, store: &Store, desk: &Desk, now: Timestamp) -> Result<()> {
         let waiting: Vec<Locator> = self.unsettled.keys().cloned().collect();
         for at in waiting {
@@ -212,7 +213,7 @@ impl State {
 }
 
 impl Shelf {
-    /// Reads one file, and gives back its version if it is there.
+    /// Reads one file, and returns its version if it exists.
     fn read(&mut self, store: &Store, desk: &Desk, at: &Locator, stamp: u64) -> Result<Option<Version>> {
         let Some(content) = store.read_optional(at)? else {
             self.forget(at);
@@ -258,7 +259,7 @@ impl Shelf {
         self.cards.insert(at.clone(), Card { entity, present, lower, loose, version, id, stamp, turns });
     }
 
-    /// Takes in anew what has begun or ceased to hold since it was read.
+    /// Takes in again the entities of which something has begun or ceased to hold since they were read.
     fn turn(&mut self, desk: &Desk) {
         while let Some((moment, at)) = self.turning.first().filter(|(moment, _)| *moment <= desk.now).cloned()
         {
@@ -292,13 +293,13 @@ impl Shelf {
         self.free_ids.push(card.id);
     }
 
-    /// The files of the entities in which a phrase stands.
+    /// Returns the files of the entities that contain a phrase.
     pub(super) fn holding(&self, phrase: &Phrase<'_>) -> impl Iterator<Item = &Locator> {
         let may = self.roll.look_for(phrase).filter(|(_, _, may)| *may);
         may.filter(|(_, entry, _)| phrase.stands_in(&self.cards[&entry.at])).map(|(_, entry, _)| &entry.at)
     }
 
-    /// The entities of a name, in the order of their creation.
+    /// Returns the entities with a name, in order of creation.
     pub(super) fn named(&self, name: &str) -> Vec<(&Locator, &Card)> {
         let places = self.by_name.get(name).into_iter().flatten();
         let mut found: Vec<_> = places.filter_map(|at| Some((at, self.cards.get(at)?))).collect();
@@ -307,7 +308,7 @@ impl Shelf {
         found
     }
 
-    /// Every entity, in the order of their creation.
+    /// Returns all entities, in order of creation.
     pub(super) fn entities(&self) -> Vec<(&Locator, &Card)> {
         let mut all: Vec<_> = self.cards.iter().filter(|(_, card)| !card.loose).collect();
         all.sort_by(|a, b| (a.1.order(), a.0).cmp(&(b.1.order(), b.0)));
@@ -315,7 +316,7 @@ impl Shelf {
     }
 }
 
-/// What substring search looks into, field by field.
+/// Returns the text for substring search, field by field.
 fn lowered(entity: &Entity) -> String {
     let mut text = entity.name.to_lowercase();
     for field in std::iter::once(&entity.kind).chain(entity.observations.iter().map(|o| &o.text)) {
@@ -330,7 +331,7 @@ pub(super) fn is_entity_file(at: &Locator, desk: &Desk) -> bool {
     within && at.name().ends_with(".md") && !at.name().starts_with('.')
 }
 
-/// The newest change of the store; `None` where it keeps no history.
+/// Returns the newest change of the store; `None` if it keeps no history.
 fn newest(store: &Store) -> Result<Option<ChangeId>> {
     match store.backend().history(&HistoryQuery { limit: 1, ..HistoryQuery::default() }) {
         Ok(past) => Ok(past.into_iter().next().map(|past| past.change)),

@@ -1,5 +1,5 @@
-//! A change of entities as it is planned: files are read when they are first touched, each edit
-//! rests on the version that was read, and later steps see earlier ones.
+//! How a change of entities is planned: files are read when they are first touched, each edit expects the
+//! version that was read, and later steps see earlier ones.
 
 mod storing;
 
@@ -17,30 +17,30 @@ use crate::locator::{Locator, collision_key};
 use crate::memory::Plan;
 use crate::store::Store;
 
-/// Where and when entities are planned.
+/// Where and when a change of entities is planned.
 #[derive(Debug, Clone)]
 pub struct Desk {
     /// The folder of all knowledge.
     pub root: Locator,
     /// The present moment.
     pub now: Timestamp,
-    /// How often this has been planned before: from then on a folder is searched for names that
-    /// differ from a new one only in case.
+    /// How often this was planned before. After the first time, a folder is searched for names that differ
+    /// from a new one only in case.
     pub attempt: u32,
 }
 
-/// What storing does to an entity that is there already.
+/// What storing does to an entity that already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// It adds what is new.
     #[default]
     Merge,
-    /// It makes the entity exactly this; when it was created stays.
+    /// It replaces everything but the time of creation.
     Replace,
 }
 
-/// What came of storing one entity.
+/// The result of storing one entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// The entity's name.
@@ -50,7 +50,7 @@ pub struct Stored {
     pub kind: String,
     /// Its file.
     pub path: Locator,
-    /// Whether the file was made now.
+    /// Whether the file is new.
     pub created: bool,
     /// How many observations were added.
     pub added: usize,
@@ -77,16 +77,16 @@ pub(super) struct Draft<'a> {
     store: &'a Store,
     desk: &'a Desk,
     files: BTreeMap<Locator, Option<File>>,
-    /// Which files existed before, at which version.
+    /// The version at which each file was found; `None` if it did not exist.
     before: HashMap<Locator, Option<Version>>,
     changed: BTreeSet<Locator>,
-    /// Names in a folder by how a careless file system compares them.
+    /// The names in a folder, in the form in which a case-insensitive file system compares them.
     names: HashMap<Locator, HashSet<String>>,
     ticks: i64,
     elsewhere: Option<&'a Elsewhere<'a>>,
 }
 
-/// Files in which an entity of a name may be that is not where its name leads to.
+/// Finds files that may hold an entity under a file name other than its own.
 pub(super) type Elsewhere<'a> = dyn Fn(&str) -> Result<Vec<Locator>> + 'a;
 
 /// One file of the draft.
@@ -110,7 +110,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The same, with a way to find entities whose files people have named otherwise.
+    /// As [`Draft::new`], with a way to find entities whose files people have renamed.
     pub(super) fn looking(store: &'a Store, desk: &'a Desk, elsewhere: &'a Elsewhere<'a>) -> Self {
         Draft { elsewhere: Some(elsewhere), ..Draft::new(store, desk) }
     }
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
         self.desk.now
     }
 
-    /// A moment that is later than every one that this draft gave before.
+    /// Returns a moment later than every other that this draft has returned.
     pub(super) fn tick(&mut self) -> String {
         let now = self.desk.now.as_microsecond() + self.ticks;
         self.ticks += 1;
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
         format!("{moment:.6}")
     }
 
-    /// The entity in a file; `None` where nothing is, or what is no text.
+    /// Returns the entity in a file; `None` if there is no file, or it is not text.
     pub(super) fn read(&mut self, at: &Locator) -> Result<Option<&Entity>> {
         if !self.files.contains_key(at) {
             let content = self.store.read_optional(at)?;
@@ -143,20 +143,20 @@ impl<'a> Draft<'a> {
         Ok(self.files[at].as_ref().map(|file| &file.entity))
     }
 
-    /// The version that a file was read at.
+    /// Returns the version at which a file was found.
     pub(super) fn found_at(&self, at: &Locator) -> Option<&Version> {
         self.before.get(at)?.as_ref()
     }
 
-    /// Whether anything at all is in a place.
+    /// Whether anything at all is at a place.
     fn is_taken(&mut self, at: &Locator) -> Result<bool> {
         self.read(at)?;
         let deleted = self.changed.contains(at) && self.files[at].is_none();
         Ok(self.files[at].is_some() || (self.before[at].is_some() && !deleted))
     }
 
-    /// The files of the entities of this name and type, or of any type, oldest first: where the name
-    /// leads to, and only if nothing is there, elsewhere.
+    /// Returns the files of the entities with this name and type (or any type), oldest first. Files
+    /// elsewhere are searched only if the file names that the name leads to hold none.
     pub(super) fn find(&mut self, kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
         let mut places = Vec::new();
         for folder in self.folders(kind)? {
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The file of the one entity of this name and type, the oldest of those of one type.
+    /// Returns the file of the one entity with this name and type; of several with one type, the oldest.
     ///
     /// # Errors
     /// `Invalid` where several types have the name and none is given.
@@ -182,7 +182,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Those of some files that hold an entity of this name and type.
+    /// Returns those of the files that hold an entity with this name and type, oldest first.
     fn oldest_first(&mut self, places: &[Locator], kind: Option<&str>, name: &str) -> Result<Vec<Locator>> {
         let mut found = Vec::new();
         for at in places {
@@ -193,7 +193,7 @@ impl<'a> Draft<'a> {
         Ok(found.into_iter().map(|(_, at)| at).collect())
     }
 
-    /// The files of the entities of this name in one folder.
+    /// Returns the files of the entities with this name in one folder.
     pub(super) fn find_in(&mut self, folder: &Locator, name: &str) -> Result<Vec<Locator>> {
         let mut found = Vec::new();
         for index in 0.. {
@@ -218,7 +218,7 @@ impl<'a> Draft<'a> {
         Ok(there.chain(made).collect())
     }
 
-    /// Makes a file for a new entity. Relations that were waiting for it become its own.
+    /// Makes a file for a new entity, which takes over the relations that were waiting for it.
     pub(super) fn create(&mut self, mut entity: Entity) -> Result<Locator> {
         let waiting = self.find_loose(&entity.name)?;
         for at in &waiting {
@@ -249,8 +249,8 @@ impl<'a> Draft<'a> {
         Ok(at)
     }
 
-    /// Whether a name is there that differs only in case. The first attempt leaves it to the
-    /// backend to find out; a listing costs time in a large folder.
+    /// Whether the folder has a name that differs only in case. The first attempt leaves that to the
+    /// backend, because listing a large folder is slow.
     fn has_twin(&mut self, folder: &Locator, at: &Locator) -> Result<bool> {
         if self.desk.attempt > 0 && !self.names.contains_key(folder) {
             let listed = self.store.list(folder)?;
@@ -260,7 +260,7 @@ impl<'a> Draft<'a> {
         Ok(self.names.get(folder).is_some_and(|names| names.contains(&collision_key(at.name()))))
     }
 
-    /// The files that hold relations of an entity that does not exist.
+    /// Returns the files with relations that start at an entity that does not exist.
     pub(super) fn find_loose(&mut self, name: &str) -> Result<Vec<Locator>> {
         self.find_in(&self.desk.loose(), name)
     }
@@ -277,7 +277,7 @@ impl<'a> Draft<'a> {
         self.place(&self.desk.loose(), File { entity, document })
     }
 
-    /// Changes an entity. One that stays as it was is not written.
+    /// Changes an entity. It is not written if it stays the same.
     pub(super) fn change(&mut self, at: &Locator, edit: impl FnOnce(&mut Entity)) -> Result<()> {
         self.read(at)?;
         let Some(Some(file)) = self.files.get(at) else { return Ok(()) };
@@ -309,7 +309,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// What is to be written.
+    /// Returns the edits of this draft.
     pub(super) fn into_plan<T>(self, outcome: T) -> Plan<T> {
         let mut edits = Vec::new();
         for at in &self.changed {
@@ -329,14 +329,14 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The entity that a file says.
+/// Returns the entity that a file describes.
 pub(super) fn entity_at(at: &Locator, document: &Document) -> Entity {
     let folder = at.parent().unwrap_or_default();
     let stem = at.name().strip_suffix(".md").unwrap_or(at.name());
     document.entity(folder.name(), stem)
 }
 
-/// The entities of a name in some files, each as `TYPE/NAME`.
+/// Returns the entities with a name in some files, each as `TYPE/NAME`.
 pub(super) fn typed(places: &[Locator], name: &str) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();
     for at in places {
@@ -353,6 +353,7 @@ fn several(name: &str, named: &[String]) -> Error {
         .hint(format!("say which by its type: there are {}", named.join(", ")))
 }
 
+/// Whether an entity is of a type: types with the same folder are one, because addresses name the folder.
 fn is_kind(entity: &Entity, kind: Option<&str>) -> bool {
-    kind.is_none_or(|kind| entity.kind.to_lowercase() == kind.to_lowercase())
+    kind.is_none_or(|kind| folder_name(&entity.kind) == folder_name(kind))
 }

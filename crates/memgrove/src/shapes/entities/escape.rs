@@ -1,16 +1,16 @@
-//! Strings on lines: newlines and what else would be misread become character references, as
-//! markdown knows them, and nothing else changes.
+//! How any string fits on one line: newlines and whatever else would be misread become character
+//! references, as in Markdown, and nothing else changes.
 
 use super::Facts;
 
-/// A value that stands on one line.
+/// Escapes a value so that it stands on one line.
 pub(super) fn escaped(value: &str) -> String {
     let last = value.char_indices().next_back().map_or(0, |(at, _)| at);
     let mut text = String::with_capacity(value.len());
     for (at, c) in value.char_indices() {
         match c {
             '\n' | '\r' | '\u{feff}' => reference(&mut text, c),
-            // Editors strip what nobody sees.
+            // Editors strip trailing white space.
             ' ' | '\t' if at == last => reference(&mut text, c),
             '&' if refers(&value[at + 1..]) => text.push_str("&amp;"),
             _ => text.push(c),
@@ -19,7 +19,7 @@ pub(super) fn escaped(value: &str) -> String {
     text
 }
 
-/// The value that [`escaped`] printed.
+/// Returns the value that [`escaped`] was given.
 pub(super) fn unescaped(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
@@ -40,7 +40,7 @@ pub(super) fn unescaped(text: &str) -> String {
     value
 }
 
-/// One line of an observation: like [`escaped`], and never taken for a fact.
+/// Escapes one line of an observation so that it is never read as a fact.
 pub(super) fn escaped_text(line: &str) -> String {
     let mut text = escaped(line);
     if states_a_fact(line.trim_start_matches('\\')) {
@@ -49,7 +49,7 @@ pub(super) fn escaped_text(line: &str) -> String {
     text
 }
 
-/// The line that [`escaped_text`] printed.
+/// Returns the line that [`escaped_text`] was given.
 pub(super) fn unescaped_text(text: &str) -> String {
     match text.strip_prefix('\\') {
         Some(line) if states_a_fact(line.trim_start_matches('\\')) => unescaped(line),
@@ -57,7 +57,7 @@ pub(super) fn unescaped_text(text: &str) -> String {
     }
 }
 
-/// Values on one line, with commas between them.
+/// Escapes values so that they stand on one line, with commas between them.
 pub(super) fn escaped_list(values: &[String]) -> String {
     let item = |value: &String| {
         let mut text = escaped(value).replace(',', "&#44;");
@@ -71,7 +71,7 @@ pub(super) fn escaped_list(values: &[String]) -> String {
     values.iter().map(item).collect::<Vec<_>>().join(", ")
 }
 
-/// The values that [`escaped_list`] printed.
+/// Returns the values that [`escaped_list`] was given.
 pub(super) fn unescaped_list(text: &str) -> Vec<String> {
     text.split(',')
         .map(|value| value.trim_matches([' ', '\t']))
@@ -91,7 +91,7 @@ fn reference(text: &mut String, c: char) {
     text.push(';');
 }
 
-/// The character that `#10;` stands for, and what follows.
+/// Returns the character that `#10;` stands for, and the text after it.
 fn referred(rest: &str) -> Option<(char, &str)> {
     let (digits, after) = rest.strip_prefix('#')?.split_once(';')?;
     let plain = (1..=7).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -99,7 +99,7 @@ fn referred(rest: &str) -> Option<(char, &str)> {
     Some((c, after))
 }
 
-/// Whether what follows an ampersand would be read as a reference, or as an escaped one.
+/// Whether the text after an ampersand would be read as a reference, or as an escaped one.
 fn refers(mut rest: &str) -> bool {
     while let Some(after) = rest.strip_prefix("amp;") {
         rest = after;

@@ -1,9 +1,9 @@
-//! The file of one entity: parsed into pieces that remember their bytes, so that an update
+//! How the file of an entity is read and written: in pieces that remember their bytes, so that an update
 //! changes only what it is about and keeps everything that it does not understand.
 //!
-//! Parsing and printing are inverse for every string. A value on a line of its own has its
-//! newlines written as character references, as markdown knows them (`&#10;`); a further line of
-//! an observation is indented beneath its first.
+//! Parsing and printing are inverse for every string. In a value on a line of its own, newlines are
+//! written as character references (`&#10;`), as in Markdown; further lines of an observation are indented
+//! beneath its first.
 
 mod items;
 mod reading;
@@ -21,7 +21,7 @@ const RELATIONS: &str = "Relations";
 pub struct Document {
     pieces: Vec<Piece>,
     newline: &'static str,
-    /// Markdown that nobody wrote for us: its prose counts as observations.
+    /// Whether it is ordinary Markdown, whose prose counts as observations.
     ordinary: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Document {
 pub(super) struct Piece {
     pub(super) raw: String,
     pub(super) what: What,
-    /// How many of its bytes come before what is known about it.
+    /// How many of its bytes come before its facts.
     said: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum What {
     Section(String),
     Observation(Observation),
     Relation(Relation),
-    /// What a front matter says: name, type, tags, created, updated.
+    /// A front matter: name, type, tags, created, updated.
     Front(Box<prose::Front>),
     /// A heading of ordinary markdown.
     Heading(String),
@@ -57,7 +57,7 @@ pub(super) enum What {
 const FIELDS: [&str; 4] = ["Type", "Created", "Updated", "Tags"];
 
 impl Document {
-    /// A file for a new entity.
+    /// Makes a file for a new entity.
     pub fn new(entity: &Entity) -> Self {
         let mut pieces = vec![titled(&entity.name)];
         let tags = (!entity.tags.is_empty()).then(|| escaped_list(&entity.tags));
@@ -76,12 +76,12 @@ impl Document {
         document
     }
 
-    /// A file for relations that start at an entity that does not exist.
+    /// Makes a file for relations that start at an entity that does not exist.
     pub fn loose(name: &str) -> Self {
         Document { pieces: vec![titled(name)], newline: "\n", ordinary: false }
     }
 
-    /// Reads a file. Every text is one: what is not understood is kept.
+    /// Reads a file. Every text is valid: what is not understood is kept.
     pub fn parse(text: &str) -> Self {
         let newline = match text.split_once('\n') {
             Some((first, _)) if first.ends_with('\r') => "\r\n",
@@ -96,7 +96,8 @@ impl Document {
         self.pieces.iter().map(|piece| piece.raw.as_str()).collect()
     }
 
-    /// What the file says, `stem` and `folder` standing in for a name and a type that it omits.
+    /// Returns the entity that the file describes. `stem` and `folder` stand in for a missing name and
+    /// type.
     pub fn entity(&self, folder: &str, stem: &str) -> Entity {
         let mut entity = Entity::default();
         let (mut name, mut kind) = (None, None);
@@ -129,13 +130,13 @@ impl Document {
         entity
     }
 
-    /// Makes the file say this, touching as few bytes as it can. The name stays.
+    /// Makes the file describe this entity, changing as few bytes as possible. The name stays.
     pub fn update(&mut self, to: &Entity) {
         self.update_from(&self.entity("", ""), to);
     }
 
-    /// As [`Document::update`], where `now` is the entity as it was read: a type that the folder
-    /// stands in for is not written down.
+    /// As [`Document::update`], where `now` is the entity as it was read, so that a type taken from the
+    /// folder's name is not written into the file.
     pub fn update_from(&mut self, now: &Entity, to: &Entity) {
         let plain = |value: &String| (escaped(value), prose::scalar(value));
         if now.kind != to.kind {
@@ -155,10 +156,10 @@ impl Document {
         self.set_items(&to.relations);
     }
 
-    /// Sets a field, given as it stands on a line of ours and in a front matter.
+    /// Sets a field. The value is given in two forms: for a line of our format, and for a front matter.
     fn set_field(&mut self, key: &'static str, value: Option<(String, String)>) {
         if let Some(at) = self.pieces.iter().position(|piece| matches!(piece.what, What::Front(_))) {
-            // Beneath a front matter, the fields of ours would not be seen: it speaks first.
+            // A front matter takes precedence, so a field beneath it would have no effect.
             prose::set(&mut self.pieces[at], key, value.map(|(_, value)| value), self.newline);
             return;
         }
@@ -188,7 +189,7 @@ impl Document {
         self.pieces.push(Piece::new(raw, What::Section(section.to_owned())));
     }
 
-    /// What is put behind a last line without a newline must not become part of it.
+    /// Ends a last line without a newline, so that what is added does not become part of it.
     fn end_line_before(&mut self, at: usize) {
         let newline = self.newline;
         if let Some(before) = at.checked_sub(1).and_then(|before| self.pieces.get_mut(before))
@@ -199,7 +200,7 @@ impl Document {
         }
     }
 
-    /// Whether it was written for another purpose.
+    /// Whether it is ordinary Markdown, written for another purpose.
     pub fn is_ordinary(&self) -> bool {
         self.ordinary
     }

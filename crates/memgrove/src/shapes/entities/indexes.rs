@@ -1,7 +1,7 @@
-//! Lists of all entities for people to read: by name, by type, by date, and their relations.
+//! How people can look through all entities: lists by name, by type, by date, and of relations.
 //!
-//! Derived: they can be deleted at any time and come back equal. Storing an entity does not wait
-//! for them; [`Knowledge::settle`](super::Knowledge::settle) brings them up to date.
+//! They are derived: they can be deleted at any time, and are rebuilt equal. Storing an entity does not
+//! wait for them; [`Knowledge::settle`](super::Knowledge::settle) brings them up to date.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ use crate::store::Store;
 /// The longest description in a list, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 120;
 
-/// The lists there are.
+/// The lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indexes {
     /// `indexes/by-name.md`
@@ -63,7 +63,7 @@ impl Indexes {
         }
     }
 
-    /// The lines of one entity; `path` names it.
+    /// Returns the lines for one entity in the file at `path`.
     fn lines(self, entity: &Entity, path: &str, loose: bool) -> Vec<Line> {
         if self == Indexes::Relations {
             let from = escaped(&entity.name);
@@ -114,7 +114,7 @@ impl Indexes {
     }
 }
 
-/// The lines of a list as it is.
+/// Reads the lines of a list.
 fn parse(text: &str) -> Vec<Line> {
     let mut group = String::new();
     let mut lines = Vec::new();
@@ -128,8 +128,8 @@ fn parse(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The files in which an entity of a name may be: those that the list of names gives for it, and those
-/// that it does not know or that have changed since it was written. `None` without a list.
+/// Returns the files that may hold an entity with a name: those that the list of names gives for it, and
+/// those that are not listed or have changed since the list was written. `None` if there is no list.
 pub(super) fn may_hold(store: &Store, desk: &Desk, name: &str) -> Result<Option<Vec<Locator>>> {
     let list = Indexes::ByName.path(desk);
     let (Some(about), Some(content)) = (store.info_optional(&list)?, store.read_optional(&list)?) else {
@@ -150,13 +150,13 @@ pub(super) fn may_hold(store: &Store, desk: &Desk, name: &str) -> Result<Option<
     Ok(Some(places))
 }
 
-/// A list without the moment it was written at.
+/// Returns the lines of a list without the time at which it was written.
 fn dateless(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with("**Updated:** "))
 }
 
-/// Plans to bring the lists up to date for the files that changed. `None` if a list is missing, so
-/// that all entities must be read.
+/// Plans an update of the lists for the files that changed. `None` if a list is missing, so that all
+/// entities must be read.
 pub(super) fn patch(store: &Store, desk: &Desk, changed: &BTreeSet<Locator>) -> Result<Option<Plan<usize>>> {
     let mut entities = Vec::new();
     for at in changed {
@@ -183,7 +183,7 @@ pub(super) fn patch(store: &Store, desk: &Desk, changed: &BTreeSet<Locator>) -> 
     Ok(Some(Plan { edits, outcome }))
 }
 
-/// Plans to write the lists anew from all entities.
+/// Plans to write the lists again from all entities.
 pub(super) fn rebuild<'a>(
     store: &Store,
     desk: &Desk,
@@ -211,7 +211,7 @@ fn written(list: Indexes, desk: &Desk, lines: Vec<Line>, old: &str, expect: Expe
     differs.then(|| Edit::Write { at: list.path(desk), bytes: new.into(), expect })
 }
 
-/// A path as the lists give it: from the folder of all knowledge.
+/// Returns a path as the lists write it: relative to the root folder.
 fn inside<'a>(desk: &Desk, at: &'a Locator) -> &'a str {
     at.relative_to(&desk.root).unwrap_or(at.key())
 }

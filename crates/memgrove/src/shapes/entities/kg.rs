@@ -1,7 +1,7 @@
-//! The operations of the MCP memory server, with its words and its answers.
+//! What the operations of the MCP memory server do, in its own terms and with its own answers.
 //!
-//! [`Graph::perform`] says what each of them means; [`plan`] carries them out on entity files
-//! without reading more than it must, and `kg_file` on the server's own file.
+//! [`Graph::perform`] defines what each of them means; [`plan`] carries them out on entity files without
+//! reading more than it must, and `kg_file` on the server's own file.
 
 mod reading;
 
@@ -124,7 +124,7 @@ pub enum Answer {
 }
 
 impl Call {
-    /// Whether it changes nothing.
+    /// Whether the call changes nothing.
     pub fn reads(&self) -> bool {
         matches!(self, Call::ReadGraph | Call::SearchNodes(_) | Call::OpenNodes(_))
     }
@@ -201,7 +201,7 @@ impl Graph {
         }
     }
 
-    /// Some entities, and the relations with at least one end among them.
+    /// Returns the wanted entities, and the relations with at least one end among them.
     fn around(&self, wanted: impl Fn(&Node) -> bool) -> Graph {
         let entities: Vec<Node> = self.entities.iter().filter(|node| wanted(node)).cloned().collect();
         let names: HashSet<&str> = entities.iter().map(|node| node.name.as_str()).collect();
@@ -319,7 +319,7 @@ fn add_observations(draft: &mut Draft<'_>, shelf: &Shelf, additions: &[Addition]
             contents.iter().filter(|text| !known.contains(text.as_str())).cloned().collect();
         draft.change(at, |entity| {
             for text in &added {
-                // What was known once and is stated again is known again from now on.
+                // A statement that held before and is made again holds from now on.
                 let again = entity.observations.iter().any(|there| there.text == *text);
                 let facts = Facts { date: again.then(|| moment.clone()), ..Facts::default() };
                 entity.observations.push(Observation { text: text.clone(), facts });

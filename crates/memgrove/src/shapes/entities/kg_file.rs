@@ -1,5 +1,5 @@
-//! The file of the MCP memory server, used in place: lines of JSON, entities first, no newline at
-//! the end. A line that is damaged or not understood is kept and reported, and stops nothing.
+//! How the file of the MCP memory server is used in place: JSON lines, entities first, without a final
+//! newline. A line that is damaged or not understood is kept and reported, and stops nothing.
 
 mod fields;
 
@@ -17,7 +17,7 @@ use crate::locator::Locator;
 use crate::memory::Plan;
 use crate::store::Store;
 
-/// What came of a call, and which lines could not be read.
+/// The result of a call, and which lines could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// The answer.
@@ -29,26 +29,26 @@ pub struct Answered {
 /// The content of such a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GraphFile {
-    /// What its lines say.
+    /// The graph that its lines describe.
     pub graph: Graph,
     /// The damaged lines, by number from 1.
     pub damaged: Vec<usize>,
     entities: Vec<(Node, Kept)>,
     relations: Vec<(Edge, Kept)>,
-    /// Lines that are neither entity nor relation, as they are.
+    /// Lines that are neither entity nor relation, as they were found.
     others: Vec<Vec<u8>>,
-    /// Those of them that are not damaged, by number from 1.
+    /// The numbers, from 1, of those of them that are not damaged.
     strange: Vec<usize>,
-    /// Whether a byte order mark stands in front.
+    /// Whether the file begins with a byte order mark.
     marked: bool,
 }
 
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What a line has beyond what the server writes.
+/// What a line has in addition to what the server writes.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Kept {
-    /// The line itself, where the server would have written another.
+    /// The line itself, if the server would have written it differently.
     raw: Option<Vec<u8>>,
     extra: Fields,
 }
@@ -75,7 +75,7 @@ impl GraphFile {
         file.tell()
     }
 
-    /// Reads a file, or else a graph that someone has saved as the server answers with it.
+    /// Reads a file, or a graph that was saved in the form of the server's answer.
     pub fn parse_any(bytes: &[u8]) -> Self {
         let whole = serde_json::from_slice::<Fields>(bytes.strip_prefix(MARK).unwrap_or(bytes));
         let Some(mut fields) = whole.ok().filter(|fields| !fields.has("type")) else {
@@ -104,7 +104,7 @@ impl GraphFile {
         self
     }
 
-    /// Takes a line in, whose type it says itself unless it is known.
+    /// Takes in a line. Its type is `what`, or else what the line says.
     fn take_in(&mut self, line: &[u8], mut fields: Fields, what: Option<&str>, number: usize) {
         let said: Option<String> = fields.taken("type");
         match what.or(said.as_deref()) {
@@ -136,7 +136,7 @@ impl GraphFile {
         self.damaged.push(number);
     }
 
-    /// What an entity file has no place for, in words.
+    /// Describes what has no place in an entity file.
     pub fn left_out(&self) -> Vec<String> {
         let strange =
             self.strange.iter().map(|number| format!("line {number} is neither an entity nor a relation"));
@@ -153,12 +153,12 @@ impl GraphFile {
         strange.chain(fields).collect()
     }
 
-    /// The file with another graph: lines that say the same stay as they are.
+    /// Writes the file with another graph. Lines whose content is unchanged stay as they are.
     pub fn print(&self, graph: &Graph) -> Vec<u8> {
         let mut lines: Vec<Vec<u8>> = Vec::new();
         let mut known = self.entities.iter();
         for node in &graph.entities {
-            // Entities keep their order, so the next of this name is this one.
+            // Entities keep their order, so the next one with this name is the same.
             let mut ahead = known.clone();
             let there = ahead.by_ref().find(|(there, _)| there.name == node.name);
             if there.is_some() {
@@ -232,7 +232,7 @@ fn print_relation(edge: &Edge, extra: &Fields) -> Vec<u8> {
     extra.behind(&RelationLine { what: "relation", from, to, relation_type })
 }
 
-/// Plans a call on such a file. A change of nothing writes nothing.
+/// Plans a call on such a file. If nothing changes, nothing is written.
 ///
 /// # Errors
 /// As [`Graph::perform`].
@@ -249,7 +249,7 @@ pub fn plan(store: &Store, at: &Locator, call: &Call) -> Result<Plan<Answered>> 
     let printed = file.print(&graph);
     let expect = content.as_ref().map_or(Expect::Absent, |content| Expect::At(content.version.clone()));
     let edit = match printed.strip_prefix(bytes).filter(|_| !bytes.is_empty()) {
-        // What only grows costs the history only what is new.
+        // Of an append, the history stores only the added bytes.
         Some(added) => Edit::Append { at: at.clone(), bytes: added.to_vec().into(), expect },
         None => Edit::Write { at: at.clone(), bytes: printed.into(), expect },
     };

@@ -1,5 +1,5 @@
-//! Everything an agent does with entities, over one memory: storing, loading, searching, walking,
-//! and the indexes that follow behind.
+//! What an agent can do with the entities of one memory: store, load, search and walk them. The indexes
+//! are updated later.
 
 mod exchange;
 mod finding;
@@ -30,7 +30,7 @@ use crate::locator::Locator;
 use crate::memory::{Done, Memory, Plan};
 use crate::store::Store;
 
-/// The entities of one memory. Clones share what was read.
+/// The entities of one memory. Clones share what they have read.
 #[derive(Clone)]
 pub struct Knowledge {
     memory: Memory,
@@ -44,7 +44,7 @@ struct Shared {
     cache: SessionCache,
     /// Files whose lines in the indexes are out of date.
     changed: Mutex<BTreeSet<Locator>>,
-    /// How often an entity was looked for that is not where its name leads to.
+    /// How often an entity was not found under its own file name.
     missed: AtomicUsize,
 }
 
@@ -55,7 +55,7 @@ pub struct Loaded {
     pub path: Locator,
     /// The version of its file.
     pub version: Version,
-    /// All that the file says.
+    /// Everything that the file says.
     pub entity: Arc<Entity>,
     /// How it was found.
     pub found: Found,
@@ -66,14 +66,14 @@ pub struct Loaded {
 pub enum Found {
     /// By its name.
     Name,
-    /// By its name, in what this session had loaded.
+    /// By its name, among what this session had loaded.
     Cache,
-    /// By a search: its name is another.
+    /// By a search, under another name.
     Search,
 }
 
 impl Knowledge {
-    /// The entities beneath a folder of a memory.
+    /// Returns the entities beneath a folder of a memory.
     pub fn new(memory: Memory, root: Locator) -> Self {
         Knowledge { memory, root, shared: Arc::default() }
     }
@@ -95,7 +95,7 @@ impl Knowledge {
         Desk { root: self.root.clone(), now: self.now(), attempt: 0 }
     }
 
-    /// Plans and applies a change, and remembers which indexes lines it makes stale.
+    /// Plans and applies a change, and remembers which lines of the indexes it outdates.
     fn apply<T>(&self, note: Note, plan: impl Fn(&Store, &Desk) -> Result<Plan<T>>) -> Result<Done<T>>
     where
         T: Serialize + DeserializeOwned,
@@ -116,7 +116,7 @@ impl Knowledge {
         Ok(done)
     }
 
-    /// Stores entities, all or none.
+    /// Stores entities: all or none.
     ///
     /// # Errors
     /// `Invalid` for an entity without a name or without observations, with its index in front.
@@ -135,7 +135,7 @@ impl Knowledge {
         })
     }
 
-    /// Makes an entity exactly this: `false` if it is no valid one, with nothing written.
+    /// Replaces an entity with this one. Returns `false`, with nothing written, if it is not valid.
     ///
     /// # Errors
     /// As the store says; not for an invalid entity.
@@ -147,8 +147,8 @@ impl Knowledge {
         }
     }
 
-    /// Stores many entities, each on its own terms, and says of each whether it was stored. The
-    /// valid ones are one change; the indexes are brought up to date once.
+    /// Stores many entities, and returns for each whether it was stored: an invalid one does not stop the
+    /// others. The valid ones are one change, and the indexes are brought up to date once.
     ///
     /// # Errors
     /// As the store says.
@@ -161,7 +161,7 @@ impl Knowledge {
         Ok(entities.iter().map(|entity| (entity.name.clone(), entity.check().is_ok())).collect())
     }
 
-    /// Loads the entity of a name, and of a type if one is given.
+    /// Loads the entity with a name, and with a type if one is given.
     ///
     /// # Errors
     /// As the store says.
@@ -190,7 +190,7 @@ impl Knowledge {
         Ok(Some(Loaded { path: path.clone(), version: content.version, entity, found }))
     }
 
-    /// Loads the entity of a name, or else the one that a search for the name finds first.
+    /// Loads the entity with a name, or else the best hit of a search for the name.
     ///
     /// # Errors
     /// As the store says.
@@ -204,7 +204,7 @@ impl Knowledge {
         }
     }
 
-    /// Loads what there is of these names.
+    /// Loads the entities that these names lead to.
     ///
     /// # Errors
     /// As the store says.
@@ -220,7 +220,7 @@ impl Knowledge {
         self.look(&self.desk(), |shelf| search::all(shelf, wanted))
     }
 
-    /// Searches by words for what is worth showing: at most so many, best first.
+    /// Searches by words for what is worth showing: at most `most` entities, best first.
     ///
     /// # Errors
     /// As the store says.
@@ -228,8 +228,8 @@ impl Knowledge {
         self.look(&self.desk(), |shelf| search::strong(shelf, wanted, most))
     }
 
-    /// Searches for the whole query as it stands, ignoring case, and orders what is found by the
-    /// plain score: at most [`SEARCH_HITS_MAX`] entities.
+    /// Searches for the whole query as written, ignoring case, and orders the hits by their plain score:
+    /// at most [`SEARCH_HITS_MAX`] entities.
     ///
     /// # Errors
     /// As the store says.
@@ -269,7 +269,7 @@ impl Knowledge {
         self.shared.catalog.with(self.store_itself(), desk, &**self.memory.clock(), look)
     }
 
-    /// Keeps what was learned from a mistake.
+    /// Stores what was learned from a mistake.
     ///
     /// # Errors
     /// As [`Knowledge::store`].
@@ -277,7 +277,7 @@ impl Knowledge {
         self.store(note, &[learning.entity(&self.day())], How::Merge)
     }
 
-    /// Keeps how a role stands, instead of how it stood.
+    /// Stores the state of a role in place of its earlier state.
     ///
     /// # Errors
     /// As [`Knowledge::store`].
@@ -285,7 +285,7 @@ impl Knowledge {
         self.store(note, &[state.entity()], How::Replace)
     }
 
-    /// Keeps something that works.
+    /// Stores a pattern that works.
     ///
     /// # Errors
     /// As [`Knowledge::store`].

@@ -1,9 +1,9 @@
-//! What the file of an entity is called: readable, possible on every system, and found again from
+//! How the file of an entity is named: readably, validly on every system, and so that it is found again by
 //! the name alone.
 //!
-//! Several names may give one file name (`a b` and `a-b`, `é` in two spellings, `Bob` and `BOB`).
-//! The first to come takes it; another takes the same with a few digits of its own name's hash,
-//! which is looked at too. So a lookup is a few reads, however many entities there are.
+//! Several names may give the same file name (`a b` and `a-b`, `é` in two spellings, `Bob` and `BOB`). The
+//! first entity takes it; another adds a few digits of its own name's hash, which is looked up too. So a
+//! lookup is a few reads, however many entities there are.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -13,11 +13,11 @@ use crate::locator::Locator;
 const CHARS_MAX: usize = 100;
 const BYTES_MAX: usize = 160;
 const HASH_CHARS: usize = 8;
-/// How many candidates are looked at even where one before them is free.
+/// How many candidates are always looked at, even if an earlier one is free.
 pub(super) const CANDIDATES_MIN: usize = 3;
 
-/// The name of an entity as a file name, without its ending: what no system can hold becomes a
-/// dash.
+/// Turns the name of an entity into a file name without extension. Characters that some system does not
+/// allow become dashes.
 pub fn file_name(name: &str) -> String {
     let mut text = String::new();
     for c in name.nfc() {
@@ -40,12 +40,12 @@ pub fn file_name(name: &str) -> String {
     if fits { kept.to_owned() } else { format!("_{kept}") }
 }
 
-/// The folder for a type of entity.
+/// Returns the folder for entities of a type.
 pub fn folder_name(kind: &str) -> String {
     if kind.trim().is_empty() { "general".to_owned() } else { file_name(&kind.to_lowercase()) }
 }
 
-/// The `index`-th place to look for an entity of a name.
+/// Returns the `index`-th file name to try for an entity with a name.
 pub(super) fn candidate(name: &str, index: usize) -> String {
     let plain = file_name(name);
     match index {

@@ -1,10 +1,10 @@
-//! Entities that agents keep again and again: what was learned, how a role stands, what works.
+//! Which kinds of entities agents store repeatedly: lessons, states of roles, and patterns that work.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Entity, Facts, Observation, Relation};
 
-/// Something that was learned from a mistake.
+/// A lesson that was learned from a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Learning {
@@ -25,7 +25,7 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// The entity for it, on a day such as `2026-11-15`.
+    /// Returns the entity for it, on a day such as `2026-11-15`.
     pub fn entity(&self, day: &str) -> Entity {
         let relation = |kind: &str, to: &str| Relation {
             kind: kind.to_owned(),
@@ -49,7 +49,7 @@ impl Learning {
     }
 }
 
-/// How a role stands.
+/// The state of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoleState {
@@ -83,7 +83,7 @@ impl RoleState {
     }
 }
 
-/// Something that works.
+/// A pattern that works.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pattern {
@@ -96,7 +96,7 @@ pub struct Pattern {
     pub description: String,
     /// Where it applies.
     pub context: String,
-    /// What comes of it.
+    /// What results from it.
     pub outcome: String,
     /// What to do.
     pub instructions: String,
@@ -105,7 +105,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The entity for it, on a day such as `2026-11-15`.
+    /// Returns the entity for it, on a day such as `2026-11-15`.
     pub fn entity(&self, day: &str) -> Entity {
         Entity {
             name: format!("{}-Pattern-{}-{day}", self.kind, self.name),

@@ -1,5 +1,5 @@
-//! Whether a phrase stands in an entity, told for thousands of them at once: most are passed over
-//! by a sieve that lies beside the others, without a look at their text.
+//! Whether an entity contains a phrase, answered for thousands of entities at once: most are ruled out by
+//! a compact filter, without a look at their text.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::search::holds_phrase;
 
 const SIEVE_BITS: u32 = 512;
 
-/// Which three bytes stand in a row somewhere in a text. Several may share a bit: what is missing
-/// here is missing in the text, and what is not must be looked for.
+/// Which sequences of three bytes occur in a text, as bits that several sequences share. A bit that is not
+/// set proves that a sequence is missing; one that is set proves nothing.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sieve([u64; SIEVE_BITS as usize / 64]);
 
@@ -37,12 +37,12 @@ fn bits(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A phrase in lower case that is looked for in many entities.
+/// A lower-case phrase that is searched for in many entities.
 pub(super) struct Phrase<'a> {
     lower: &'a str,
     bits: Vec<usize>,
     finder: Finder<'a>,
-    /// Whether it may be found across the end of a field.
+    /// Whether it could match across the border of two fields.
     crosses: bool,
 }
 
@@ -52,12 +52,12 @@ impl<'a> Phrase<'a> {
         Phrase { lower, bits: bits(lower).collect(), finder: Finder::new(lower), crosses }
     }
 
-    /// Whether it may stand in a text with this sieve.
+    /// Whether a text with this filter may contain the phrase.
     pub(super) fn may_stand_in(&self, sieve: &Sieve) -> bool {
         sieve.may_hold(&self.bits)
     }
 
-    /// Whether it stands in the name, the type or an observation of what holds at present.
+    /// Whether the phrase is in the name, the type or an observation that holds at present.
     pub(super) fn stands_in(&self, card: &Card) -> bool {
         self.finder.find(card.lower.as_bytes()).is_some()
             && ((Arc::ptr_eq(&card.entity, &card.present) && !self.crosses)

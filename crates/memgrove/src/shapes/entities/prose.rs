@@ -1,9 +1,9 @@
-//! Ordinary markdown, dropped into the folder by someone who has not heard of entities: its front
-//! matter, its headings and its paragraphs.
+//! How ordinary Markdown is read that someone put into the folder without knowing of entities: its front
+//! matter, headings and paragraphs.
 
 use super::format::{Piece, What};
 
-/// What a front matter says of an entity.
+/// What a front matter says about an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Front {
     pub(super) name: Option<String>,
@@ -13,10 +13,10 @@ pub(super) struct Front {
     pub(super) updated: Option<String>,
 }
 
-/// The largest front matter that is looked at, in lines.
+/// The most lines of a front matter that are read.
 const LINES_MAX: usize = 1_000;
 
-/// The front matter at the start of a file, and how many lines it has.
+/// Reads the front matter at the start of a file, and how many lines it has.
 pub(super) fn front(lines: &[&str]) -> Option<(Front, usize)> {
     let dashes = |line: &&str| line.trim_end() == "---";
     lines.first().filter(|line| line.trim_start_matches('\u{feff}').trim_end() == "---")?;
@@ -47,13 +47,13 @@ pub(super) fn front(lines: &[&str]) -> Option<(Front, usize)> {
     Some((front, end + 1))
 }
 
-/// The name, in lower case, and the value of a line that is not beneath another.
+/// Returns the name, in lower case, and the value of a line at the top level.
 fn entry(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':').filter(|_| !line.starts_with([' ', '\t', '#', '-']))?;
     Some((name.trim().to_lowercase(), value.trim()))
 }
 
-/// The field that a name in a front matter stands for; empty for none.
+/// Returns the field that a key of a front matter stands for; empty if none.
 fn field(name: &str) -> &'static str {
     match name {
         "type" | "kind" | "entitytype" => "type",
@@ -64,7 +64,7 @@ fn field(name: &str) -> &'static str {
     }
 }
 
-/// The items of a list on one line; a comma between quotes belongs to its item.
+/// Splits a list on one line into its items. A comma within quotes does not separate.
 fn listed(value: &str) -> Vec<String> {
     let inside = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
     let (mut items, mut start, mut quote, mut escaped) = (Vec::new(), 0, None, false);
@@ -97,7 +97,7 @@ fn unquoted(value: &str) -> String {
     inside('\'').map_or_else(|| value.to_owned(), |text| text.replace("''", "'"))
 }
 
-/// A value as a front matter holds it: in quotes, unless it needs none.
+/// Writes a value for a front matter, in quotes if it needs them.
 pub(super) fn scalar(value: &str) -> String {
     let signs = "!&*-?|>@`\"'%#{}[],:";
     let plain = !value.is_empty()
@@ -109,7 +109,7 @@ pub(super) fn scalar(value: &str) -> String {
     if plain { value.to_owned() } else { serde_json::to_string(value).expect("text is plain data") }
 }
 
-/// Values as a front matter holds them on one line.
+/// Writes values for a front matter, on one line.
 pub(super) fn list(values: &[String]) -> String {
     let item = |value: &String| match value.contains([',', '[', ']', '{', '}']) {
         true => serde_json::to_string(value).expect("text is plain data"),
@@ -127,7 +127,7 @@ pub(super) fn set(piece: &mut Piece, key: &'static str, value: Option<String>, n
     let name = there.and_then(|at| named(&lines[at])).unwrap_or(key.clone());
     if let Some(at) = there {
         lines.remove(at);
-        // A list beneath the key goes with it.
+        // A list beneath the key is removed with it.
         while lines.get(at).is_some_and(|line| line.trim_start().starts_with("- ")) {
             lines.remove(at);
         }
@@ -143,14 +143,14 @@ pub(super) fn set(piece: &mut Piece, key: &'static str, value: Option<String>, n
     }
 }
 
-/// The words of a heading.
+/// Returns the words of a heading.
 pub(super) fn heading(line: &str) -> Option<&str> {
     let marks = line.len() - line.trim_start_matches('#').len();
     let words = line[marks..].strip_prefix(' ')?;
     (1..=6).contains(&marks).then(|| words.trim())
 }
 
-/// How many lines the paragraph or list item at the start has.
+/// Counts the lines of the paragraph or list item at the start.
 pub(super) fn block<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
     let mut used = 0;
     let mut fenced = false;
@@ -178,7 +178,7 @@ fn is_item(line: &str) -> bool {
         || (numbered.len() < line.len() && numbered.starts_with(". "))
 }
 
-/// What a block says, without the mark of a list in front.
+/// Returns the text of a block without its list marker.
 pub(super) fn said(lines: &[&str]) -> String {
     let text = lines.join("\n");
     let line = text.trim();

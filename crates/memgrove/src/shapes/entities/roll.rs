@@ -1,5 +1,5 @@
-//! What a search needs to know of every entity, side by side: a look at all of them touches little
-//! memory, and the entities themselves are opened only where something was found.
+//! What a search needs to know of every entity, in compact rows: looking at all of them touches little
+//! memory, and an entity itself is opened only if it may match.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::locator::Locator;
 pub(super) struct Roll {
     sieves: Vec<Sieve>,
     entries: Vec<Option<Entry>>,
-    /// Every type that there ever was, and its number.
+    /// Every type that has ever occurred, and its number.
     kinds: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
 }
@@ -24,14 +24,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What was made out about its type.
+    /// Returns the value that [`Roll::by_kind`] computed for this entity's type.
     pub(super) fn of_kind<'a, T>(&self, kinds: &'a [T]) -> &'a T {
         &kinds[self.kind as usize]
     }
 }
 
 impl Roll {
-    /// Puts an entity in its place: its file, its type, and its text in lower case.
+    /// Enters an entity at its number: its file, its type, and its lower-case text.
     pub(super) fn enter(&mut self, id: u32, at: &Locator, kind: &str, lower: &str) {
         let place = id as usize;
         if self.entries.len() <= place {
@@ -51,19 +51,19 @@ impl Roll {
         self.entries[place] = Some(Entry { at: at.clone(), kind });
     }
 
-    /// Frees a place.
+    /// Removes the entity with a number.
     pub(super) fn leave(&mut self, id: u32) {
         if let Some(entry) = self.entries.get_mut(id as usize) {
             *entry = None;
         }
     }
 
-    /// Something about each type, to be asked for by [`Entry::of_kind`].
+    /// Computes a value for each type, to be looked up with [`Entry::of_kind`].
     pub(super) fn by_kind<T>(&self, about: impl Fn(&str) -> T) -> Vec<T> {
         self.kinds.iter().map(|kind| about(kind)).collect()
     }
 
-    /// Every entity with its number, and whether a phrase may stand in it.
+    /// Returns every entity with its number, and whether it may contain a phrase.
     pub(super) fn look_for(&self, phrase: &Phrase<'_>) -> impl Iterator<Item = (u32, &Entry, bool)> {
         let all = self.entries.iter().zip(&self.sieves).zip(0u32..);
         all.filter_map(|((entry, sieve), id)| Some((id, entry.as_ref()?, phrase.may_stand_in(sieve))))

@@ -1,9 +1,11 @@
-//! Finding entities: ranked by words, by the whole query as it stands, and by the plain scores
-//! 100, 50 and 25 for the name and the type.
+//! How entities are found and ranked: by words, by the whole query as written, and by the plain scores
+//! 100, 50 and 25 for name and type.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::catalog::{Card, Shelf};
+use super::names::folder_name;
 use super::phrase::Phrase;
 use super::words::Index;
 use super::{Entity, Observation, When};
@@ -11,15 +13,15 @@ use crate::clock::Timestamp;
 use crate::locator::Locator;
 use crate::text::words::{asked, overlap};
 
-/// How many entities a plain search gives.
+/// How many entities a plain search returns.
 pub const SEARCH_HITS_MAX: usize = 30;
-/// What part of the best hit's rank another must have to be worth showing.
+/// The share of the best hit's rank that another hit must reach to be worth showing.
 const RANK_MIN: f32 = 0.5;
-/// What the whole query is worth where it stands in an entity.
+/// What it adds to the rank that an entity contains the whole query.
 const PHRASE: f32 = 4.0;
 /// What one point of the plain score is worth.
 const POINT: f32 = 0.1;
-/// What part of this it is worth where the query only stands within longer words, as `7` in `1789`.
+/// The share of this that counts if the query occurs only within longer words, as `7` in `1789`.
 const WITHIN_WORDS: f32 = 0.25;
 
 /// One entity that was found.
@@ -27,18 +29,18 @@ const WITHIN_WORDS: f32 = 0.25;
 pub struct Hit {
     /// Its file.
     pub path: Locator,
-    /// The entity, with what holds of it.
+    /// The entity, reduced to what holds.
     pub entity: Arc<Entity>,
     /// Its plain score: 100 for the name itself, 50 for a part of it, and 25 for the type.
     pub score: u32,
-    /// How well it answers, to be compared with the other hits of the same search.
+    /// How well it matches, comparable with other hits of the same search.
     pub rank: f32,
-    /// Whether the whole query stands in its name, its type or an observation.
+    /// Whether the whole query is in its name, its type or an observation.
     pub whole: bool,
 }
 
 impl Hit {
-    /// The observation that answers best: of several, the last, because it is the freshest.
+    /// Returns the observation that matches best; of equals the last, because it is the newest.
     pub fn best(&self, query: &str) -> Option<&Observation> {
         let (words, lower) = (asked(query), query.trim().to_lowercase());
         let fit = |text: &str| {
@@ -49,13 +51,13 @@ impl Hit {
     }
 }
 
-/// The answers that are worth showing: those in which the whole query stands, or else those that
+/// The hits that are worth showing: those that contain the whole query, or if there are none, those that
 /// are not much worse than the best.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strong {
     /// The best of them, best first.
     pub hits: Vec<Hit>,
-    /// How many are worth it.
+    /// How many are worth showing.
     pub worth: usize,
     /// How many match at all.
     pub matching: usize,
@@ -68,11 +70,11 @@ pub struct Match {
     pub query: String,
     /// Only entities of this type.
     pub kind: Option<String>,
-    /// What held at this moment, instead of now.
+    /// Search what held at this moment, instead of now.
     pub as_of: Option<Timestamp>,
 }
 
-/// A query, ready to be compared with many names.
+/// A query, prepared for comparison with many names.
 pub struct Named<'a> {
     query: &'a str,
     lower: String,
@@ -89,14 +91,14 @@ impl<'a> Named<'a> {
         self.query.is_empty()
     }
 
-    /// What a thing with this name gets for it.
+    /// Returns the plain score for a name.
     pub fn of_name(&self, name: &str) -> u32 {
-        // A question is longer than most names, which then need no other look.
+        // A question is longer than most ASCII names, which cannot match then.
         let fits = name.len() >= self.lower.len() || !name.is_ascii();
         if fits { named(&name.to_lowercase(), &self.lower) } else { 0 }
     }
 
-    /// What a thing of this kind gets for it.
+    /// Returns the plain score for a type.
     pub fn of_kind(&self, kind: &str) -> u32 {
         typed(kind, self.query)
     }
@@ -108,7 +110,7 @@ pub fn score(name: &str, kind: &str, query: &str) -> u32 {
     named.of_name(name) + named.of_kind(kind)
 }
 
-/// The part of the plain score that is for the name; both in lower case.
+/// The part of the plain score for the name; both are in lower case.
 fn named(name: &str, query: &str) -> u32 {
     match name == query {
         true => 100,
@@ -117,19 +119,19 @@ fn named(name: &str, query: &str) -> u32 {
     }
 }
 
-/// The part of the plain score that is for the type.
+/// The part of the plain score for the type.
 fn typed(kind: &str, query: &str) -> u32 {
     if !kind.is_empty() && query.contains(kind) { 25 } else { 0 }
 }
 
-/// The entities that match, best first.
+/// Returns the entities that match, best first.
 pub(super) fn all(shelf: &Shelf, wanted: &Match) -> Vec<Hit> {
     let mut found = scored(shelf, wanted);
     let len = found.len();
     opened(shelf, best_first(&mut found, len), wanted)
 }
 
-/// The best of those that are worth showing.
+/// Returns the best of those that are worth showing.
 pub(super) fn strong(shelf: &Shelf, wanted: &Match, most: usize) -> Strong {
     let mut found = scored(shelf, wanted);
     let matching = found.len();
@@ -143,10 +145,10 @@ pub(super) fn strong(shelf: &Shelf, wanted: &Match, most: usize) -> Strong {
     Strong { hits: opened(shelf, best_first(&mut found, most), wanted), worth, matching }
 }
 
-/// Everything that matches, in no order; without a query, everything.
+/// Returns everything that matches, unordered; without a query, everything.
 fn scored<'a>(shelf: &'a Shelf, wanted: &Match) -> Vec<Scored<'a>> {
-    let kind = wanted.kind.as_ref().map(|kind| kind.to_lowercase());
-    let fits = |other: &str| kind.as_ref().is_none_or(|kind| other.to_lowercase() == *kind);
+    let kinds = kinds(shelf, wanted);
+    let fits = |kind: &str| kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
     let query = wanted.query.trim();
     if query.is_empty() {
         let all = shelf.cards.iter().filter(|(_, card)| !card.loose && fits(&card.entity.kind));
@@ -161,17 +163,24 @@ fn scored<'a>(shelf: &'a Shelf, wanted: &Match) -> Vec<Scored<'a>> {
     }
 }
 
-/// An entity that matches: its file, its plain score, its rank, and whether the whole query stands in it.
+/// Returns every spelling of the wanted type, or `None` for any type. Types with the same folder are one.
+fn kinds(shelf: &Shelf, wanted: &Match) -> Option<HashSet<String>> {
+    let folder = folder_name(wanted.kind.as_ref()?);
+    let same = shelf.roll.by_kind(|kind| (folder_name(kind) == folder).then(|| kind.to_owned()));
+    Some(same.into_iter().flatten().collect())
+}
+
+/// An entity that matches, not yet opened.
 struct Scored<'a> {
     at: &'a Locator,
-    /// When it was changed, where nothing else ranks it.
+    /// When it was last changed, if nothing else ranks it.
     newest: Option<&'a str>,
     points: u32,
     rank: f32,
     whole: bool,
 }
 
-/// The first of them, in order.
+/// Sorts the best `most` to the front, and returns them.
 fn best_first<'a, 'b>(found: &'b mut [Scored<'a>], most: usize) -> &'b [Scored<'a>] {
     let order = |a: &Scored<'_>, b: &Scored<'_>| {
         b.rank.total_cmp(&a.rank).then_with(|| (b.newest, a.at).cmp(&(a.newest, b.at)))
@@ -203,7 +212,7 @@ fn present<'a>(shelf: &'a Shelf, query: &str, fits: impl Fn(&str) -> bool) -> Ve
         let Some(typed) = *entry.of_kind(&kinds) else { continue };
         let card = may.then(|| &shelf.cards[&entry.at]).filter(|card| phrase.stands_in(card));
         if words.is_some() || card.is_some() {
-            // What does not stand in the entity does not stand in its name.
+            // A query that is not in the entity is not in its name either.
             let points = typed + card.map_or(0, |card| named(card.lower_name(), &lower));
             let rank = rank(points, words, card.is_some());
             found.push(Scored { at: &entry.at, newest: None, points, rank, whole: card.is_some() });
@@ -212,7 +221,7 @@ fn present<'a>(shelf: &'a Shelf, query: &str, fits: impl Fn(&str) -> bool) -> Ve
     found
 }
 
-/// As [`present`], over what held on a date. Slower: nothing is prepared for it.
+/// As [`present`], over what held at an earlier moment. It is slower, because nothing is prepared for it.
 fn past<'a>(shelf: &'a Shelf, wanted: &Match, query: &str, fits: impl Fn(&str) -> bool) -> Vec<Scored<'a>> {
     let (mut index, mut all) = (Index::default(), Vec::new());
     for (at, card) in shelf.cards.iter().filter(|(_, card)| !card.loose) {
@@ -247,7 +256,7 @@ fn rank(points: u32, words: Option<f32>, whole: bool) -> f32 {
     }
 }
 
-/// Whether the whole query, in lower case, stands in the name, the type or an observation.
+/// Whether the whole lower-case query is in the name, the type or an observation.
 pub(super) fn holds_phrase(entity: &Entity, lower: &str) -> bool {
     let fields = [&entity.name, &entity.kind].into_iter();
     fields

@@ -1,7 +1,7 @@
-//! When things hold: now, and on a date of the past.
+//! Whether a statement holds: now, or at a moment of the past.
 //!
-//! A date is a day, a month, a year or a moment, as people write them. What cannot be read as one
-//! says nothing: a slip of the pen must not hide what is known.
+//! A date is a day, a month, a year or a moment, as people write them. A date that cannot be read is
+//! ignored: a typing error must not hide what is known.
 
 use jiff::ToSpan;
 use jiff::civil::{Date, DateTime};
@@ -12,19 +12,19 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result, code};
 use crate::text::dates::written_date;
 
-/// The moment that a question is about.
+/// The moment that a question refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// The present one.
+    /// The present.
     Now(Timestamp),
-    /// One of the past.
+    /// A moment of the past.
     Past(Timestamp),
 }
 
-/// The last moment of a date that someone asks about.
+/// Returns the last moment of a date that someone asks about.
 ///
 /// # Errors
-/// `Invalid` for what is no date.
+/// `Invalid` if it is not a date.
 pub fn as_of(date: &str) -> Result<Timestamp> {
     Written::read(date).map(|written| written.last).ok_or_else(|| misdated(date))
 }
@@ -39,7 +39,7 @@ pub(super) fn misdated(date: &str) -> Error {
 struct Written {
     first: Timestamp,
     last: Timestamp,
-    /// The same date as everyone writes it.
+    /// The same date in its usual spelling.
     normal: String,
 }
 
@@ -79,13 +79,13 @@ fn first(date: Option<&String>) -> Option<Timestamp> {
 }
 
 impl Facts {
-    /// Its dates, and how they are called in a file.
+    /// Returns its dates, with their names in a file.
     fn dates_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut String)> {
         let [_, date, from, until, _] = self.entries_mut();
         [date, from, until].into_iter().filter_map(|(key, date)| Some((key, date.as_mut()?)))
     }
 
-    /// Writes its dates as everyone does.
+    /// Rewrites its dates in their usual spelling.
     pub(super) fn normalise(&mut self) {
         for (_, date) in self.dates_mut() {
             if let Some(written) = Written::read(date) {
@@ -94,7 +94,7 @@ impl Facts {
         }
     }
 
-    /// What stands in the place of a date and is none.
+    /// Returns the first value that should be a date and is not.
     pub(super) fn misdated(&self) -> Option<String> {
         let mut facts = self.clone();
         let mut wrong = facts.dates_mut().filter(|(_, date)| Written::read(date).is_none());
@@ -108,16 +108,16 @@ impl Facts {
             && first(self.valid_until.as_ref()).is_none_or(|until| until > now)
     }
 
-    /// From when until before when it holds, where it says so.
+    /// Returns from when until (exclusively) when it holds, if it gives either.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         let [from, until] = [&self.valid_from, &self.valid_until].map(|date| first(date.as_ref()));
         let timed = from.is_some() || until.is_some();
         timed.then(|| (from.unwrap_or(Timestamp::MIN), until.unwrap_or(Timestamp::MAX)))
     }
 
-    /// Whether it held in the past: from when it says, else from when it was recorded, until it
-    /// says or until what took its place began. What had ended when it was recorded is known not to
-    /// have begun then.
+    /// Whether it held at a past moment. It began when it says, or else when it was recorded, and ended
+    /// when it says, or else when its successor began. If it had already ended when it was recorded, its
+    /// beginning is unknown.
     fn held_at(&self, at: Timestamp, created: Option<&String>, successor: Option<&Facts>) -> bool {
         let begun = |facts: &Facts| first(facts.valid_from.as_ref()).or_else(|| first(facts.date.as_ref()));
         let until = first(self.valid_until.as_ref()).or_else(|| begun(successor?));
@@ -132,7 +132,7 @@ impl Facts {
 }
 
 impl Entity {
-    /// The observations and relations that hold, at present or on a date.
+    /// Returns the entity with only the observations and relations that hold, now or at a past moment.
     #[must_use]
     pub fn holding(&self, when: When) -> Self {
         let observations = self.observed(when).map(|(_, one)| one.clone()).collect();
@@ -142,8 +142,8 @@ impl Entity {
         Entity { name, kind, created, updated, tags, observations, relations }
     }
 
-    /// The observations that hold, at present or on a date, each with its number from 1 among all of
-    /// them, by which addresses name it.
+    /// Returns the observations that hold, now or at a past moment, each with its number from 1 among all
+    /// of them, which addresses use.
     pub fn observed(&self, when: When) -> impl Iterator<Item = (usize, &Observation)> {
         (1..).zip(&self.observations).filter(move |(_, one)| self.observes(one, when))
     }
@@ -154,7 +154,7 @@ impl Entity {
         })
     }
 
-    /// Whether a relation holds, at present or on a date.
+    /// Whether a relation holds, now or at a past moment.
     pub(super) fn relates(&self, one: &Relation, when: When) -> bool {
         self.holds(&one.facts, when, |next| {
             let same = |other: &&Relation| other.kind == one.kind && other.to == next;
@@ -177,7 +177,7 @@ impl Entity {
         observations.chain(self.relations.iter().map(|relation| &relation.facts))
     }
 
-    /// Whether all of it holds at present.
+    /// Whether every observation and relation holds at present.
     pub(super) fn holds_whole(&self, now: Timestamp) -> bool {
         self.facts().all(|facts| facts.holds_at(now))
     }
@@ -189,7 +189,7 @@ impl Entity {
         dates.filter_map(|date| first(date.as_ref())).filter(|moment| *moment > now).min()
     }
 
-    /// Dates of its observations and relations that cannot be read.
+    /// Returns the first date of an observation or relation that cannot be read.
     pub(super) fn misdated(&self) -> Option<String> {
         self.facts().find_map(Facts::misdated)
     }

@@ -1,4 +1,4 @@
-//! Walking from entity to entity along relations, never twice through the same one.
+//! Which entities are reached along relations, none of which is followed twice.
 
 use std::collections::{HashSet, VecDeque};
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From an entity to those it names.
+    /// From an entity to those that it names.
     Out,
     /// From an entity to those that name it.
     In,
@@ -36,25 +36,25 @@ impl FromStr for Direction {
     }
 }
 
-/// How far and along what to walk.
+/// Where to start, how far to walk, and along which relations.
 #[derive(Debug, Clone)]
 pub struct Walk {
     /// Where to start.
     pub from: String,
-    /// How many relations away at most.
+    /// How many relations away to go at most.
     pub depth: usize,
     /// Only along relations of this type.
     pub kind: Option<String>,
     /// Which way.
     pub direction: Direction,
-    /// Relations that held at this moment, instead of now.
+    /// Follow relations that held at this moment, instead of now.
     pub as_of: Option<Timestamp>,
 }
 
-/// One relation that was walked along.
+/// One relation that was followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How far from the start it leads: 1 for the start's own relations.
+    /// The distance from the start to where it leads: 1 for the start's own relations.
     pub depth: usize,
     /// Where the relation starts.
     pub from: String,
@@ -97,7 +97,7 @@ pub(super) fn walk(shelf: &Shelf, walk: &Walk, now: Timestamp) -> Vec<Step> {
     steps
 }
 
-/// The relations at one entity, oldest first.
+/// Returns the relations of one entity, oldest first.
 fn around(shelf: &Shelf, name: &str, walk: &Walk, when: When) -> Vec<Step> {
     let out = shelf.by_name.get(name).into_iter().flatten();
     let into = shelf.incoming.get(name).into_iter().flatten();

@@ -1,21 +1,21 @@
-//! The words of entities, and how well they answer a query: BM25 over names, types, tags and
-//! observations.
+//! How well the words of an entity match a query: BM25 over names, types, tags and observations.
 
 use std::collections::HashMap;
 
 use super::Entity;
 use crate::text::words::{asked, each_word};
 
-/// How a word's frequency saturates, and how much long entities are held back.
+/// The usual BM25 parameters: how fast a repeated word saturates, and how much long entities are
+/// penalized.
 const K1: f32 = 1.2;
 const B: f32 = 0.6;
 const NAME_WEIGHT: u16 = 4;
 const TAG_WEIGHT: u16 = 2;
-/// Which word is in which entity, and how often.
+/// Which entities have a word, and how often.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     postings: HashMap<Box<str>, Vec<(u32, u16)>>,
-    /// How many words each entity has, by its number; `None` where a number is free.
+    /// How many words each entity has, by its number; `None` for an unused number.
     lengths: Vec<Option<u32>>,
     entities: usize,
     total: u64,
@@ -50,7 +50,7 @@ impl Index {
         }
     }
 
-    /// Forgets an entity as it was added.
+    /// Removes an entity, which must be as it was when it was added.
     pub(super) fn remove(&mut self, id: u32, entity: &Entity) {
         let Some(length) = self.lengths.get_mut(id as usize).and_then(Option::take) else { return };
         self.entities -= 1;
@@ -66,7 +66,7 @@ impl Index {
         }
     }
 
-    /// How well each entity answers, by its number.
+    /// Returns how well each entity matches, by its number.
     pub(super) fn scores(&self, query: &str) -> Scores {
         let mut scores = vec![0.0; self.lengths.len()];
         let all = self.entities as f32;
@@ -85,11 +85,11 @@ impl Index {
     }
 }
 
-/// How well entities answer.
+/// How well entities match a query.
 pub(super) struct Scores(Vec<f32>);
 
 impl Scores {
-    /// How well the entity of a number does, if it answers at all.
+    /// Returns the score of an entity, if it matches at all.
     pub(super) fn of(&self, id: u32) -> Option<f32> {
         self.0.get(id as usize).copied().filter(|score| *score > 0.0)
     }

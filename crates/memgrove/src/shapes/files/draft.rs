@@ -1,4 +1,4 @@
-//! What the store would be after the edits planned so far.
+//! What the store would hold after the edits planned so far.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::locator::Locator;
 use crate::memory::Plan;
 use crate::store::{self, Store};
 
-/// A store with edits on top that are planned and not applied.
+/// A store with planned edits on top that are not applied yet.
 pub(super) struct Draft<'a> {
     store: &'a Store,
     limits: &'a Limits,
@@ -27,12 +27,12 @@ enum There {
     Other,
 }
 
-/// Where the answer for a place is to be found.
+/// Where the content of a place comes from.
 enum Trace<'d> {
     Nothing,
     Folder,
     Written(&'d [u8]),
-    /// In the store, under the name it has there.
+    /// From the store, under the name that it has there.
     Stored(Locator),
 }
 
@@ -41,7 +41,7 @@ impl<'a> Draft<'a> {
         Draft { store, limits, edits: Vec::new() }
     }
 
-    /// The plan of a single operation.
+    /// Plans a single operation.
     pub(super) fn one(
         store: &'a Store,
         limits: &'a Limits,
@@ -169,8 +169,8 @@ impl<'a> Draft<'a> {
         Ok(Outcome::Renamed { old_path: from.clone(), new_path: to.clone() })
     }
 
-    /// Plans new content for a file. Content that is the same is no edit; content on top of what
-    /// the draft just wrote is the same edit, grown.
+    /// Plans new content for a file. The same content is no edit; content on top of what the draft just
+    /// wrote extends that edit.
     fn rewrite(
         &mut self,
         at: &Locator,
@@ -196,8 +196,8 @@ impl<'a> Draft<'a> {
         Ok(Outcome::Edited { path: at.clone(), size, line })
     }
 
-    /// What an edit of this file expects. What the draft wrote itself needs no check: the edit
-    /// that wrote it has one, and both happen or neither.
+    /// Returns what an edit of this file expects. What the draft itself wrote needs no check, because the
+    /// edit that wrote it has one, and both are applied or neither.
     fn resting_on(&self, at: &Locator, expect: Option<&Version>, version: Option<Version>) -> Result<Expect> {
         match version {
             Some(version) => {
@@ -213,7 +213,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A file's text, of the version that the caller expects.
+    /// Returns the text of a file, if it is at the version that the caller expects.
     fn text(&self, at: &Locator, expect: Option<&Version>) -> Result<(String, Option<Version>)> {
         let (bytes, version) = match self.content(at) {
             Err(error) if error.kind() == Kind::NotFound => return Err(self.absent(at, expect)),
@@ -254,7 +254,7 @@ impl<'a> Draft<'a> {
         }))
     }
 
-    /// Follows a place back through the edits.
+    /// Follows a place back through the edits, to where its content comes from.
     fn trace(&self, at: &Locator) -> Trace<'_> {
         let mut now = at.clone();
         for edit in self.edits.iter().rev() {
@@ -274,7 +274,7 @@ impl<'a> Draft<'a> {
         Trace::Stored(now)
     }
 
-    /// Whether a folder has nothing in it. The latest edit that touched a name decides about it.
+    /// Whether a folder is empty. For each name in it, the latest edit that touched it decides.
     fn is_empty(&self, folder: &Locator) -> Result<bool> {
         let mut now = folder.clone();
         let mut decided: BTreeMap<String, bool> = BTreeMap::new();
@@ -318,7 +318,7 @@ impl<'a> Draft<'a> {
         Ok(children.iter().all(|child| decided.contains_key(child.locator.name())))
     }
 
-    /// Refuses a place where something is, that lies beneath a file, or that no backend may make.
+    /// Refuses a place that is taken, lies beneath a file, or may not be created on any backend.
     fn must_be_free(&self, at: &Locator) -> Result<()> {
         if !matches!(self.there(at)?, There::Nothing) {
             return Err(backend::exists(at));
@@ -335,7 +335,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The error for a place where nothing is: a conflict for a caller who has seen it.
+    /// Returns the error for an empty place: a conflict if the caller expects a version there.
     fn absent(&self, at: &Locator, expect: Option<&Version>) -> Error {
         match minded(at, expect, None) {
             Ok(()) => nearest::absent(self.store, at),
@@ -344,7 +344,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Checks the version that the caller has seen, if there is one. Its first characters stand for it.
+/// Checks the version that the caller expects, if any, given by its first characters.
 fn minded(at: &Locator, expect: Option<&Version>, there: Option<&Version>) -> Result<()> {
     let Some(seen) = expect else { return Ok(()) };
     Expect::At(Version::named(seen.as_str(), there)?).check(at, there)

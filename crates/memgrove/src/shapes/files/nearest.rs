@@ -1,11 +1,11 @@
-//! Which existing place a name that does not exist most likely meant.
+//! Which existing place was most likely meant by a name that does not exist.
 
 use crate::backend::{self, Depth, FileKind};
 use crate::error::Error;
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// The error for a place where nothing is, with the nearest place as its hint.
+/// Returns the error for a missing place, with the nearest existing one as its hint.
 pub(super) fn absent(store: &Store, at: &Locator) -> Error {
     let error = backend::not_found(at);
     match nearest(store, at) {
@@ -14,8 +14,8 @@ pub(super) fn absent(store: &Store, at: &Locator) -> Error {
     }
 }
 
-/// A sibling whose name is spelled almost the same, or else the same name in another folder.
-/// A folder that cannot be listed suggests nothing.
+/// Returns a sibling whose name is spelled almost the same, or else the same name in another folder;
+/// nothing if the folder cannot be listed.
 fn nearest(store: &Store, at: &Locator) -> Option<Locator> {
     let wanted = folded(at.name());
     let siblings = store.backend().list(&at.parent()?, Depth::Children).ok()?;
@@ -28,7 +28,7 @@ fn nearest(store: &Store, at: &Locator) -> Option<Locator> {
     if let Some((_, sibling)) = sibling {
         return Some(sibling);
     }
-    // Only the shape's own folder: the name of another shape's file would be no help.
+    // Only the shape's own folder is searched: a file of another shape would be no help.
     let top = Locator::new(at.parts().next()?).ok()?;
     let top = if top == *at { Locator::root() } else { top };
     let mut elsewhere = store.list_all(&top).ok()?;
@@ -51,7 +51,7 @@ fn stem(name: &[char]) -> &[char] {
     }
 }
 
-/// The number of characters to add, drop, change or swap to make one name of the other.
+/// Returns how many characters must be added, dropped, changed or swapped to turn one name into the other.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

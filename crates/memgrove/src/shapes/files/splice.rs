@@ -1,11 +1,11 @@
-//! Edits of a text that touch nothing but their own span.
+//! How a text is edited without touching anything outside the edited span.
 
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
 /// How many line numbers an error names.
 const LINES_SHOWN_MAX: usize = 20;
-/// How many matches are looked for before they are simply too many.
+/// How many matches are counted before there are simply too many.
 pub(crate) const PLACES_MAX: usize = 1000;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -16,12 +16,12 @@ pub(crate) struct Spliced {
     pub(crate) line: usize,
 }
 
-/// How many newlines there are.
+/// Counts the newlines.
 pub(super) fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// The text with the one place where `old` is changed to `new`.
+/// Returns the text with the only occurrence of `old` replaced by `new`.
 pub(crate) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result<Spliced> {
     let invalid = |what: String| Error::new(Kind::Invalid, what);
     if old.is_empty() {
@@ -62,7 +62,7 @@ pub(crate) fn replaced(at: &Locator, text: &str, old: &str, new: &str) -> Result
     }
 }
 
-/// The text with `new` inserted before a line, counted from 1.
+/// Returns the text with `new` inserted before a line, counted from 1.
 pub(crate) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Result<Spliced> {
     let lines = newlines(text.as_bytes()) + 1;
     if line == 0 || line > lines + 1 {
@@ -78,7 +78,7 @@ pub(crate) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Resu
         _ => ends.clone().nth(line - 2).unwrap_or(text.len()),
     };
     let is_crlf = ends.clone().all(|end| text[..end].ends_with("\r\n")) && lines > 1;
-    // In a file of mixed newlines the line above decides, and for the first line the line itself.
+    // With mixed newlines, the line above decides, or for the first line that line itself.
     let neighbour = ends.clone().nth(line.saturating_sub(2)).or(ends.clone().next_back());
     let newline = if neighbour.is_some_and(|end| text[..end].ends_with("\r\n")) { "\r\n" } else { "\n" };
     let new = if is_crlf { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new.to_owned() };
@@ -92,8 +92,8 @@ pub(crate) fn inserted(at: &Locator, text: &str, line: usize, new: &str) -> Resu
     Ok(Spliced { bytes: [&text[..start], &new, &text[start..]].concat().into_bytes(), line })
 }
 
-/// Where a text is found, matches that overlap included: the offset and the line, from 1. At most
-/// [`PLACES_MAX`], so that a text that is everywhere costs no more than one that is in many places.
+/// Returns where a text occurs, with overlapping matches: the offset and the line, from 1. It stops at
+/// [`PLACES_MAX`], so that a text that occurs everywhere costs no more than that.
 pub(crate) fn places(text: &str, wanted: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let (mut from, mut counted, mut line) = (0, 0, 1);

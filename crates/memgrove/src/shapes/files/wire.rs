@@ -1,4 +1,4 @@
-//! The operations that hold a content, as JSON tells them: text as `content`, other bytes in base64.
+//! How operations with a content are written in JSON: text as `content`, other bytes in base64.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,6 +1,6 @@
-//! The registry as an account of the files that say what nodes and connections are: when one of them
-//! is put back to what it was, past the graph, the tail says so. What would leave a connection without
-//! an end is refused, as it is everywhere.
+//! How the registry is kept true as an account of the graph's entry files: when an undo or restore outside
+//! the graph puts one back, the tail of the registry records it. If that would leave a connection without
+//! an end it is refused, as everywhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct Registry {
     layout: Layout,
 }
 
-/// What files will hold; `None`: nothing.
+/// What files will hold; `None` if they will be gone.
 type Left = BTreeMap<Locator, Option<Bytes>>;
 
 impl Account for Registry {
@@ -43,7 +43,7 @@ impl Account for Registry {
                     lines.push_str(&tail::said(thing, &entry));
                     made.extend((thing == Thing::Connection).then(|| entry.connection()).transpose()?);
                 }
-                // What cannot be read is told by the check.
+                // The graph's check reports what cannot be read.
                 Some(Err(_)) => {}
             }
         }
@@ -59,7 +59,7 @@ impl Account for Registry {
         if !gone.is_empty() {
             let (catalog, _) = shelf.believable(store, &self.layout)?;
             gone.iter().try_for_each(|id| self.refuse_connected(catalog, now, id))?;
-            // Nobody may connect them meanwhile.
+            // So that nobody can connect them meanwhile.
             expect = shelf.tail_version.clone().map_or(Expect::Absent, Expect::At);
         }
         let mut edits: Vec<Edit> = (held.into_iter())
@@ -71,8 +71,8 @@ impl Account for Registry {
 }
 
 impl Registry {
-    /// Refuses a connection that is not there now and will have an end that does not exist, and holds
-    /// ends to what they are.
+    /// Refuses a new or changed connection with an end that will not exist, and otherwise pins the ends to
+    /// their versions.
     fn hold_ends(
         &self,
         store: &Store,
@@ -112,7 +112,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Refuses that a node goes while connections that stay lead to it.
+    /// Refuses to remove a node that remaining connections lead to.
     fn refuse_connected(&self, catalog: &Catalog, now: &Left, id: &str) -> Result<()> {
         let mut staying = Vec::new();
         for one in catalog.touching(id).into_iter().filter(|_| catalog.node_text(id).is_some()) {
@@ -126,10 +126,10 @@ impl Registry {
     }
 }
 
-/// A memory that keeps the registry of the graph beneath `root` true when changes are taken back.
+/// Returns a memory that keeps the registry of the graph beneath `root` true when changes are undone.
 ///
 /// # Errors
-/// For a root that is too long.
+/// If the root is too long.
 pub fn kept_true(memory: Memory, root: &Locator) -> Result<Memory> {
     let layout = Layout { root: root.clone() };
     Ok(memory.with_account(&layout.system(REGISTRY)?, Arc::new(Registry { layout })))

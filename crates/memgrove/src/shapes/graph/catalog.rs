@@ -1,7 +1,7 @@
-//! The whole graph in memory: which nodes there are, and which connections touch each.
+//! Which nodes and connections the whole graph has, in memory, and which connections touch each node.
 //!
-//! Entries are kept as they are written in the registry, and parsed when they are asked for; only
-//! types and ends are looked at when the graph is opened.
+//! Entries are kept as they are written in the registry, and parsed when they are needed. When the graph
+//! is opened, only their types and ends are read.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::registry::{Read, Text};
 pub(super) struct NodeRow {
     pub(super) id: Box<str>,
     kind: u32,
-    /// `None` for what connections name and is no node.
+    /// `None` for a node that connections name and that does not exist.
     text: Option<Text>,
 }
 
@@ -25,11 +25,11 @@ pub(super) struct ConnectionRow {
     kind: u32,
     pub(super) from: u32,
     pub(super) to: u32,
-    /// `None` for one that was deleted.
+    /// `None` if it was deleted.
     text: Option<Text>,
 }
 
-/// Everything that the registry and its tail say.
+/// Everything in the registry and its tail.
 #[derive(Default)]
 pub(super) struct Catalog {
     base: String,
@@ -42,21 +42,21 @@ pub(super) struct Catalog {
     /// The connections that touch each node, deleted ones included.
     around: Vec<Vec<u32>>,
     live: (usize, usize),
-    /// The mark of the registry, which its tail begins with; those of old have none.
+    /// The mark of the registry, which its tail begins with too; old ones have none.
     pub(super) mark: Option<String>,
-    /// Members of the registry that nobody here knows.
+    /// Members of the registry that this version does not know.
     pub(super) strange: Vec<(String, Text)>,
-    /// Entries that cannot be understood, kept as they are.
+    /// Entries that cannot be read, kept as they are.
     pub(super) unread_nodes: Vec<(String, Text)>,
     pub(super) unread_connections: Vec<(String, Text)>,
     pub(super) numbers: Numbers,
 }
 
 impl Catalog {
-    /// The catalog of a registry's text.
+    /// Reads the text of a registry.
     ///
     /// # Errors
-    /// The parser's words for text that is no registry.
+    /// The parser's message if the text is not a registry.
     pub(super) fn read(base: String) -> Result<Self, String> {
         let mut catalog = Catalog::default();
         let Read { nodes, connections, strange, mark } = Read::of(&base)?;
@@ -94,7 +94,7 @@ impl Catalog {
         }
     }
 
-    /// Takes in one line of the tail; `false` if it cannot be understood.
+    /// Takes in one line of the tail. Returns `false` if it cannot be read.
     pub(super) fn follow(&mut self, line: &str) -> bool {
         let Ok(said) = serde_json::from_str::<Line<'_>>(line) else { return false };
         match said {
@@ -112,8 +112,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in an entry by an id, or by the one that it says itself; `false` if it cannot be
-    /// understood.
+    /// Takes in an entry with this id, or else with the id that it contains. Returns `false` if it cannot
+    /// be read.
     pub(super) fn take(&mut self, thing: Thing, id: Option<&str>, entry: &str) -> bool {
         let text = Text::Own(entry.into());
         match thing {
@@ -152,7 +152,7 @@ impl Catalog {
         number
     }
 
-    /// The number of a node, known or only named.
+    /// Returns the number of a node, which need not exist.
     fn node_number(&mut self, id: &str) -> u32 {
         if let Some(number) = self.node_at.get(id) {
             return *number;
@@ -226,7 +226,7 @@ impl Catalog {
         self.unread_connections.retain(|(known, _)| known != id);
     }
 
-    /// How many nodes and connections there are.
+    /// Returns how many nodes and connections there are.
     pub(super) fn counts(&self) -> (usize, usize) {
         self.live
     }
@@ -247,7 +247,7 @@ impl Catalog {
         self.node_at.get(id).copied()
     }
 
-    /// The entry of a node or connection.
+    /// Returns the entry of a node or connection.
     pub(super) fn text(&self, thing: Thing, id: &str) -> Option<&str> {
         match thing {
             Thing::Node => self.node_text(id),
@@ -255,13 +255,13 @@ impl Catalog {
         }
     }
 
-    /// Every entry, nodes first, in the order in which they came.
+    /// Returns all entries, nodes first, in their order of arrival.
     pub(super) fn entries(&self) -> impl Iterator<Item = (Thing, &str, &str)> {
         let nodes = self.nodes().map(|(id, _, text)| (Thing::Node, id, text));
         nodes.chain(self.connections().map(|(row, text)| (Thing::Connection, &*row.id, text)))
     }
 
-    /// Every entry that cannot be understood.
+    /// Returns all entries that cannot be read.
     pub(super) fn unread(&self) -> impl Iterator<Item = (Thing, &str, &str)> {
         let nodes = self.unread_nodes.iter().map(|row| (Thing::Node, row));
         let connections = self.unread_connections.iter().map(|row| (Thing::Connection, row));
@@ -280,14 +280,14 @@ impl Catalog {
         Some(row.text.as_ref()?.get(&self.base))
     }
 
-    /// Every node with its type and entry, in the order in which they came.
+    /// Returns all nodes with their types and entries, in their order of arrival.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.nodes.iter().filter_map(|row| {
             Some((&*row.id, &*self.kinds[row.kind as usize], row.text.as_ref()?.get(&self.base)))
         })
     }
 
-    /// Every connection with its entry, in the order in which they came.
+    /// Returns all connections with their entries, in their order of arrival.
     pub(super) fn connections(&self) -> impl Iterator<Item = (&ConnectionRow, &str)> {
         self.connections.iter().filter_map(|row| Some((row, row.text.as_ref()?.get(&self.base))))
     }
@@ -298,7 +298,7 @@ impl Catalog {
         touching.map(|number| &self.connections[*number as usize]).filter(|row| row.text.is_some())
     }
 
-    /// The connections that touch a node, by its id: their types and ends.
+    /// Returns the types and ends of the connections that touch a node.
     pub(super) fn touching(&self, id: &str) -> Vec<Connection> {
         let around = self.number_of(id).into_iter().flat_map(|number| self.around(number));
         let told = around.map(|row| Connection {

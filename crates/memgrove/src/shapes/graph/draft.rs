@@ -1,9 +1,9 @@
-//! A change of the graph as it is planned: files are read when they are first touched, each edit
-//! rests on the version that was read, and later steps see earlier ones.
+//! How a change of the graph is planned: files are read when they are first touched, each edit expects the
+//! version that was read, and later steps see earlier ones.
 //!
-//! What a change does not write but relies on, such as the ends of a new connection, is held to its
-//! version by an append of nothing. What relies on the graph as a whole (that a node has no other
-//! connections) expects the tail of the registry to be the one that was read.
+//! What a change relies on without writing it, such as the ends of a new connection, is pinned to its
+//! version by appending nothing. A change that relies on the whole graph (for example, that a node has no
+//! other connections) expects the tail of the registry to be as it was read.
 
 mod connecting;
 mod content;
@@ -34,13 +34,13 @@ pub use content::ContentEdit;
 pub use making::{NewNode, Update};
 pub(super) use restoring::Former;
 
-/// What a plan is made with.
+/// What planning needs.
 pub(super) struct Desk<'a> {
     pub(super) store: &'a Store,
     pub(super) layout: &'a Layout,
     pub(super) shelf: &'a mut Shelf,
     pub(super) ids: &'a dyn Ids,
-    /// The present moment, as it is written down.
+    /// The present moment, as it is written into files.
     pub(super) now: String,
     /// How often this was planned before.
     pub(super) attempt: u32,
@@ -57,42 +57,43 @@ pub(super) struct Draft<'a> {
     desk: Desk<'a>,
     pub(super) ontology: Option<Arc<Ontology>>,
     fresh: bool,
-    /// How long the tail was when planning began.
+    /// The length of the tail when planning began.
     tail_bytes: u64,
     /// Whether it takes numbers for new ids.
     drawn: bool,
     files: BTreeMap<Locator, File>,
-    /// Files that will not stay as they are.
+    /// Files that the change writes or removes.
     changed: BTreeSet<Locator>,
     held: BTreeMap<Locator, Version>,
-    /// What was looked at and only the registry says, by the file that does not say it.
+    /// Entries that were read from the registry because the file at this place, which should hold them, is
+    /// missing.
     registered: BTreeMap<Locator, Registered>,
-    /// What the tail will say.
+    /// The lines to add to the tail.
     lines: String,
-    /// Whether the change rests on the catalog.
+    /// Whether the change relies on the whole catalog.
     whole: bool,
     /// Whether the catalog was read for this plan.
     read: bool,
     /// What this draft does to connections, in order.
     links: Vec<Link>,
-    /// What was there before each step of an attempt, if one is being made.
+    /// What was there before each step of the current attempt, if there is one.
     trail: Option<Vec<Trace>>,
 }
 
-/// What only the registry says of a node or connection.
+/// The entry of a node or connection that only the registry has.
 pub(super) struct Registered {
     thing: Thing,
     id: String,
     entry: Entry,
 }
 
-/// What becomes of a connection.
+/// What the change does to a connection.
 enum Link {
     Made(Box<Connection>),
     Gone(String),
 }
 
-/// What a draft said of a file before it said something else.
+/// What a draft had planned for a file before it planned something else.
 struct Trace {
     at: Locator,
     now: Option<Bytes>,
@@ -109,7 +110,7 @@ impl<'a> Draft<'a> {
         Ok(Draft { ontology, fresh, tail_bytes, ..Draft::reading(desk) })
     }
 
-    /// A draft that only reads.
+    /// Returns a draft that only reads.
     pub(super) fn reading(desk: Desk<'a>) -> Self {
         Draft {
             desk,
@@ -129,7 +130,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The catalog, as it is now.
+    /// Returns the catalog, brought up to date.
     fn catalog(&mut self) -> Result<&Catalog> {
         if !self.read {
             self.desk.shelf.refresh(self.desk.store, self.desk.layout)?;
@@ -138,7 +139,7 @@ impl<'a> Draft<'a> {
         Ok(&self.desk.shelf.catalog)
     }
 
-    /// The catalog, which must not change before this change has happened.
+    /// Returns the catalog, which the change then expects to stay the same until it is applied.
     fn whole_catalog(&mut self) -> Result<&Catalog> {
         self.whole = true;
         self.catalog()?;
@@ -150,7 +151,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Reads a file, if this draft has not touched it.
+    /// Reads a file, unless this draft already has.
     fn touch(&mut self, at: &Locator) -> Result<()> {
         if !self.files.contains_key(at) {
             let content = self.desk.store.read_optional(at)?;
@@ -165,7 +166,7 @@ impl<'a> Draft<'a> {
         Ok(self.files[at].now.as_deref())
     }
 
-    /// Makes a file hold these bytes, or be gone.
+    /// Plans that a file holds these bytes, or is removed.
     fn put(&mut self, at: &Locator, now: Option<Bytes>) -> Result<()> {
         self.touch(at)?;
         let file = self.files.get_mut(at).expect("it was just read");
@@ -178,7 +179,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Does something whole or not at all: what fails leaves the draft as it was.
+    /// Does a step as a whole or not at all: if it fails, the draft is as it was before.
     pub(super) fn attempt<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (lines, links) = (self.lines.len(), self.links.len());
         self.trail = Some(Vec::new());
@@ -191,7 +192,7 @@ impl<'a> Draft<'a> {
                 self.held.extend(held.map(|version| (at.clone(), version)));
                 match self.files.get_mut(&at) {
                     Some(file) if changed => file.now = now,
-                    // It is read again by whoever asks next.
+                    // It is read again when it is next needed.
                     _ => drop((self.changed.remove(&at), self.files.remove(&at))),
                 }
             }
@@ -199,8 +200,8 @@ impl<'a> Draft<'a> {
         done
     }
 
-    /// What is said of a node or connection: by its own file, else by the registry, which may know
-    /// things that were made by others.
+    /// Returns the entry of a node or connection: from its own file, or else from the registry, where
+    /// other programs may have written it.
     fn entry(&mut self, thing: Thing, id: &str) -> Result<Entry> {
         if super::id::check(id).is_err() {
             return Err(self.unknown(thing, id));
@@ -218,14 +219,14 @@ impl<'a> Draft<'a> {
         Ok(entry)
     }
 
-    /// What this draft changes though no file says yet what it was. Files must say it first, in a change
-    /// before: taking this one back could not bring it back else.
+    /// Returns the changed entries that no file had before this change. A change before this one must
+    /// write them to files, or undoing this one could not bring them back.
     pub(super) fn unfiled(&mut self) -> Vec<Registered> {
         let registered = std::mem::take(&mut self.registered).into_iter();
         registered.filter(|(at, _)| self.changed.contains(at)).map(|(_, one)| one).collect()
     }
 
-    /// Gives files of their own to what only the registry knew.
+    /// Writes a file for each entry that only the registry had.
     pub(super) fn file(&mut self, registered: &[Registered]) -> Result<()> {
         for Registered { thing, id, entry } in registered {
             let at = self.desk.layout.meta(*thing, id)?;
@@ -251,14 +252,14 @@ impl<'a> Draft<'a> {
         self.entry(Thing::Connection, id)?.connection()
     }
 
-    /// What is said of a node or connection, and the version of the file that says it.
+    /// Returns the entry of a node or connection, and the version of its file.
     pub(super) fn got(&mut self, thing: Thing, id: &str) -> Result<(Entry, Option<Version>)> {
         let entry = self.entry(thing, id)?;
         let at = self.desk.layout.meta(thing, id)?;
         Ok((entry, self.files.get(&at).and_then(|file| file.before.clone())))
     }
 
-    /// Whether something of that id is there.
+    /// Whether a node or connection with this id exists, readable or not.
     pub(super) fn is_there(&mut self, thing: Thing, id: &str) -> Result<bool> {
         match self.entry(thing, id) {
             Ok(_) => Ok(true),
@@ -268,8 +269,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Refuses if what is said of it is not at the version that the caller has seen. Who has read the content
-    /// alone has seen the version of that.
+    /// Refuses unless the entry is at the version that the caller expects. The version of the content is
+    /// accepted too, from a caller who has read only that.
     fn mind(&mut self, thing: Thing, id: &str, expect: Option<&str>) -> Result<()> {
         let Some(wanted) = expect else { return Ok(()) };
         let at = self.desk.layout.meta(thing, id)?;
@@ -294,7 +295,7 @@ impl<'a> Draft<'a> {
         Err(moved_on(what))
     }
 
-    /// Writes what is said of a node or connection, beside its content and for the registry.
+    /// Writes the entry of a node or connection, into its file and into the tail.
     fn say(&mut self, thing: Thing, id: &str, entry: &Entry) -> Result<()> {
         let at = self.desk.layout.meta(thing, id)?;
         self.put(&at, Some(Bytes::copy_from_slice(entry.text().as_bytes())))?;
@@ -302,7 +303,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Removes what is said of a node or connection.
+    /// Removes the entry of a node or connection.
     fn unsay(&mut self, thing: Thing, id: &str) -> Result<()> {
         let at = self.desk.layout.meta(thing, id)?;
         self.put(&at, None)?;
@@ -310,20 +311,20 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Sees to it that a node is still what it is when the change happens.
+    /// Makes the change expect that a node stays as it is until the change is applied.
     fn hold(&mut self, id: &str) -> Result<Node> {
         let entry = self.entry(Thing::Node, id)?;
         let at = self.desk.layout.meta(Thing::Node, id)?;
         match &self.files[&at].before {
             _ if self.changed.contains(&at) => {}
             Some(version) => drop(self.held.insert(at, version.clone())),
-            // Only the registry knows it: its own file is to say it too.
+            // Only the registry has it, so its own file is written too.
             None => self.say(Thing::Node, id, &entry)?,
         }
         entry.node()
     }
 
-    /// What is to be written.
+    /// Returns the edits of this draft.
     pub(super) fn into_plan<T>(mut self, outcome: T) -> Result<Plan<T>> {
         let mut edits = Vec::new();
         for at in std::mem::take(&mut self.changed) {
@@ -361,7 +362,7 @@ impl<'a> Draft<'a> {
             (true, None) => Expect::Absent,
             (true, Some(version)) => Expect::At(version.clone()),
         };
-        // Where something else carries files, one that each change rewrites would only clash.
+        // A sync tool would only cause conflicts in a file that every change rewrites.
         let given = shelf.numbered(self.tail_bytes, &self.lines, self.drawn);
         if let Some(given) = given.filter(|_| !store.capabilities().sync) {
             let bytes = given.print().into();

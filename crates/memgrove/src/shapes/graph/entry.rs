@@ -1,7 +1,7 @@
-//! What is said of a node or a connection: one JSON object, beside its content and in the registry.
+//! What a node or a connection is: its entry, one JSON object beside its content and in the registry.
 //!
-//! The text is the truth: what a change does not touch stays as it is written, fields that nobody
-//! here knows and numbers that no machine word holds included.
+//! The text of an entry is the truth. What a change does not touch stays as it is written, including
+//! unknown fields and numbers that no machine word holds.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use crate::text::jsonl::{members, spliced};
 /// Properties by name.
 pub type Properties = Map<String, Value>;
 
-/// A node: something that has a type, properties, and perhaps a content.
+/// A node: something with a type, properties, and perhaps a content.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is called.
+    /// Its id.
     #[serde(default)]
     pub id: String,
     /// What kind of thing it is.
@@ -43,10 +43,10 @@ pub struct Node {
 /// A connection from one node to another.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Connection {
-    /// What it is called.
+    /// Its id.
     #[serde(default)]
     pub id: String,
-    /// In which way the nodes are connected.
+    /// The type of the connection.
     #[serde(rename = "type")]
     pub kind: String,
     /// The node where it starts.
@@ -67,10 +67,10 @@ pub struct Connection {
     pub updated: String,
 }
 
-/// Where a content is, and what it was when it was last written here.
+/// Where a content is, and its size and hash when memgrove last wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Storage {
-    /// The file, from the graph's root.
+    /// The file, relative to the graph's root.
     pub path: String,
     /// What kind of content: `markdown`, `json`, `pdf`, or another extension.
     #[serde(default)]
@@ -83,25 +83,25 @@ pub struct Storage {
     pub hash: String,
 }
 
-/// What only a change of the thing itself may say.
+/// Members that [`Entry::saying`] does not take over.
 const OWN: [&str; 7] = ["id", "type", "from", "to", "storage", "content", "content_base64"];
 
-/// The object of a node or connection, as it is written.
+/// The entry of a node or connection, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry(String);
 
 impl Entry {
-    /// The entry of something new.
+    /// Makes the entry of something new.
     pub(super) fn new(thing: &impl Serialize) -> Self {
         let mut text = serde_json::to_string_pretty(thing).expect("entries are plain data with text keys");
         text.push('\n');
         Entry(text)
     }
 
-    /// The entry that a file holds. The name of the file is the id, whatever the file says.
+    /// Reads the entry in a file. The file's name gives the id, whatever the entry contains.
     ///
     /// # Errors
-    /// `Corrupt` for bytes that are no entry of such a thing.
+    /// `Corrupt` if the bytes are not an entry of this kind.
     pub(super) fn read(thing: Thing, id: &str, bytes: Vec<u8>) -> Result<Self> {
         let wrong = |why: String| {
             Error::new(
@@ -123,7 +123,7 @@ impl Entry {
         }
     }
 
-    /// The entry as the registry knows it. Registries of others do not say the id twice.
+    /// Returns the entry as the registry has it. Registries of other programs do not repeat the id.
     pub(super) fn known(id: &str, text: &str) -> Self {
         Entry(named(id, text).into_owned() + "\n")
     }
@@ -132,22 +132,22 @@ impl Entry {
         &self.0
     }
 
-    /// The node that it says.
+    /// Returns the node of this entry.
     pub(super) fn node(&self) -> Result<Node> {
         serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Node, &self.id(), &error))
     }
 
-    /// The connection that it says.
+    /// Returns the connection of this entry.
     pub(super) fn connection(&self) -> Result<Connection> {
         serde_json::from_str(&self.0).map_err(|error| unreadable(Thing::Connection, &self.id(), &error))
     }
 
-    /// The content that it names, if it can be told.
+    /// Returns where the content is, if that can be read.
     pub(super) fn storage(&self) -> Option<Storage> {
         serde_json::from_str(self.value("storage")?).ok()
     }
 
-    /// A member, as it is written.
+    /// Returns the value of a member, as it is written.
     pub(super) fn value(&self, key: &str) -> Option<&str> {
         let found = members(&self.0).into_iter().rfind(|member| member.key == key)?;
         Some(&self.0[found.value])
@@ -157,13 +157,13 @@ impl Entry {
         self.value("id").and_then(|id| serde_json::from_str(id).ok()).unwrap_or_default()
     }
 
-    /// The same with members set (as JSON) or removed; all other bytes stay.
+    /// Returns the entry with members set (as JSON) or removed; all other bytes stay.
     #[must_use]
     pub(super) fn with(&self, changes: &[(&str, Option<String>)]) -> Self {
         Entry(spliced(&self.0, changes))
     }
 
-    /// The same with properties set or removed; all other properties stay as they are written.
+    /// Returns the entry with properties set or removed; all other properties stay as they are written.
     #[must_use]
     pub(super) fn with_properties(&self, set: &Properties, unset: &[String]) -> Self {
         let changes: Vec<(&str, Option<String>)> = (unset.iter().map(|name| (name.as_str(), None)))
@@ -177,8 +177,8 @@ impl Entry {
         self.with(&[("properties", Some(spliced(old, changes)))])
     }
 
-    /// The same with all that another text says of the same thing, as it is written there: properties,
-    /// times, and what nobody here knows.
+    /// Returns the entry with everything that another text of the same thing contains, as it is written
+    /// there: properties, times and unknown fields.
     #[must_use]
     pub(super) fn saying(&self, text: &str) -> Self {
         let known = |key: &str| OWN.contains(&key);
@@ -201,19 +201,19 @@ impl Entry {
         made.with(&changes)
     }
 
-    /// The object on one line, for the registry and its tail.
+    /// Returns the object on one line, for the registry and its tail.
     pub(super) fn compact(&self) -> String {
         compacted(&self.0)
     }
 }
 
-/// The node that an object of the registry says.
+/// Reads the node in an object of the registry.
 pub(super) fn read_node(id: &str, text: &str) -> Result<Node> {
     let node: Node = serde_json::from_str(text).map_err(|error| unreadable(Thing::Node, id, &error))?;
     Ok(Node { id: id.to_owned(), ..node })
 }
 
-/// The connection that an object of the registry says.
+/// Reads the connection in an object of the registry.
 pub(super) fn read_connection(id: &str, text: &str) -> Result<Connection> {
     let one: Connection =
         serde_json::from_str(text).map_err(|error| unreadable(Thing::Connection, id, &error))?;
@@ -228,7 +228,7 @@ fn unreadable(thing: Thing, id: &str, error: &serde_json::Error) -> Error {
     .hint("fix its `.meta.json`, then run `memgrove graph check --rebuild`")
 }
 
-/// The content that an entry names, if it can be told.
+/// Returns the path of the content that an entry names, if that can be read.
 pub(super) fn content_of(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Holding {
@@ -237,7 +237,7 @@ pub(super) fn content_of(text: &str) -> Option<String> {
     Some(serde_json::from_str::<Holding>(text).ok()?.storage?.path)
 }
 
-/// The text of a file, without the mark that some editors put in front of it.
+/// Returns the text of a file without a byte order mark.
 pub(super) fn unmarked(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
     let mut text = String::from_utf8(bytes)?;
     if text.starts_with(BYTE_ORDER_MARK) {
@@ -246,7 +246,7 @@ pub(super) fn unmarked(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Er
     Ok(text)
 }
 
-/// Whether an entry says its own id: those that are made here do.
+/// Whether an entry contains its own id, as those that memgrove makes do.
 pub(super) fn is_named(text: &str) -> bool {
     members(text).iter().any(|member| member.key == "id")
 }

@@ -1,4 +1,4 @@
-//! The graph in the forms that other programs read: JSON, GraphML, DOT and Mermaid.
+//! How a graph is written for other programs: as JSON, GraphML, DOT or Mermaid.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,13 +31,13 @@ pub struct Held<T> {
     /// Its content in base64, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_base64: Option<String>,
-    /// All that is said of it, as it is written; empty for what nobody has written yet.
+    /// Its entry as it is written; empty for a new one that was never written.
     #[serde(skip)]
     pub said: String,
 }
 
 impl<T: Serialize> Held<T> {
-    /// A node or connection as the registry knows it, without its content.
+    /// Returns a node or connection as the registry has it, without its content.
     pub(super) fn of(it: T, id: &str, text: &str) -> Self {
         Held { it, content: None, content_base64: None, said: Entry::known(id, text).compact() }
     }
@@ -84,7 +84,7 @@ impl Form {
         }
     }
 
-    /// Prints a graph.
+    /// Writes a graph in this form.
     pub fn print(self, graph: &Snapshot) -> String {
         match self {
             Form::Json => json(graph),
@@ -95,7 +95,7 @@ impl Form {
     }
 }
 
-/// Every entry as it is written, so that numbers of any size and unknown fields go along.
+/// Writes every entry as it is, so that numbers of any size and unknown fields are kept.
 fn json(graph: &Snapshot) -> String {
     let nodes: Vec<String> = graph.nodes.iter().map(Held::json).collect();
     let connections: Vec<String> = graph.connections.iter().map(Held::json).collect();
@@ -103,7 +103,7 @@ fn json(graph: &Snapshot) -> String {
     laid_out(&text) + "\n"
 }
 
-/// What people call a node: its title or name, else its id.
+/// Returns a node's name for people: its title or name, else its id.
 fn title(node: &Node) -> &str {
     let named = ["title", "name", "label"].iter().find_map(|key| node.properties.get(*key)?.as_str());
     named.unwrap_or(&node.id)
@@ -118,7 +118,7 @@ fn xml(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\n' | '\t' | '\r' => safe.push_str(&format!("&#{};", c as u32)),
-            // No XML may hold these, not even escaped.
+            // XML allows these in no form, not even escaped.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
@@ -158,7 +158,7 @@ fn graphml(graph: &Snapshot) -> String {
         text
     };
     text.push_str("<graph edgedefault=\"directed\">\n");
-    // An edge needs both its nodes, those too that nobody knows.
+    // An edge needs both of its nodes, even those that do not exist.
     let known: BTreeSet<&str> = graph.nodes.iter().map(|node| &*node.it.id).collect();
     let ends = graph.connections.iter().flat_map(|one| [&*one.it.from, &*one.it.to]);
     for id in ends.filter(|id| !known.contains(id)).collect::<BTreeSet<_>>() {
@@ -223,7 +223,7 @@ fn mermaid(graph: &Snapshot) -> String {
         }
         format!("\"{safe}\"")
     };
-    // Ids may be words that Mermaid keeps for itself: numbers stand for them.
+    // An id may be a reserved word of Mermaid, so numbers stand for ids.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut text = String::from("flowchart LR\n");
     let ends =

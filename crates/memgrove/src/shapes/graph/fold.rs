@@ -1,11 +1,11 @@
-//! Folding the tail into the registry, so that a reader who knows only `registry.json` is never far
+//! How the tail is folded into the registry, so that a reader who knows only `registry.json` is never far
 //! behind, and the cost of a change does not grow with the graph.
 //!
-//! First the tail is put aside under another name, at once and whatever is being added to it: who
-//! adds next begins a new one. Then the registry is written with it, as what is derived: it is not
-//! in the history, which would grow by a whole registry each time. Last, what was put aside is
-//! removed by a change that is answered only when the registry is durable. Whoever dies in between
-//! leaves a file that the next fold takes in: its lines say whole entries, so once more is no harm.
+//! First the tail is renamed, atomically and whatever is being added to it; the next change begins a new
+//! tail. Then the registry is written with the old tail's lines. It is derived, so it is not in the
+//! history, which would otherwise grow by a whole registry each time. Last, a change that is confirmed
+//! only when the registry is durable removes the old tail. After a crash in between, the next fold takes
+//! in the file that was left: its lines are whole entries, so reading them twice does no harm.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,10 @@ use crate::error::Result;
 use crate::memory::Plan;
 use crate::store::Store;
 
-/// A tail is not folded before it has so many bytes.
+/// A smaller tail is not folded.
 const TAIL_BYTES_MIN: u64 = 16 * 1024;
-/// Nor before it has this part of the registry's bytes: so folding costs a bounded part of writing.
+/// Nor is a tail of less than one part in this many of the registry, so folding costs a bounded part of
+/// writing.
 const TAIL_SHARE: u64 = 8;
 
 /// Whether the tail has grown enough to be folded, or a fold was left unfinished.
@@ -28,7 +29,7 @@ pub(super) fn is_due(seen: &Glance) -> bool {
     seen.has(FOLDING) || seen.size(TAIL) >= TAIL_BYTES_MIN.max(seen.size(REGISTRY) / TAIL_SHARE)
 }
 
-/// Puts the tail aside, and begins another: of the registry that will be, by its mark.
+/// Renames the tail, and begins another with the mark of the registry to be written.
 pub(super) fn freeze(store: &Store, layout: &Layout, mark: &str) -> Result<Plan<()>> {
     let seen = Glance::of(store, layout)?;
     let mut edits = Vec::new();
@@ -44,16 +45,16 @@ pub(super) fn freeze(store: &Store, layout: &Layout, mark: &str) -> Result<Plan<
     Ok(Plan { edits, outcome: () })
 }
 
-/// What a fold has taken in.
+/// What a fold has taken into the registry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Folded {
-    /// The file that was put aside.
+    /// The version of the renamed tail.
     folding: Version,
 }
 
-/// Takes what was put aside into the registry.
+/// Writes a registry that contains the renamed tail.
 pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<Plan<Option<Folded>>> {
-    // What was read may be of another time: only what the registry is now may be replaced.
+    // What was read earlier may be outdated, and only the present registry may be replaced.
     shelf.forget();
     shelf.refresh(store, layout)?;
     let Some(folding) = shelf.folding_version.clone().filter(|_| shelf.loss.is_none()) else {
@@ -77,7 +78,8 @@ pub(super) fn fold(store: &Store, layout: &Layout, shelf: &mut Shelf) -> Result<
     Ok(Plan { edits, outcome: Some(folded) })
 }
 
-/// Removes what a registry has taken in. If someone else has folded meanwhile, it is theirs to remove.
+/// Removes the renamed tail once the registry contains it. If another process has folded meanwhile,
+/// removing it is left to that process.
 pub(super) fn clear(
     store: &Store,
     layout: &Layout,

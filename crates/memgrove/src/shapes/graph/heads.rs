@@ -1,5 +1,5 @@
-//! What is looked at in an entry when the graph is opened. The rest is only seen to be of the kind that
-//! it must be: an entry that cannot be read later on would block all others.
+//! Which parts of an entry are read when the graph is opened. The rest is only checked to be readable,
+//! because an entry that fails later would block all others.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 
 use super::entry::{Connection, Node};
 
-/// How deep JSON may be nested, and how long its numbers may be, for anyone to read it.
+/// How deeply JSON may be nested, and how long its numbers may be, to be readable without a closer look.
 const PLAIN_DEPTH_MAX: usize = 100;
 const PLAIN_DIGITS_MAX: usize = 200;
 
-/// What is looked at in the entry of a node.
+/// The parts of a node's entry that are read.
 #[derive(Deserialize)]
 pub(super) struct NodeHead<'a> {
     #[serde(borrow, default)]
@@ -31,7 +31,7 @@ pub(super) struct NodeHead<'a> {
     _updated: Cow<'a, str>,
 }
 
-/// The same of a connection.
+/// The parts of a connection's entry that are read.
 #[derive(Deserialize)]
 pub(super) struct ConnectionHead<'a> {
     #[serde(borrow, default)]
@@ -87,20 +87,20 @@ impl<'de> Deserialize<'de> for AnyObject {
     }
 }
 
-/// What is looked at in a node's entry; `None` for one that cannot be read, now or later.
+/// Reads these parts of a node's entry; `None` if the entry cannot be read, now or later.
 pub(super) fn node_head(text: &str) -> Option<NodeHead<'_>> {
     let head = serde_json::from_str(text).ok()?;
     (is_plain(text) || serde_json::from_str::<Node>(text).is_ok()).then_some(head)
 }
 
-/// The same of a connection's.
+/// Reads these parts of a connection's entry; `None` if the entry cannot be read, now or later.
 pub(super) fn connection_head(text: &str) -> Option<ConnectionHead<'_>> {
     let head = serde_json::from_str(text).ok()?;
     (is_plain(text) || serde_json::from_str::<Connection>(text).is_ok()).then_some(head)
 }
 
-/// Whether JSON holds nothing that is passed over and yet may not be read: half of a character, numbers
-/// beyond all range, and what is nested very deep.
+/// Whether JSON contains nothing that skipping accepts and reading may not: half a surrogate pair, numbers
+/// out of range, or very deep nesting.
 fn is_plain(json: &str) -> bool {
     let (mut bytes, mut before) = (json.bytes(), b' ');
     let (mut depth, mut digits) = (0_usize, 0_usize);
@@ -121,7 +121,7 @@ fn is_plain(json: &str) -> bool {
     true
 }
 
-/// Passes over the rest of a string; `false` for one that has `\uD…`, which may be half of a character.
+/// Skips the rest of a string. Returns `false` if it has `\uD…`, which may be half a surrogate pair.
 fn is_plain_string(bytes: &mut std::str::Bytes<'_>) -> bool {
     while let Some(byte) = bytes.next() {
         match byte {
@@ -133,7 +133,7 @@ fn is_plain_string(bytes: &mut std::str::Bytes<'_>) -> bool {
     true
 }
 
-/// What a line of the tail says.
+/// One line of the tail.
 #[derive(Deserialize)]
 pub(super) struct Line<'a> {
     /// In the first line: the mark of the registry that the tail continues.

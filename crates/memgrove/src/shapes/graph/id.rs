@@ -1,10 +1,10 @@
-//! What nodes and connections are called: readable, and never the same twice.
+//! How nodes and connections are named: readably, and never twice the same.
 //!
-//! An id is a prefix and a number: `mem_project_001`. The number is one more than the highest that is
-//! known; that it is free is proved by the file it names, which must be absent when it is made, so
-//! of two who choose the same number one chooses again, a little further on. A number is not used
-//! again after its node is deleted. In a store that something else replicates nobody can prove an
-//! absence, nor where a branch of a repository may be merged: there an id ends in six random letters and digits too.
+//! An id is a prefix and a number: `mem_project_001`. The number is one more than the highest known. That
+//! it is free is proved by its file, which must be absent when it is created: of two who choose the same
+//! number, one chooses again, a little further on. A number is not used again after its node is deleted.
+//! Where absence cannot be proved, in a store that a sync tool replicates or a repository whose branches
+//! may be merged, an id also ends in six random letters and digits.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ const MEM: &str = "mem";
 pub(super) const CONN: &str = "conn";
 const PREFIX_CHARS_MAX: usize = 24;
 const ID_CHARS_MAX: usize = 120;
-/// The highest number that is believed: more digits are somebody's joke.
+/// The highest number that counts; one with more digits was not given by memgrove.
 const NUMBER_MAX: u64 = 999_999_999_999;
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// What the ids of nodes of a type begin with: `mem_`, and the ontology's prefix or the type's
-/// name reduced to letters and digits, without accents.
+/// Returns the prefix of ids for nodes of a type: `mem_`, and the ontology's prefix or the type's name
+/// reduced to letters and digits, without accents.
 pub(super) fn node_prefix(prefix: Option<&str>, kind: &str) -> String {
     format!("{MEM}_{}", reduced(prefix.unwrap_or(kind)))
 }
@@ -42,7 +42,7 @@ fn reduced(name: &str) -> String {
     if trimmed.is_empty() { "node".to_owned() } else { trimmed.to_owned() }
 }
 
-/// Refuses what cannot be an id.
+/// Refuses an invalid id.
 ///
 /// # Errors
 /// `Invalid`, naming what an id is made of.
@@ -57,7 +57,7 @@ pub(super) fn check(id: &str) -> Result<()> {
         .hint("an id has letters, digits, `_` and `-`, at most 120 of them, such as mem_project_001"))
 }
 
-/// An id.
+/// Writes an id.
 pub(super) fn spelled(prefix: &str, number: u64, random: Option<[u8; 16]>) -> String {
     let mut id = format!("{prefix}_{number:03}");
     if let Some(random) = random {
@@ -67,7 +67,7 @@ pub(super) fn spelled(prefix: &str, number: u64, random: Option<[u8; 16]>) -> St
     id
 }
 
-/// The prefix and the number of an id that has them.
+/// Returns the prefix and the number of an id, if it has them.
 fn parts(id: &str) -> Option<(&str, u64)> {
     let numbered = |id: &'_ str| -> Option<usize> {
         let (prefix, digits) = id.rsplit_once('_')?;
@@ -84,23 +84,23 @@ fn parts(id: &str) -> Option<(&str, u64)> {
     Some((&id[..end], number))
 }
 
-/// The prefix of a node's id without what all of them begin with: the ontology's, or the type.
+/// Returns the prefix of a node's id without `mem_`: the ontology's prefix, or the type.
 pub(super) fn kind_prefix(id: &str) -> Option<&str> {
     parts(id)?.0.strip_prefix(MEM)?.strip_prefix('_')
 }
 
-/// What a file says of the numbers that were given, so that nobody need read the registry for it.
+/// The content of the file that remembers given numbers, so that the registry need not be read for them.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Given {
     #[serde(flatten)]
     pub(super) numbers: Numbers,
-    /// How long the tail is if nobody has added to it since. Without it, the tail may tell of more.
+    /// The length of the tail up to which the numbers are complete. Without it, the tail may contain more.
     #[serde(rename = "registry.tail.jsonl", default, skip_serializing_if = "Option::is_none")]
     pub(super) tail: Option<u64>,
 }
 
 impl Given {
-    /// What such a file says; `None` for one that cannot be read.
+    /// Reads such a file; `None` if it cannot be read.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -116,7 +116,7 @@ impl Given {
 pub(super) struct Numbers(BTreeMap<String, u64>);
 
 impl Numbers {
-    /// Learns of an id.
+    /// Takes in an id.
     pub(super) fn note(&mut self, id: &str) {
         let Some((prefix, number)) = parts(id) else { return };
         match self.0.get_mut(prefix) {
@@ -125,7 +125,7 @@ impl Numbers {
         }
     }
 
-    /// Learns of all that others know.
+    /// Takes in all other numbers.
     pub(super) fn join(&mut self, others: &Numbers) {
         for (prefix, number) in &others.0 {
             let highest = self.0.entry(prefix.clone()).or_default();
@@ -133,12 +133,12 @@ impl Numbers {
         }
     }
 
-    /// The number after the highest.
+    /// Returns the number after the highest.
     pub(super) fn next(&self, prefix: &str) -> u64 {
         self.0.get(prefix).copied().unwrap_or(0).min(NUMBER_MAX) + 1
     }
 
-    /// Learns of the ids in the lines of a tail, without parsing them.
+    /// Takes in the ids in the lines of a tail, without parsing them.
     pub(super) fn scan(&mut self, lines: &[u8]) {
         for key in [&b"\"id\":\""[..], b"\"deleted_node\":\"", b"\"deleted_connection\":\""] {
             for start in memchr::memmem::find_iter(lines, key) {

@@ -1,4 +1,4 @@
-//! Taking over a graph from JSON: what was exported, or a registry of another program.
+//! How a graph is imported from JSON: an export, or the registry of another program.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,38 +18,38 @@ use crate::text::content;
 /// How many nodes or connections are imported in one change.
 const IMPORT_BATCH: usize = 500;
 
-/// What becomes of what is there already.
+/// What happens to nodes and connections that already exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Existing {
-    /// It stays as it is, so an import that was cut off can be repeated.
+    /// They stay as they are, so that an interrupted import can be repeated.
     #[default]
     Skip,
-    /// It becomes what the import says.
+    /// They are replaced by the imported ones.
     Replace,
-    /// It is an error.
+    /// They are an error.
     Refuse,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Imported {
     /// Nodes that were made.
     pub nodes: usize,
     /// Connections that were made.
     pub connections: usize,
-    /// What was there already and was replaced.
+    /// How many existed and were replaced.
     pub replaced: usize,
-    /// What was there already and stayed.
+    /// How many existed and stayed as they were.
     pub skipped: usize,
-    /// Ids of what names a content that the import does not bring, and has none now.
+    /// Ids of those that name a content which the import does not contain, and that have none now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_content: Vec<String>,
     /// What could not be imported, and why.
     pub errors: Vec<String>,
 }
 
-/// What an import says, taken apart: things, each with what to call it.
+/// The nodes and connections of an import, each with its name for messages.
 struct Given {
     nodes: Vec<(String, Held<Node>)>,
     connections: Vec<(String, Held<Connection>)>,
@@ -106,7 +106,7 @@ impl Given {
         Ok(given)
     }
 
-    /// Refuses what is there already, before anything is written.
+    /// Refuses nodes and connections that already exist, before anything is written.
     fn refuse_existing(&self, draft: &mut Draft<'_>) -> Result<()> {
         let nodes = self.nodes.iter().map(|(_, held)| (Thing::Node, &held.it.id));
         let connections = self.connections.iter().map(|(_, held)| (Thing::Connection, &held.it.id));
@@ -117,7 +117,7 @@ impl Given {
     }
 }
 
-/// A thing and its content, as it is written.
+/// Reads a node or connection with its content, and keeps its text.
 fn held<T: DeserializeOwned>(raw: &str) -> Result<Held<T>, String> {
     if !raw.starts_with('{') {
         return Err("it is not an object".to_owned());
@@ -126,13 +126,13 @@ fn held<T: DeserializeOwned>(raw: &str) -> Result<Held<T>, String> {
     Ok(Held { said: raw.to_owned(), ..held })
 }
 
-/// What to call a thing in an error: its id, else where it stands.
+/// Returns the name of a thing in a message: its id, else its place.
 fn called(id: &str, place: String) -> String {
     if id.is_empty() { place } else { id.escape_debug().to_string() }
 }
 
-/// Things in a list, or by id as in a registry, each with what to call it, whether that is its id, and
-/// its text.
+/// Returns the things of a list, or of an object by id as in a registry, each with its name, whether that
+/// is its id, and its text.
 fn listed(raw: Option<&RawValue>) -> Result<Vec<(String, bool, &str)>, String> {
     let text = raw.map_or("null", RawValue::get);
     match text.as_bytes().first() {
@@ -151,12 +151,12 @@ fn listed(raw: Option<&RawValue>) -> Result<Vec<(String, bool, &str)>, String> {
 }
 
 impl Graph {
-    /// Takes over a graph: ids stay, what has none gets one. Each part of 500 is one change, and all are
-    /// undone together. What is replaced keeps its content if the import brings none.
+    /// Imports a graph. Ids stay, and what has none gets one. Every 500 are one change, and all of them
+    /// are undone together. What is replaced keeps its content if the import has none for it.
     ///
     /// # Errors
-    /// `Invalid` for bytes that are no graph; `Exists` where something is there and that is an error.
-    /// What is wrong with a single node or connection is told in the answer, and the rest is taken.
+    /// `Invalid` if the bytes are not a graph; `Exists` if something exists and that is an error. Faults
+    /// of a single node or connection are in the answer, and the rest is imported.
     pub fn import(&self, note: &Note, bytes: &[u8], existing: Existing) -> Result<Imported> {
         let (mut given, note) = (Given::read(bytes)?, note.of_job());
         let mut imported = Imported { errors: std::mem::take(&mut given.errors), ..Imported::default() };
@@ -215,7 +215,7 @@ impl Imported {
     }
 }
 
-/// What became of one thing.
+/// What happened to one node or connection.
 #[derive(Clone, Copy)]
 enum Taken {
     Made,
@@ -223,11 +223,11 @@ enum Taken {
     Skipped,
 }
 
-/// What became of a thing and whether it holds something now; or why it could not be taken.
+/// What happened and whether it has content now; or why it was not imported.
 type Became = Result<(Taken, bool), String>;
 
-/// What is wrong with one thing is told; what is wrong with the storage ends the import, and so does
-/// what is there already if that is an error.
+/// Turns a fault of one node or connection into a message. An error of the storage ends the import, and so
+/// does an existing one if that is an error.
 fn told(taken: Result<(Taken, bool)>, existing: Existing) -> Result<Became> {
     match taken {
         Ok(taken) => Ok(Ok(taken)),

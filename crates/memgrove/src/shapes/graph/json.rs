@@ -1,6 +1,6 @@
-//! JSON as text: laid out another way, with every token as it is written.
+//! How JSON text is laid out differently without changing any of its tokens.
 
-/// JSON without the blanks between its tokens.
+/// Returns JSON without white space between its tokens.
 pub(super) fn compacted(json: &str) -> String {
     let mut compact = Vec::with_capacity(json.len());
     let (mut inside, mut escaped) = (false, false);
@@ -19,7 +19,7 @@ pub(super) fn compacted(json: &str) -> String {
     String::from_utf8(compact).expect("only blanks were taken out of text")
 }
 
-/// JSON with a line for each member and item.
+/// Returns JSON with a line for each member and item.
 pub(super) fn laid_out(json: &str) -> String {
     let compact = compacted(json);
     let mut text = String::with_capacity(compact.len() * 2);
@@ -37,7 +37,7 @@ pub(super) fn laid_out(json: &str) -> String {
         }
         let closes = matches!(c, '}' | ']');
         depth -= usize::from(closes && depth > 0);
-        // What is empty stays on its line.
+        // An empty object or list stays on its line.
         if closes != matches!(last, '{' | '[') {
             break_line(&mut text, depth);
         }
@@ -54,7 +54,7 @@ pub(super) fn laid_out(json: &str) -> String {
     text
 }
 
-/// The first number of a JSON text that a machine's number would not give back as it is written.
+/// Returns the first number of a JSON text that loses digits when a program reads it as a machine number.
 pub fn inexact_number(json: &str) -> Option<&str> {
     let (mut inside, mut escaped, mut at) = (false, false, 0);
     let bytes = json.as_bytes();
@@ -86,7 +86,7 @@ fn is_exact(number: &str) -> bool {
     digits(number) == digits(&read.to_string())
 }
 
-/// The digits that matter, whatever the exponent.
+/// Returns the significant digits, whatever the exponent is.
 fn digits(number: &str) -> String {
     let mantissa = number.split(['e', 'E']).next().unwrap_or(number);
     let plain: String = mantissa.chars().filter(char::is_ascii_digit).collect();

@@ -1,4 +1,4 @@
-//! `ontology.yaml`: what there may be in a graph. Without one, anything.
+//! What a graph may contain, as `ontology.yaml` says. Without that file, anything.
 
 mod diff;
 mod infer;
@@ -18,7 +18,7 @@ use crate::locator::Locator;
 
 const ONTOLOGY_BYTES_MAX: usize = 4 << 20;
 
-/// What the parser calls the parts of an ontology, and what people call them.
+/// The parser's names for the parts of an ontology, with the names that people use.
 const WORDS: &[(&str, &str)] = &[
     ("struct Ontology", "node_types and connection_types"),
     ("struct NodeType", "a type of nodes"),
@@ -26,17 +26,17 @@ const WORDS: &[(&str, &str)] = &[
     ("struct PropertyRule", "the rule of a property, such as {type: string}"),
 ];
 
-/// What there may be in a graph.
+/// What a graph may contain.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ontology {
-    /// The types of nodes. None at all: any.
+    /// The types of nodes; if there are none, any is allowed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_types: BTreeMap<String, NodeType>,
-    /// The types of connections. None at all: any.
+    /// The types of connections; if there are none, any is allowed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub connection_types: BTreeMap<String, ConnectionType>,
-    /// What else it says.
+    /// Unknown members.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
@@ -45,25 +45,25 @@ pub struct Ontology {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeType {
-    /// What ids begin with, behind `mem_`.
+    /// What the ids of its nodes begin with after `mem_`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The type whose rules hold here too, and whose place these nodes can take.
+    /// The type whose rules apply here too; these nodes are also of that type.
     #[serde(alias = "parent", skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
-    /// Whether there are no nodes of the type itself.
+    /// Whether no node may be of exactly this type.
     #[serde(rename = "abstract", skip_serializing_if = "std::ops::Not::not")]
     pub is_abstract: bool,
-    /// Whether there are no other properties than these.
+    /// Whether properties other than these are forbidden.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
     /// The properties.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, PropertyRule>,
-    /// What else it says.
+    /// Unknown members.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
@@ -75,47 +75,47 @@ pub struct ConnectionType {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The types of nodes where it may start, and those that extend them. None: any.
+    /// The types of nodes where it may start, including those that extend them; if there are none, any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
     /// The types of nodes where it may end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// How it is called from its end.
+    /// Its name when it is read from end to start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<String>,
-    /// How many there may be at an end.
+    /// How many of them may touch a node.
     #[serde(skip_serializing_if = "Cardinality::is_many")]
     pub cardinality: Cardinality,
-    /// The type whose rules hold here too, each unless this one says otherwise.
+    /// The type whose rules apply here too, unless this type says otherwise.
     #[serde(alias = "parent", skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
-    /// Whether there are no other properties than these.
+    /// Whether properties other than these are forbidden.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
     /// The properties.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, PropertyRule>,
-    /// What else it says.
+    /// Unknown members.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
 
-/// How many connections of a type there may be at an end.
+/// How many connections of a type may start or end at one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cardinality {
-    /// Any number at both.
+    /// Any number may start and end.
     #[default]
     #[serde(alias = "many_to_many")]
     ManyToMany,
-    /// At most one that ends at a node.
+    /// At most one may end.
     #[serde(alias = "one_to_many")]
     OneToMany,
-    /// At most one that starts at a node.
+    /// At most one may start.
     #[serde(alias = "many_to_one")]
     ManyToOne,
-    /// At most one at either.
+    /// At most one may start, and at most one may end.
     #[serde(alias = "one_to_one")]
     OneToOne,
 }
@@ -131,12 +131,12 @@ impl Cardinality {
         }
     }
 
-    /// Whether at most one starts at a node.
+    /// Whether at most one may start at a node.
     pub fn has_one_to(self) -> bool {
         matches!(self, Cardinality::ManyToOne | Cardinality::OneToOne)
     }
 
-    /// Whether at most one ends at a node.
+    /// Whether at most one may end at a node.
     pub fn has_one_from(self) -> bool {
         matches!(self, Cardinality::OneToMany | Cardinality::OneToOne)
     }
@@ -146,31 +146,31 @@ impl Cardinality {
     }
 }
 
-/// What a property may be.
+/// The rules of a property.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PropertyRule {
-    /// What kind of value.
+    /// The type of its value.
     #[serde(rename = "type", skip_serializing_if = "PropertyType::is_any")]
     pub kind: PropertyType,
     /// Whether it must be there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// The values it may have. None: any of its type.
+    /// The values that it may have; if there are none, any of its type.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Value>,
-    /// What it is where nobody says.
+    /// Its value if none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What else it says.
+    /// Unknown members.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
 
-/// What kind of value a property has.
+/// The type of a property's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PropertyType {
@@ -217,7 +217,7 @@ impl PropertyType {
         *self == PropertyType::Any
     }
 
-    /// Whether a value is of the kind.
+    /// Whether a value is of this type.
     pub fn fits(self, value: &Value) -> bool {
         let text = value.as_str();
         match self {
@@ -240,7 +240,7 @@ impl Ontology {
     /// Reads an ontology.
     ///
     /// # Errors
-    /// `Corrupt` (`ONTOLOGY_RULE`) with the line where the YAML ends to make sense.
+    /// `Corrupt` (`ONTOLOGY_RULE`) with the line where the YAML cannot be read.
     pub fn read(at: &Locator, bytes: Vec<u8>) -> Result<Self> {
         let wrong = |why: String| {
             Error::new(Kind::Corrupt, format!("`{at}` cannot be read: {why}"))

@@ -1,4 +1,4 @@
-//! Several steps as one change.
+//! How several steps become one change.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::entry::{Connection, Node, Properties};
 use super::place::Thing;
 use crate::error::{Error, Kind, Result};
 
-/// One step of a batch. What an earlier step made is named `@` and the name that it gave it by `as`.
+/// One step of a batch. It refers to what an earlier step made by `@` and the name given there as `as`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
@@ -119,7 +119,7 @@ pub enum Outcome {
     Removed(Removed),
 }
 
-/// What the steps of a batch have called things.
+/// The ids of what the steps of a batch have named.
 #[derive(Default)]
 pub(super) struct Names(HashMap<String, String>);
 

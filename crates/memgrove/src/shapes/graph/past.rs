@@ -1,4 +1,4 @@
-//! The past of nodes and connections.
+//! What nodes and connections were before, and how they are restored.
 
 use super::Graph;
 use super::draft::Former;
@@ -10,19 +10,19 @@ use crate::locator::Locator;
 use crate::memory::{Done, Point, Restored};
 
 impl Graph {
-    /// The file that every change of a node writes, by which its history is known: also of one that
-    /// is deleted.
+    /// Returns the file whose history is the history of a node, because every change of the node writes
+    /// it. The node may be deleted.
     ///
     /// # Errors
-    /// `NotFound` (`NODE_NOT_FOUND`) for what never was.
+    /// `NotFound` (`NODE_NOT_FOUND`) if there never was such a node.
     pub fn past_of(&self, id: &str) -> Result<Locator> {
         self.past_of_thing(Thing::Node, id)
     }
 
-    /// The same of a connection.
+    /// As [`Graph::past_of`], for a connection.
     ///
     /// # Errors
-    /// `NotFound` (`CONNECTION_NOT_FOUND`) for what never was.
+    /// `NotFound` (`CONNECTION_NOT_FOUND`) if there never was such a connection.
     pub fn past_of_connection(&self, id: &str) -> Result<Locator> {
         self.past_of_thing(Thing::Connection, id)
     }
@@ -38,8 +38,7 @@ impl Graph {
         }
     }
 
-    /// Makes a node what it was at a point in its past, with its content. One that was not there
-    /// then is removed.
+    /// Restores a node, with its content, to a point in its past. It is removed if it did not exist then.
     ///
     /// # Errors
     /// As [`Memory::read_past`](crate::Memory::read_past), [`Graph::update`] and [`Graph::delete`].
@@ -53,7 +52,7 @@ impl Graph {
         self.restore_thing(note, Thing::Node, id, point, expect)
     }
 
-    /// Makes a connection what it was at a point in its past.
+    /// Restores a connection to a point in its past.
     ///
     /// # Errors
     /// As [`Graph::restore`].
@@ -98,7 +97,7 @@ impl Graph {
         let content = match point {
             _ if there.is_some_and(|there| Version::of(&there.bytes).as_str() == storage.hash) => None,
             Point::Moment(_) => self.memory.read_past(&at, point)?,
-            // A version is one of what is said; that names the content by its hash.
+            // The version is that of the entry, which names its content by hash.
             Point::Version(_) => {
                 let version = Point::Version(Version::new(storage.hash.as_str()));
                 self.memory.read_past(&at, &version)?

@@ -1,24 +1,24 @@
-//! Where the graph's files lie, and what their names say.
+//! Where the graph's files are, and what their names mean.
 
 use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 
-/// How the file ends that says what a node or connection is.
+/// The ending of the file that holds the entry of a node or connection.
 pub const META: &str = ".meta.json";
-/// The catalog of the whole graph, as any reader may know it.
+/// All entries of the graph, for any reader.
 pub(super) const REGISTRY: &str = "registry.json";
-/// What is newer than the registry, a line for each change.
+/// The entries that are newer than the registry, one line for each.
 pub(super) const TAIL: &str = "registry.tail.jsonl";
-/// A tail on its way into the registry.
+/// A tail that is being folded into the registry.
 pub(super) const FOLDING: &str = "registry.folding.jsonl";
-/// Lines of a tail that nobody could read.
+/// Lines of a tail that could not be read.
 pub(super) const UNREAD: &str = "registry.unread.jsonl";
 /// The highest number given to an id of each prefix.
 pub(super) const NUMBERS: &str = "numbers.json";
-/// What there may be in the graph.
+/// What the graph may contain.
 pub(super) const ONTOLOGY: &str = "ontology.yaml";
 
-/// Formats that have a name of their own, and the extension of their files.
+/// Formats with a name of their own, and the extension of their files.
 const FORMATS: &[(&str, &str)] = &[
     ("markdown", "md"),
     ("text", "txt"),
@@ -30,7 +30,7 @@ const FORMATS: &[(&str, &str)] = &[
 ];
 const EXTENSION_CHARS_MAX: usize = 16;
 
-/// What a graph is made of.
+/// The things that a graph is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Thing {
     Node,
@@ -38,7 +38,7 @@ pub(super) enum Thing {
 }
 
 impl Thing {
-    /// What people call it.
+    /// Its name for people.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Thing::Node => "node",
@@ -46,7 +46,7 @@ impl Thing {
         }
     }
 
-    /// The folder of its files, from the graph's root.
+    /// The folder of its files, relative to the graph's root.
     pub(super) fn folder(self) -> &'static str {
         match self {
             Thing::Node => "_content/nodes",
@@ -63,7 +63,7 @@ impl Thing {
     }
 }
 
-/// Where the graph's files lie.
+/// The places of the graph's files.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) root: Locator,
@@ -80,17 +80,17 @@ impl Layout {
         self.root.child("_system")
     }
 
-    /// The folder of what things of a kind hold.
+    /// The folder with the entries and contents of things of a kind.
     pub(super) fn folder(&self, thing: Thing) -> Result<Locator> {
         self.root.child(thing.folder())
     }
 
-    /// The file that says what a node or connection is.
+    /// The file with the entry of a node or connection.
     pub(super) fn meta(&self, thing: Thing, id: &str) -> Result<Locator> {
         self.root.child(format!("{}/{id}{META}", thing.folder()))
     }
 
-    /// The node or connection that a file says something of.
+    /// Returns the node or connection whose entry a file holds.
     pub(super) fn said_at<'a>(&self, at: &'a Locator) -> Option<(Thing, &'a str)> {
         let inside = at.relative_to(&self.root)?;
         [Thing::Node, Thing::Connection].into_iter().find_map(|thing| {
@@ -99,7 +99,7 @@ impl Layout {
         })
     }
 
-    /// The node or connection that a file holds the content of, by its name.
+    /// Returns the node or connection whose content a file holds, by its name.
     pub(super) fn held_by<'a>(&self, at: &'a Locator) -> Option<(Thing, &'a str)> {
         let inside = at.relative_to(&self.root)?;
         [Thing::Node, Thing::Connection].into_iter().find_map(|thing| {
@@ -109,14 +109,14 @@ impl Layout {
         })
     }
 
-    /// Whether a file is one that can be made anew from others.
+    /// Whether a file can be rebuilt from others.
     pub(super) fn is_derived(&self, at: &Locator) -> bool {
         let own = at.relative_to(&self.root).and_then(|inside| inside.strip_prefix("_system/"));
         own.is_some_and(|name| name == NUMBERS || name.starts_with("registry."))
     }
 
-    /// The file of a content, as an entry names it: beneath `_content`, so that a false entry leads
-    /// to nothing else.
+    /// Returns the file of a content, as an entry names it. It must be beneath `_content`, so that a false
+    /// entry cannot lead anywhere else.
     pub(super) fn content(&self, path: &str) -> Result<Locator> {
         let contents = self.root.child("_content")?;
         let at = self.root.child(path)?;
@@ -132,15 +132,15 @@ impl Layout {
     }
 }
 
-/// The place of a content from the graph's root.
+/// Returns the path of a content, relative to the graph's root.
 pub(super) fn content_key(thing: Thing, id: &str, format: &str) -> Result<String> {
     Ok(format!("{}/{id}.{}", thing.folder(), extension(format)?))
 }
 
-/// The extension of a format: its own, or the format's name itself.
+/// Returns the extension of a format: its own, or else the format's name.
 ///
 /// # Errors
-/// `Invalid` for a name that can be no extension.
+/// `Invalid` if the name cannot be an extension.
 pub fn extension(format: &str) -> Result<String> {
     let lower = format.to_ascii_lowercase();
     if let Some((_, extension)) = FORMATS.iter().find(|(name, _)| *name == lower) {
@@ -156,7 +156,7 @@ pub fn extension(format: &str) -> Result<String> {
     }
 }
 
-/// The format of a file by the extension of its name; `None` without one.
+/// Returns the format of a file by its extension; `None` without one.
 pub fn format_of(name: &str) -> Option<String> {
     let (_, given) = name.rsplit_once('.')?;
     let lower = given.to_ascii_lowercase();
@@ -164,7 +164,7 @@ pub fn format_of(name: &str) -> Option<String> {
     known.or_else(|| extension(&lower).ok())
 }
 
-/// The id and the rest of a file's name: `mem_proj_001` and `.md`.
+/// Splits a file's name into the id and the rest: `mem_proj_001` and `.md`.
 pub(super) fn split_name(name: &str) -> (&str, &str) {
     let end = name.find('.').unwrap_or(name.len());
     name.split_at(end)

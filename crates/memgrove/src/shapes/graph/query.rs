@@ -1,4 +1,4 @@
-//! Which nodes and connections are meant: by type and by property.
+//! Which nodes and connections a query selects, by type and by property.
 
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -7,31 +7,31 @@ use serde_json::Value;
 
 use super::entry::Properties;
 
-/// Which nodes or connections are meant.
+/// A selection of nodes or connections.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Query {
-    /// Of this type, or one that extends it.
+    /// Those of this type, or of one that extends it.
     pub kind: Option<String>,
-    /// Whose properties fit all of these.
+    /// Those whose properties pass all of these.
     pub filters: Vec<Filter>,
     /// Connections that start here.
     pub from: Option<String>,
     /// Connections that end here.
     pub to: Option<String>,
-    /// So many are passed over.
+    /// How many to skip.
     pub skip: usize,
-    /// At most so many; 0 for all.
+    /// How many to return at most; 0 for all.
     pub limit: usize,
 }
 
 impl Query {
-    /// Whether the one of this number among those that fit, from 1, is to be shown.
+    /// Whether the match with this number, from 1, is to be shown.
     pub(super) fn shows(&self, number: usize) -> bool {
         number > self.skip && (self.limit == 0 || number - self.skip <= self.limit)
     }
 }
 
-/// What a property must be.
+/// A condition on a property.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     name: String,
@@ -64,8 +64,8 @@ const TESTS: &[(&str, Test)] = &[
 impl FromStr for Filter {
     type Err = String;
 
-    /// `name=value`, with `!=`, `<`, `<=`, `>`, `>=` or `~` (contains) instead of `=`; `name` alone:
-    /// it is there. A value that is JSON is what it says, any other is text.
+    /// Reads `name=value`, with `!=`, `<`, `<=`, `>`, `>=` or `~` (contains) in place of `=`; `name` alone
+    /// means that it exists. A value that is JSON is read as JSON, any other as text.
     fn from_str(text: &str) -> Result<Self, String> {
         let first = TESTS.iter().filter_map(|(sign, test)| Some((text.find(sign)?, *sign, *test)));
         let first = first.min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
@@ -91,7 +91,7 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Whether properties fit.
+    /// Whether properties pass.
     pub fn fits(&self, properties: &Properties) -> bool {
         let there = properties.get(&self.name);
         match self.test {
@@ -108,10 +108,11 @@ impl Filter {
         }
     }
 
-    /// A number is also meant by its text, and however it is written.
+    /// Whether a property has the value. Numbers are equal in any notation, and a text equals what it
+    /// spells.
     fn is(&self, there: &Value) -> bool {
         let same = match (there, &self.value) {
-            // Only one that has a point or an exponent may be another as it is written.
+            // Only a number with a point or an exponent has several notations.
             (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
                 one.as_f64() == other.as_f64()
             }

@@ -1,4 +1,4 @@
-//! Reading: a node with its content, lists, and ways through the graph.
+//! How the graph is read: nodes with their content, lists, and paths.
 
 use std::sync::{Arc, PoisonError};
 
@@ -20,39 +20,39 @@ use crate::locator::Locator;
 use crate::store::Store;
 use crate::text::content;
 
-/// A node or connection that was asked for.
+/// A node or connection that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Got<T> {
-    /// What is said of it.
+    /// The node or connection.
     pub it: T,
-    /// The version of what is said of it; `None` if only the registry says it.
+    /// The version of its entry's file; `None` if only the registry has it.
     pub version: Option<Version>,
-    /// Whether its content was changed by hand since it was last written here.
+    /// Whether its content was edited by hand since memgrove last wrote it.
     pub edited: bool,
 }
 
-/// What a snapshot holds beside what is said of nodes and connections.
+/// What a snapshot holds in addition to entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// Their contents, whole.
+    /// All contents.
     Whole,
     /// Nothing.
     None,
 }
 
-/// What a list found.
+/// The result of a list.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Found<T> {
-    /// Those that were asked for.
+    /// Those that were selected.
     pub found: Vec<T>,
     /// How many there are in all.
     pub total: usize,
 }
 
 impl Graph {
-    /// Brings the catalog up to date and looks at it. A registry that is lost or damaged is made
-    /// anew from content first; what came of it is told by [`Graph::take_report`]. Who may not write is
-    /// told what the files say.
+    /// Brings the catalog up to date, and calls `look` with it. A lost or damaged registry is first
+    /// rebuilt from the files, which [`Graph::take_report`] tells; a caller who may not write gets what
+    /// the files say.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Catalog) -> Result<T>) -> Result<T> {
         let mut shelf = self.shelf();
         let refreshed = shelf.refresh(self.store(), &self.layout);
@@ -83,7 +83,7 @@ impl Graph {
         self.shelf().ontology(self.store(), &self.layout, &seen)
     }
 
-    /// The ontology, to read by: one that cannot be read is as good as none, and a warning.
+    /// Returns the ontology for reading: one that cannot be read counts as none, with a warning.
     fn understood(&self) -> Result<Option<Arc<Ontology>>> {
         match self.ontology() {
             Err(error) if error.kind() == Kind::Corrupt => {
@@ -98,7 +98,7 @@ impl Graph {
         *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
     }
 
-    /// What a person should know of what was read, once.
+    /// Returns, once, what a person should know of what was read.
     pub fn take_warning(&self) -> Option<String> {
         self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -113,7 +113,7 @@ impl Graph {
     /// A node.
     ///
     /// # Errors
-    /// `NotFound` (`NODE_NOT_FOUND`); `Corrupt` for one whose file cannot be read.
+    /// `NotFound` (`NODE_NOT_FOUND`); `Corrupt` if its file cannot be read.
     pub fn node(&self, id: &str) -> Result<Got<Node>> {
         let doing = format!("reading the node `{id}`");
         let (it, version) =
@@ -125,14 +125,14 @@ impl Graph {
     /// A connection.
     ///
     /// # Errors
-    /// `NotFound` (`CONNECTION_NOT_FOUND`); `Corrupt` for one whose file cannot be read.
+    /// `NotFound` (`CONNECTION_NOT_FOUND`); `Corrupt` if its file cannot be read.
     pub fn connection(&self, id: &str) -> Result<Got<Connection>> {
         let (it, version) = self.draft(|draft| draft.got(Thing::Connection, id))?;
         let it = it.connection()?;
         Ok(Got { version, edited: is_edited(self.store(), &self.layout, it.storage.as_ref())?, it })
     }
 
-    /// The file of a node's content, or of what is said of it where it has none.
+    /// Returns the file of a node's content, or of its entry if it has no content.
     ///
     /// # Errors
     /// As [`Graph::node`].
@@ -143,7 +143,7 @@ impl Graph {
         }
     }
 
-    /// The file of a connection's content, or of what is said of it where it has none.
+    /// Returns the file of a connection's content, or of its entry if it has no content.
     ///
     /// # Errors
     /// As [`Graph::connection`].
@@ -154,7 +154,7 @@ impl Graph {
         }
     }
 
-    /// The content that a storage names.
+    /// Reads the content that a storage names.
     ///
     /// # Errors
     /// `NotFound` (`FILE_NOT_FOUND`) where it is missing.
@@ -168,7 +168,7 @@ impl Graph {
         })
     }
 
-    /// The nodes that fit.
+    /// Returns the nodes that a query selects.
     ///
     /// # Errors
     /// As the store says.
@@ -197,7 +197,8 @@ impl Graph {
         })
     }
 
-    /// The connections that fit. The inverse of a type means those of the type, from end to start.
+    /// Returns the connections that a query selects. The inverse of a type selects those of the type, read
+    /// from end to start.
     ///
     /// # Errors
     /// As the store says.
@@ -232,7 +233,7 @@ impl Graph {
         })
     }
 
-    /// How many nodes and connections there are.
+    /// Returns how many nodes and connections there are.
     ///
     /// # Errors
     /// As the store says.
@@ -240,7 +241,7 @@ impl Graph {
         self.look(|catalog| Ok(catalog.counts()))
     }
 
-    /// The connections that lead to nodes at most so far away, nearest first.
+    /// Returns the connections that lead to nodes at most `depth` steps away, nearest first.
     ///
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
@@ -249,7 +250,8 @@ impl Graph {
         self.look(|catalog| walk::neighbours(catalog, from, depth, &ways))
     }
 
-    /// A shortest way from one node to another, of at most so many steps; `None` if there is none.
+    /// Returns a shortest path from one node to another with at most `depth` steps; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
@@ -258,7 +260,7 @@ impl Graph {
         self.look(|catalog| walk::route(catalog, from, to, depth, &ways))
     }
 
-    /// The nodes at most so far from any of these, and the connections between them.
+    /// Returns the nodes at most `depth` steps from any of these, and the connections between them.
     ///
     /// # Errors
     /// `NotFound` (`NODE_NOT_FOUND`).
@@ -267,10 +269,10 @@ impl Graph {
         self.look(|catalog| walk::part(catalog, from, depth, &ways))
     }
 
-    /// The whole graph, or a part of it, as it can be exported.
+    /// Returns the whole graph, or a part of it, for an export.
     ///
     /// # Errors
-    /// As the store says. A content that is missing is left out.
+    /// As the store says. A missing content is left out.
     pub fn snapshot(&self, part: Option<&Part>, contents: Contents) -> Result<Snapshot> {
         let mut snapshot = self.look(|catalog| selected(catalog, part))?;
         if contents == Contents::Whole {
@@ -285,7 +287,7 @@ impl Graph {
     }
 
     fn exported(&self, storage: Option<&Storage>) -> Result<(Option<String>, Option<String>)> {
-        // What names no place for content has none.
+        // An entry without a valid path has no content.
         let at = storage.and_then(|storage| self.layout.content(&storage.path).ok());
         let content = at.map(|at| self.store().read_optional(&at)).transpose()?.flatten();
         Ok(content.map(|content| content::told(content.bytes)).unwrap_or_default())
@@ -318,7 +320,7 @@ fn is_kind(ontology: Option<&Ontology>, wanted: Option<&str>, kind: &str) -> boo
     wanted.is_none_or(|wanted| wanted == kind || ontology.is_some_and(|ontology| ontology.is_a(kind, wanted)))
 }
 
-/// Whether a content is not what it was when it was last written here.
+/// Whether a content differs from what memgrove last wrote.
 pub(super) fn is_edited(store: &Store, layout: &Layout, storage: Option<&Storage>) -> Result<bool> {
     let Some(storage) = storage.filter(|storage| !storage.hash.is_empty()) else { return Ok(false) };
     let Ok(at) = layout.content(&storage.path) else { return Ok(false) };

@@ -1,7 +1,7 @@
-//! Taking what nodes and connections were out of the history for good.
+//! How the past of nodes and connections is removed from the history for good.
 //!
-//! Their own files are redacted version by version, as any other. What this adds is the registry, which
-//! keeps an account of them.
+//! Their own files are redacted version by version, as any other. This adds the registry, which repeats
+//! their entries.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use crate::locator::Locator;
 use crate::text::jsonl;
 
 impl Graph {
-    /// The files in which it was ever said what a node is, and what it held: also of one that is deleted.
+    /// Returns all files that have ever held a node's entry or content. The node may be deleted.
     ///
     /// # Errors
-    /// `NotFound` (`NODE_NOT_FOUND`) for what never was.
+    /// `NotFound` (`NODE_NOT_FOUND`) if there never was such a node.
     pub fn places_of(&self, id: &str) -> Result<Vec<Locator>> {
         self.places_of_thing(Thing::Node, id)
     }
 
-    /// The same of a connection.
+    /// As [`Graph::places_of`], for a connection.
     ///
     /// # Errors
-    /// `NotFound` (`CONNECTION_NOT_FOUND`) for what never was.
+    /// `NotFound` (`CONNECTION_NOT_FOUND`) if there never was such a connection.
     pub fn places_of_connection(&self, id: &str) -> Result<Vec<Locator>> {
         self.places_of_thing(Thing::Connection, id)
     }
@@ -40,14 +40,14 @@ impl Graph {
         Ok([meta].into_iter().chain(contents).collect())
     }
 
-    /// Takes what the registry said of a node or connection out of its files, but for what is true now,
-    /// and out of the history of them. No undo and no restore needs that. Gives back the files of the
-    /// graph's own that still hold it: those that were damaged, and were kept.
+    /// Removes the earlier entries of a node or connection from the registry's files and from their
+    /// history; no undo and no restore needs them. Returns the graph's own files that still hold one,
+    /// which are damaged files that were kept.
     ///
     /// # Errors
     /// As [`Backend::redact_holding`](crate::Backend::redact_holding).
     pub fn redact_registered(&self, id: &str) -> Result<Vec<Locator>> {
-        // A tail says what was true before, line by line; a registry does not.
+        // A tail holds earlier entries, line by line; a registry does not.
         self.fold()?;
         let holds = |bytes: &[u8]| jsonl::holds_id(bytes, id);
         let own = self.layout.system_folder()?;

@@ -1,4 +1,5 @@
-//! `registry.json`: every node and connection by id, an entry a line, readable by anyone.
+//! How `registry.json` is read and written: every node and connection by id, one entry in each line,
+//! readable by any program.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +11,12 @@ use serde_json::value::RawValue;
 use super::catalog::Catalog;
 use super::json::compacted;
 
-/// The newest form of the registry that is known here.
+/// The newest form of the registry that this version knows.
 pub(super) const VERSION: u64 = 1;
-/// How it is said that a registry is of a newer form.
+/// The beginning of the message about a registry of a newer form.
 pub(super) const NEWER: &str = "it is of the form";
 
-/// The text of an entry: a part of the registry that was read, or its own.
+/// The text of an entry: a part of the registry's text, or a text of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Text {
     Part(usize, usize),
@@ -31,7 +32,7 @@ impl Text {
     }
 }
 
-/// A registry's text, taken apart as far as ids.
+/// A registry's text, divided into entries by id.
 pub(super) struct Read {
     pub(super) nodes: Vec<(String, Text)>,
     pub(super) connections: Vec<(String, Text)>,
@@ -41,7 +42,7 @@ pub(super) struct Read {
 
 impl Read {
     /// # Errors
-    /// The parser's words for text that is no registry, or one of a newer form.
+    /// The parser's message if the text is not a registry, or is of a newer form.
     pub(super) fn of(base: &str) -> Result<Self, String> {
         let file: File<'_> = serde_json::from_str(base).map_err(|error| error.to_string())?;
         if file.version > VERSION {
@@ -70,14 +71,14 @@ impl Read {
 struct File<'a> {
     version: u64,
     mark: Option<String>,
-    /// Whether it does not even say that there are no nodes and connections.
+    /// Whether it has neither nodes nor connections, not even empty ones.
     is_empty: bool,
     nodes: Rows<'a>,
     connections: Rows<'a>,
     strange: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
-/// Entries by id, in the order in which they are written.
+/// Entries by id, in their written order.
 #[derive(Default)]
 pub(super) struct Rows<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -143,7 +144,7 @@ impl<'de> Deserialize<'de> for File<'de> {
     }
 }
 
-/// The registry of a graph: one entry a line, in the order in which they came.
+/// Writes the registry of a graph: one entry in each line, in their order of arrival.
 pub(super) fn print(catalog: &Catalog) -> String {
     let mut text = format!("{{\n\"version\": {VERSION},\n");
     if let Some(mark) = &catalog.mark {
@@ -171,7 +172,7 @@ fn rows<'a>(text: &mut String, rows: impl Iterator<Item = (&'a str, &'a str)>) {
         first = false;
         text.push_str(&quoted(id));
         text.push_str(": ");
-        // An entry that a person has laid out over several lines becomes one again.
+        // An entry that a person has spread over several lines becomes one line again.
         match entry.contains('\n') {
             true => text.push_str(&compacted(entry)),
             false => text.push_str(entry),

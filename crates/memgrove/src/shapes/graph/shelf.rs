@@ -1,4 +1,4 @@
-//! What was read of the graph's own files, kept as long as they stay what they were.
+//! What was read of the graph's own files, kept as long as they do not change.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -17,13 +17,13 @@ use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// How often a graph is read anew because a fold came between.
+/// How often a graph is read again because a fold came in between.
 const READ_ATTEMPTS: usize = 64;
 
-/// A tail of so many bytes takes longer to read than it takes to write down which numbers it gave.
+/// A longer tail takes longer to read than writing down the numbers that it gave.
 const TAIL_BYTES_LONG: u64 = 64 * 1024;
 
-/// The graph's own files at a glance: a token for each, and its size.
+/// The graph's own files at a glance: the stamp and the size of each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Glance(BTreeMap<String, (u64, u64)>);
 
@@ -42,7 +42,7 @@ impl Glance {
         self.0.contains_key(name)
     }
 
-    /// The bytes of a file; 0 where there is none.
+    /// Returns the size of a file; 0 if there is none.
     pub(super) fn size(&self, name: &str) -> u64 {
         self.0.get(name).map_or(0, |(_, size)| *size)
     }
@@ -57,14 +57,14 @@ impl Glance {
     }
 }
 
-/// A registry that could not be used.
+/// Why a registry cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// It is gone, though there is content.
+    /// It is missing, though there is content.
     Lost,
-    /// It is no registry; in the parser's words.
+    /// It cannot be parsed, with the parser's message.
     Damaged(String),
-    /// It does not know all that there is; why.
+    /// It is incomplete, with the reason.
     Behind(&'static str),
 }
 
@@ -78,28 +78,28 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What was read.
+/// What was read, and what it was read from.
 #[derive(Default)]
 pub(super) struct Shelf {
     seen: Option<Glance>,
     pub(super) catalog: Catalog,
-    /// The tail as far as it has been followed.
+    /// The tail as far as it has been taken in.
     tail: Vec<u8>,
     pub(super) tail_version: Option<Version>,
     pub(super) registry_version: Option<Version>,
     pub(super) folding_version: Option<Version>,
-    /// The marks that the tail and the one on its way begin with.
+    /// The marks that the tail, and the one being folded, begin with.
     pub(super) tail_mark: Option<String>,
     folding_mark: Option<String>,
-    /// Lines of the tail, and of the one on its way, that nobody can read.
+    /// Lines of the tail, and of the one being folded, that cannot be read.
     pub(super) unread: Vec<String>,
     pub(super) loss: Option<Loss>,
-    /// What the files say, where the registry cannot be used and nobody may make it anew.
+    /// A catalog made from the files, while the registry cannot be used and may not be rebuilt.
     stand_in: Option<Catalog>,
     ontology: Option<(Glance, Arc<Ontology>)>,
-    /// The highest numbers that are known without reading the registry.
+    /// The highest numbers known without reading the registry.
     numbers: Option<Numbers>,
-    /// How long the tail is if nobody else has added to it since the numbers were read.
+    /// The length of the tail if nobody else has added to it since the numbers were read.
     numbers_upto: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ impl Shelf {
             if !(only_tail && self.follow(store, layout)?) {
                 self.load(store, layout)?;
             }
-            // What it said may be that something is there, or gone: only the files know.
+            // A lost line may have added or removed something: only the files know.
             if self.loss.is_none() && !self.unread.is_empty() {
                 self.loss = Some(Loss::Behind("lines of its tail cannot be read"));
             }
@@ -132,8 +132,8 @@ impl Shelf {
         Err(Error::new(Kind::Busy, "the registry changes faster than it can be read").hint("try again"))
     }
 
-    /// The catalog: of the registry, or where that is lost, of the files; nothing is written. Also
-    /// what is wrong with the registry, the first time.
+    /// Returns the catalog, from the registry or, if that is lost, from the files, without writing
+    /// anything; and, the first time, what is wrong with the registry.
     ///
     /// # Errors
     /// As the store says.
@@ -150,17 +150,17 @@ impl Shelf {
         Ok((catalog, self.loss.as_ref().filter(|_| first)))
     }
 
-    /// Whether nobody has added to a tail of this many bytes since the numbers were read.
+    /// Whether nobody has added to a tail of this length since the numbers were read.
     pub(super) fn knows_numbers(&self, tail_bytes: u64) -> bool {
         self.numbers_upto == Some(tail_bytes)
     }
 
-    /// Forgets what was read, so that all of it is read again.
+    /// Forgets what was read, so that everything is read again.
     pub(super) fn forget(&mut self) {
         *self = Shelf { ontology: self.ontology.take(), ..Shelf::default() };
     }
 
-    /// Takes in what was added to the tail; `false` if something else happened to it.
+    /// Takes in what was added to the tail. Returns `false` if the tail has changed in another way.
     fn follow(&mut self, store: &Store, layout: &Layout) -> Result<bool> {
         let Some(content) = store.read_optional(&layout.system(TAIL)?)? else {
             return Ok(self.tail.is_empty());
@@ -218,7 +218,7 @@ impl Shelf {
             self.take_lines(&content.bytes, 0);
             self.have_tail(content);
         }
-        // A graph that nobody has written to yet has lost nothing.
+        // A graph that was never written to has lost nothing.
         if absent && !is_fresh(store, layout, &Glance::of(store, layout)?)? {
             self.loss = Some(Loss::Lost);
         } else if !absent && self.loss.is_none() {
@@ -227,9 +227,9 @@ impl Shelf {
         Ok(())
     }
 
-    /// What the registry and its tail do not know. The tail, or the one on its way, begins with the
-    /// registry's mark. Where something else carries files, each of them comes in its own time, and
-    /// of two tails one wins: there the names of all files tell.
+    /// Returns why the registry and its tail are incomplete, if they are. Normally the tail, or the one
+    /// being folded, begins with the registry's mark. A sync tool brings each file in its own time, and
+    /// keeps only one of two tails; there, the names of all files are compared instead.
     fn gap(&self, store: &Store, layout: &Layout) -> Result<Option<Loss>> {
         if store.capabilities().sync {
             let differs = differs(store, layout, &self.catalog)?;
@@ -265,8 +265,8 @@ impl Shelf {
         Ok(Some(ontology))
     }
 
-    /// The highest numbers of ids, without reading the registry, nor a tail of this many bytes
-    /// whose numbers were written down. With `again`, others may have taken some.
+    /// Returns the highest numbers of ids without reading the registry, nor a tail of this length whose
+    /// numbers were written down. With `again`, they are read again because others may have taken some.
     ///
     /// # Errors
     /// As the store says.
@@ -298,8 +298,8 @@ impl Shelf {
         Ok(self.numbers.get_or_insert_default())
     }
 
-    /// Learns what a change will have added to a tail of this many bytes. What is to be written down
-    /// of numbers, if some were `drawn` from a tail that is long to read.
+    /// Takes in the lines that a change adds to a tail of this length. Returns the numbers to write down,
+    /// if some were `drawn` from a tail that is long to read.
     pub(super) fn numbered(&mut self, tail_bytes: u64, lines: &str, drawn: bool) -> Option<Given> {
         let followed = drawn || self.knows_numbers(tail_bytes);
         let upto = tail_bytes + lines.len() as u64;
@@ -311,13 +311,13 @@ impl Shelf {
     }
 }
 
-/// Whether nothing was ever written to a graph.
+/// Whether a graph was never written to.
 pub(super) fn is_fresh(store: &Store, layout: &Layout, seen: &Glance) -> Result<bool> {
     let begun = [REGISTRY, FOLDING, TAIL].iter().any(|name| seen.has(name));
     Ok(!begun && store.list(&layout.folder(Thing::Node)?)?.is_empty())
 }
 
-/// Whether files say something that a catalog does not know, or are gone that it knows.
+/// Whether the files have an entry that a catalog lacks, or lack one that it has.
 fn differs(store: &Store, layout: &Layout, catalog: &Catalog) -> Result<bool> {
     for thing in [Thing::Node, Thing::Connection] {
         let listed = store.list_all(&layout.folder(thing)?)?;

@@ -1,4 +1,4 @@
-//! The graph as its files say it is: for the check, and for a registry that must be made anew.
+//! What the graph is according to its files: for the check, and for rebuilding the registry.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,17 +23,17 @@ use crate::store::Store;
 use crate::text::blocks::BYTE_ORDER_MARK;
 use crate::text::merge::markers;
 
-/// Everything that files say, and what is to be done about them.
+/// What was found in all files, and what is to be done about it.
 #[derive(Default)]
 pub(super) struct Survey {
     pub(super) report: Report,
-    /// Entries by thing and id, as the registry shall have them.
+    /// The entries that the registry should have.
     entries: BTreeMap<(Thing, String), Entry>,
-    /// Entries that are to be written beside their content.
+    /// Entry files to write, each over a version if there is one.
     writes: Vec<(Locator, Entry, Option<Version>)>,
-    /// Files that are to be put aside, because they cannot be read and the registry knows better.
+    /// Files to move aside, because they cannot be read and the registry has their entries.
     aside: Vec<(Locator, Version)>,
-    /// Entries of the registry that cannot be understood.
+    /// Entries of the registry that cannot be read.
     unread: Vec<(Thing, String, String)>,
 }
 
@@ -45,7 +45,7 @@ struct Files {
 }
 
 impl Survey {
-    /// Looks at every file of the graph.
+    /// Surveys every file of the graph.
     pub(super) fn of(store: &Store, layout: &Layout, catalog: &Catalog, now: &str) -> Result<Self> {
         let mut survey = Survey::default();
         for thing in [Thing::Node, Thing::Connection] {
@@ -55,7 +55,8 @@ impl Survey {
                     continue;
                 }
                 let (id, rest) = split_name(info.locator.name());
-                // What begins with a dot is the machine's, and a sync tool's copy is told by `memgrove conflicts`.
+                // Names that begin with a dot belong to the system; `memgrove conflicts` reports copies of
+                // sync tools.
                 if id.is_empty() || is_like_copy_of(info.locator.name(), META) {
                     continue;
                 }
@@ -85,16 +86,16 @@ impl Survey {
     ) -> Result<()> {
         let known = catalog.text(thing, &id).map(|text| Entry::known(&id, text));
         if files.meta.is_none() && catalog.unread().any(|(kind, unread, _)| (kind, unread) == (thing, &id)) {
-            // The registry says something of it, and whoever reads that once is to find it.
+            // The registry's unreadable entry is left for a program that can read it.
             return Ok(());
         }
-        // Whether the file that says it is to be written anew, and over which version.
+        // Whether the entry's file is to be written again, and over which version.
         let anew;
         let mut version = None;
         let entry = match &files.meta {
             None => {
                 anew = known.is_some();
-                // What another program wrote into the registry never had a file.
+                // An entry that another program wrote into the registry never had a file.
                 let lost = catalog.text(thing, &id).is_some_and(is_named);
                 self.report.lost.extend(lost.then(|| id.clone()));
                 known.or_else(|| self.adopted(thing, &id, layout, &files, now))
@@ -136,7 +137,7 @@ impl Survey {
         Ok(())
     }
 
-    /// An entry for a content that nobody speaks of.
+    /// Makes an entry for a content that has none.
     fn adopted(
         &mut self,
         thing: Thing,
@@ -169,8 +170,8 @@ impl Survey {
         Some(Entry::new(&node))
     }
 
-    /// The entry with what its content is now, and whether that is something else. A content is read
-    /// only if its size or its date say that somebody may have changed it.
+    /// Returns the entry with the present size and hash of its content, and whether they have changed. The
+    /// content is read only if its size or date shows that somebody may have changed it.
     fn with_content(
         &mut self,
         store: &Store,
@@ -184,7 +185,7 @@ impl Survey {
         let place = layout.content(&storage.path);
         let own = |place: &Locator| files.contents.iter().find(|info| info.locator == *place).cloned();
         let there = match place.ok().map(|place| (own(&place), place)) {
-            // Others keep contents elsewhere beneath `_content`.
+            // Other programs keep contents elsewhere beneath `_content`.
             Some((None, place)) => store.info_optional(&place)?.filter(|info| info.kind == FileKind::File),
             Some((own, _)) => own,
             None => None,
@@ -211,15 +212,15 @@ impl Survey {
         Ok((entry.with(&[("storage", Some(storage))]), true))
     }
 
-    /// Entries that only the registry has, because another program wrote them there: from here on
-    /// files say them too.
+    /// Takes in entries that only the registry has, because another program wrote them there, so that they
+    /// are written to files too.
     fn take_foreign(&mut self, layout: &Layout, catalog: &Catalog) -> Result<()> {
         for (thing, id, text) in catalog.entries() {
             let key = (thing, id.to_owned());
             if self.entries.contains_key(&key) {
                 continue;
             }
-            // No file can be called so: it stays where it is.
+            // No file can have this name, so the entry stays in the registry.
             if id::check(id).is_err() {
                 self.unread.push((thing, id.to_owned(), text.to_owned()));
                 continue;
@@ -240,7 +241,7 @@ impl Survey {
         Ok(())
     }
 
-    /// What no file says yet, as the files that will.
+    /// Returns the entry files that do not exist yet, with their texts.
     pub(super) fn unwritten(self) -> Vec<(Locator, String)> {
         let unwritten = self.writes.into_iter().filter(|(_, _, version)| version.is_none());
         unwritten.map(|(at, entry, _)| (at, entry.text().to_owned())).collect()
@@ -275,8 +276,8 @@ impl Survey {
         (self.report.nodes, self.report.connections) = (count(Thing::Node), count(Thing::Connection));
     }
 
-    /// The registry anew, from what the files say, with all that nobody here understands. What cannot
-    /// be read is put aside.
+    /// Plans to rebuild the registry from the files, keeping everything in it that this version does not
+    /// know, and to move aside what cannot be read.
     pub(super) fn into_plan(
         mut self,
         store: &Store,
@@ -324,7 +325,8 @@ impl Survey {
         Ok(Plan { edits, outcome: self.report })
     }
 
-    /// The catalog of what the files say, with all of another that nobody here understands.
+    /// Returns the catalog of the files' entries, with everything of an old one that this version does not
+    /// know.
     pub(super) fn catalog(&mut self, old: &Catalog) -> Catalog {
         let mut catalog = Catalog::default();
         let own = |text: &str| Text::Own(text.into());
@@ -345,7 +347,7 @@ impl Survey {
     }
 }
 
-/// Moves a file to where it is kept; if it was damaged in the same way before, it is there already.
+/// Moves a file aside. If a copy with the same damage is there already, the file is only deleted.
 fn put_aside(store: &Store, from: Locator, to: Locator, version: Version) -> Result<Edit> {
     let kept = store.info_optional(&to)?.and_then(|info| info.version);
     let is_kept = kept.as_ref() == Some(&version);
@@ -353,12 +355,12 @@ fn put_aside(store: &Store, from: Locator, to: Locator, version: Version) -> Res
     Ok(if is_kept { Edit::Delete { at: from, expect } } else { Edit::Rename { from, to, expect } })
 }
 
-/// Enough of a version to tell it from others in a name.
+/// Returns enough of a version to tell it from others in a file name.
 fn short(version: &Version) -> &str {
     version.as_str().get(..8).unwrap_or(version.as_str())
 }
 
-/// The id that a file says, if it can be told.
+/// Returns the id in an entry, if it can be read.
 fn said_id(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Said {

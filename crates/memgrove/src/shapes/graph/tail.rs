@@ -1,35 +1,35 @@
-//! The lines of the tail: what is newer than the registry.
+//! How the lines of the tail look, which hold the entries newer than the registry.
 //!
-//! A tail begins with the mark of the registry that it continues, and the registry has the same
-//! mark: so it is seen when one of them is lost, or is of another time than the other.
+//! A tail begins with the mark of the registry that it continues, and the registry has the same mark, so
+//! that it shows when one of them is lost or outdated.
 
 use serde::Deserialize;
 
 use super::entry::Entry;
 use super::place::Thing;
 
-/// That something is now this.
+/// Returns the line for the new entry of something.
 pub(super) fn said(thing: Thing, entry: &Entry) -> String {
     format!("{{\"{}\":{}}}\n", thing.noun(), entry.compact())
 }
 
-/// That something is gone.
+/// Returns the line for something that is removed.
 pub(super) fn gone(thing: Thing, id: &str) -> String {
     let quoted = serde_json::to_string(id).expect("a string is JSON");
     format!("{{\"deleted_{}\":{quoted}}}\n", thing.noun())
 }
 
-/// How a tail begins.
+/// Returns the first line of a tail.
 pub(super) fn begun(mark: &str) -> String {
     format!("{{\"continues\":\"{mark}\"}}\n")
 }
 
-/// A mark that no other registry has.
+/// Returns a mark that no other registry has.
 pub(super) fn mark(random: [u8; 16]) -> String {
     random[..8].iter().zip(&random[8..]).map(|(one, other)| format!("{:02x}", one ^ other)).collect()
 }
 
-/// The mark that a tail begins with; those of old have none.
+/// Returns the mark that a tail begins with; old ones have none.
 pub(super) fn mark_of(tail: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct First {

@@ -1,4 +1,4 @@
-//! What keeps a graph in order: folding, the check, rebuilding, and what fits an ontology.
+//! How a graph is kept in order: folding, the check, rebuilding, and comparison with an ontology.
 
 use std::sync::PoisonError;
 
@@ -19,7 +19,7 @@ use crate::memory::{Done, Plan};
 /// How many ids a finding names.
 const NAMED_MAX: usize = 5;
 
-/// Something in the graph that an ontology does not allow.
+/// A node or connection that an ontology does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Misfit {
     /// The node or connection.
@@ -30,7 +30,7 @@ pub struct Misfit {
 }
 
 impl Graph {
-    /// Folds the tail into the registry if it has grown enough.
+    /// Folds the tail into the registry if the tail has grown enough.
     ///
     /// # Errors
     /// As the store says; what was not folded is folded the next time.
@@ -56,21 +56,21 @@ impl Graph {
             self.memory.apply(note, |store| fold::clear(store, &self.layout, &folded, registry))?;
             return Ok(());
         }
-        // What cannot be folded is made anew.
+        // What cannot be folded is rebuilt.
         let lost = self.shelf().loss.is_some();
         if lost { self.look(|_| Ok(())) } else { Ok(()) }
     }
 
-    /// The files that are made from others: another graph's are of no use to this one.
+    /// Returns the files that are made from others, and are of no use to another graph.
     ///
     /// # Errors
-    /// For a root that is too long.
+    /// If the root is too long.
     pub fn derived_files(&self) -> Result<Vec<Locator>> {
         [REGISTRY, TAIL, FOLDING, NUMBERS].iter().map(|name| self.layout.system(name)).collect()
     }
 
-    /// What the registry of another program alone says of nodes and connections, as the files that would
-    /// say it.
+    /// Returns the entries that only the registry has, because another program wrote them, as the entry
+    /// files that are missing.
     ///
     /// # Errors
     /// As the store says.
@@ -78,12 +78,12 @@ impl Graph {
         self.look(|catalog| Ok(Survey::of(self.store(), &self.layout, catalog, &self.now())?.unwritten()))
     }
 
-    /// What came of rebuilding a registry that was found lost or damaged, once.
+    /// Returns, once, the report of rebuilding a registry that was found lost or damaged.
     pub fn take_report(&self) -> Option<Report> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Compares the registry with the files, and changes nothing.
+    /// Compares the registry with the files, without changing anything.
     ///
     /// # Errors
     /// As the store says.
@@ -91,7 +91,7 @@ impl Graph {
         self.look(|catalog| Ok(Survey::of(self.store(), &self.layout, catalog, &self.now())?.report))
     }
 
-    /// Makes the registry anew from what the files say, and says what was otherwise.
+    /// Rebuilds the registry from the files, and reports where they differed.
     ///
     /// # Errors
     /// As the store says.
@@ -107,7 +107,7 @@ impl Graph {
         done.map_err(|error| wrapped(error, "rebuilding the registry"))
     }
 
-    /// What is wrong with the graph, and of which a person should know.
+    /// Returns the faults of the graph that a person should know of.
     ///
     /// # Errors
     /// As the store says.
@@ -199,7 +199,7 @@ impl Graph {
         Ok(findings)
     }
 
-    /// What in the graph an ontology does not allow.
+    /// Returns the nodes and connections that an ontology does not allow.
     ///
     /// # Errors
     /// As the store says.
@@ -216,7 +216,7 @@ impl Graph {
                 let one = read_connection(&row.id, text)?;
                 let (from, to) = (catalog.node_kind(row.from), catalog.node_kind(row.to));
                 let mut broken = ontology.connection_breaks(&one.kind, from, to, &one.properties);
-                // Of what type an end is that does not exist, nobody can say.
+                // The type of an end that does not exist is unknown.
                 for (end, node) in [(".from", row.from), (".to", row.to)] {
                     broken.retain(|broken| catalog.is_node(node) || !broken.rule.ends_with(end));
                 }
@@ -239,7 +239,7 @@ impl Graph {
         })
     }
 
-    /// The ontology that the graph has without saying so.
+    /// Returns the ontology that the present nodes and connections follow.
     ///
     /// # Errors
     /// As the store says.
@@ -252,7 +252,7 @@ impl Graph {
         })
     }
 
-    /// How an ontology differs from the one that holds, and what would no longer fit.
+    /// Returns how an ontology differs from the present one, and what would no longer fit.
     ///
     /// # Errors
     /// As the store says.
@@ -262,7 +262,7 @@ impl Graph {
         Ok((differences(&present, other), self.misfits(other)?))
     }
 
-    /// The text of the ontology; `None` where there is none.
+    /// Returns the text of the ontology; `None` if there is none.
     ///
     /// # Errors
     /// As the store says.
@@ -275,7 +275,7 @@ impl Graph {
     /// Writes the ontology. Nodes and connections stay as they are.
     ///
     /// # Errors
-    /// `Invalid` (`ONTOLOGY_RULE`) for a text that is none, or contradicts itself.
+    /// `Invalid` (`ONTOLOGY_RULE`) if the text is not an ontology, or contradicts itself.
     pub fn write_ontology(&self, note: Note, text: &str) -> Result<Done<()>> {
         let invalid = |what: String| {
             Error::new(Kind::Invalid, what)

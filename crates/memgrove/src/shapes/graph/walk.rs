@@ -1,4 +1,4 @@
-//! Going from node to node: neighbours, the shortest way between two, and what lies around.
+//! How to get from node to node: neighbours, the shortest path between two, and the surrounding part.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,20 +10,20 @@ use super::place::Thing;
 use crate::error::Result;
 use crate::shapes::entities::Direction;
 
-/// Along what to go.
+/// Which connections to follow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ways {
     /// Which way connections are followed.
     pub direction: Direction,
-    /// Only along these types and what extends them, or against them by the inverse that an ontology
-    /// names. None: any.
+    /// Only these types and those that extend them. The inverse that an ontology names stands for its
+    /// type, followed backwards. If there are none, any type.
     pub kinds: Vec<String>,
 }
 
 /// One connection that was followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How far from the start it leads: 1 for the start's own.
+    /// The distance from the start to where it leads: 1 for the start's own connections.
     pub depth: usize,
     /// The connection.
     pub id: String,
@@ -34,7 +34,7 @@ pub struct Step {
     pub from: String,
     /// Where it ends.
     pub to: String,
-    /// The node that it leads to, seen from the start.
+    /// The node that it leads to, as seen from the start.
     pub node: String,
     /// The type of that node; `None` if there is no such node.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Part {
     pub connections: Vec<String>,
 }
 
-/// One way to go: a type and its orientation.
+/// The connections to follow, with their types resolved by the ontology.
 pub(super) struct Resolved {
     direction: Direction,
     /// A type, and whether it is followed backwards.
@@ -64,13 +64,13 @@ impl Ways {
     }
 }
 
-/// The types of connections that one means, each with whether it leads the other way.
+/// Returns the types of connections that a type stands for, each with whether it is followed backwards.
 pub(super) fn meant(ontology: Option<&Ontology>, kind: &str) -> Vec<(String, bool)> {
     ontology.map_or_else(|| vec![(kind.to_owned(), false)], |ontology| ontology.meant(kind))
 }
 
 impl Resolved {
-    /// Where a connection leads from a node, if it may be followed.
+    /// Returns where a connection leads from a node, if it may be followed.
     fn leads(&self, catalog: &Catalog, row: &ConnectionRow, node: u32) -> Option<u32> {
         let allowed = |flipped: bool| {
             let direction = match (self.direction, flipped) {
@@ -106,7 +106,7 @@ fn step(catalog: &Catalog, row: &ConnectionRow, node: u32, depth: usize) -> Step
     }
 }
 
-/// The connections that lead to nodes at most so far away, nearest first; each once.
+/// Returns the connections that lead to nodes at most `depth` steps away, nearest first, each once.
 pub(super) fn neighbours(catalog: &Catalog, from: &str, depth: usize, ways: &Resolved) -> Result<Vec<Step>> {
     let from = start(catalog, from)?;
     let mut visited = HashSet::from([from]);
@@ -130,7 +130,7 @@ pub(super) fn neighbours(catalog: &Catalog, from: &str, depth: usize, ways: &Res
     Ok(steps)
 }
 
-/// A shortest way from one node to another; `None` if there is none of at most so many steps.
+/// Returns a shortest path from one node to another; `None` if there is none with at most `depth` steps.
 pub(super) fn route(
     catalog: &Catalog,
     from: &str,
@@ -163,7 +163,7 @@ pub(super) fn route(
     Ok(Some(steps))
 }
 
-/// The nodes at most so far from any of these, and all connections between them.
+/// Returns the nodes at most `depth` steps from any of these, and all connections between them.
 pub(super) fn part(catalog: &Catalog, from: &[String], depth: usize, ways: &Resolved) -> Result<Part> {
     let mut far: HashMap<u32, usize> = HashMap::new();
     let (mut order, mut queue) = (Vec::new(), VecDeque::new());

@@ -1,4 +1,4 @@
-//! What the model asks for: the command and its parameters, checked.
+//! What the model asks for: the command and its checked parameters.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::locator::Locator;
 /// The first and the last line of a part of a file.
 pub(super) type Range = (i64, i64);
 
-/// One command, its paths resolved.
+/// One command, with its paths resolved.
 pub(super) enum Command {
     View { path: Place, range: Wanted<Option<Range>> },
     Create { path: Place, file_text: Wanted<String> },
@@ -20,7 +20,8 @@ pub(super) enum Command {
     Rename { old_path: Place, new_path: Place },
 }
 
-/// A parameter, or why it is none. As in the SDK, what the path leads to is looked at first.
+/// A parameter, or why it is wrong. As in the SDK, the path is looked up before a wrong parameter is
+/// reported.
 pub(super) struct Wanted<T>(std::result::Result<T, String>);
 
 impl<T: Clone> Wanted<T> {
@@ -35,10 +36,10 @@ impl<T> From<Result<T>> for Wanted<T> {
     }
 }
 
-/// The number of a line, and how it is written.
+/// A line number, and how it was written.
 #[derive(Clone)]
 pub(super) struct Line {
-    /// Past the ends of this type it stops at the end, which is as far out of any file.
+    /// A number too large for this type is clamped; it is beyond the end of any file anyway.
     pub(super) number: i64,
     pub(super) shown: String,
 }
@@ -68,8 +69,7 @@ impl Command {
         }
     }
 
-    /// Reads a command; a refusal names the parameter that is wrong. What the tool does not know
-    /// is ignored.
+    /// Reads a command. A refusal names the wrong parameter; unknown parameters are ignored.
     pub(super) fn parse(root: &Locator, given: &Value) -> Result<Self> {
         let Value::Object(map) = given else {
             return Err(refused("A command must be a JSON object with the parameter `command`"));
@@ -109,12 +109,12 @@ impl Command {
 struct Parameters<'a> {
     root: &'a Locator,
     map: &'a Map<String, Value>,
-    /// For the refusals; empty while it is not known.
+    /// The command's name, for refusals; empty until it is known.
     command: &'a str,
 }
 
 impl<'a> Parameters<'a> {
-    /// A parameter that is there and not null.
+    /// Returns a parameter that is given and not null.
     fn optional(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
@@ -142,8 +142,8 @@ impl<'a> Parameters<'a> {
         self.text(name).map(str::to_owned)
     }
 
-    /// A range of lines. One that has not exactly two ends is no range, nor is nothing of any kind, as in
-    /// the SDK; one whose end is null goes to the end.
+    /// Reads a range of lines. As in the SDK, a list without exactly two ends counts as no range, and so
+    /// does any value that Python takes as false. If its end is null, it goes to the last line.
     fn range(&self, name: &str) -> Result<Option<Range>> {
         let wanted = "a list of two line numbers";
         let Some(value) = self.optional(name).filter(|value| !is_nothing(value)) else { return Ok(None) };
@@ -163,7 +163,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Whether Python would take a value for false.
+/// Whether Python would take a value as false.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -175,7 +175,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// A whole number. `"1"`, `1.0` and `true` are whole numbers too, as models write them.
+/// Reads a whole number, also from `"1"`, `1.0` and `true`, as models write them.
 fn whole(value: &Value) -> Option<Line> {
     let exact = |number: i64| Line { number, shown: number.to_string() };
     let float = |float: f64| {

@@ -1,4 +1,4 @@
-//! The commands that change something.
+//! How the commands that change something are planned.
 
 use super::command::{Line, Wanted};
 use super::place::Place;
@@ -43,7 +43,7 @@ pub(super) fn str_replace(
             "No replacement was performed, old_str `{old}` did not appear verbatim in {shown}."
         )));
     };
-    // What counts is how often it fits side by side; the lines named are of every match.
+    // The text is not unique if it fits twice without overlap; the lines named are those of all matches.
     if before.matches(old).take(2).count() > 1 {
         let mut lines: Vec<String> = found.iter().map(|(_, line)| line.to_string()).collect();
         if found.len() == PLACES_MAX {
@@ -65,8 +65,8 @@ pub(super) fn str_replace(
     write(path, after, expect, outcome)
 }
 
-/// Inserts after a line, 0 being the beginning. The text's final newlines are dropped, the file
-/// ends in one, and nothing is made of other newline styles, all as in the SDK.
+/// Inserts after a line; 0 is the beginning. As in the SDK, final newlines of the text are dropped, the
+/// file ends in one, and other newline styles are not considered.
 pub(super) fn insert(
     store: &Store,
     path: &Place,
@@ -104,7 +104,8 @@ pub(super) fn delete(store: &Store, path: &Place) -> Result<Plan<String>> {
     let edits = match info.map(|info| (info.kind, info.version)) {
         None => return Err(refused(format!("The path {} does not exist", path.shown))),
         Some((FileKind::Folder, _)) => {
-            // A folder comes before what is in it, so from the end each folder is empty in its turn.
+            // A folder is listed before its content, so in reverse order each folder is empty when its
+            // turn comes.
             let inside = store.backend().list(&path.at, Depth::All)?;
             inside.iter().rev().map(|info| gone(&info.locator)).chain([gone(&path.at)]).collect()
         }

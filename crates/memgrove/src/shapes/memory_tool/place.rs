@@ -1,23 +1,23 @@
-//! Where a path of the tool is in the store, and how the store's places are called to the model.
+//! Where a path of the tool is in the store, and which path the model sees for a place.
 
 use super::{REFUSED, refused};
 use crate::error::{Error, Result};
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// What the model calls the root.
+/// The model's name for the root.
 const TOP: &str = "memories";
 
-/// A path as the model wrote it, and where that is.
+/// A path as the model wrote it, and its place.
 pub(super) struct Place {
-    /// As it was written: the answers repeat it.
+    /// As it was written, because the answers repeat it.
     pub(super) shown: String,
     pub(super) at: Locator,
     pub(super) is_root: bool,
 }
 
 impl Place {
-    /// Resolves a path by its letters alone, before anything is looked up.
+    /// Resolves a path by its text alone, before anything is looked up.
     pub(super) fn new(root: &Locator, path: &str) -> Result<Self> {
         let rest = path.strip_prefix("/memories").filter(|rest| rest.is_empty() || rest.starts_with('/'));
         let Some(rest) = rest else {
@@ -44,8 +44,8 @@ impl Place {
     }
 }
 
-/// The text that an error is answered with: a refusal as it stands, and anything else as
-/// sentences, in which the store's places have the names that the model knows.
+/// Returns the answer to an error: a refusal as it is, any other error as sentences with the paths that
+/// the model knows.
 pub(super) fn told(store: &Store, root: &Locator, asked: &[&Place], error: &Error) -> String {
     if error.code_name() == Some(REFUSED) {
         return error.message().to_owned();
@@ -61,14 +61,14 @@ pub(super) fn told(store: &Store, root: &Locator, asked: &[&Place], error: &Erro
         let Ok(at) = Locator::new(quoted) else { return quoted.to_owned() };
         match at.relative_to(root) {
             Some("") if !root.is_root() => format!("/{TOP}"),
-            // A quoted word may also be a setting or a command: only what is a place is renamed.
+            // A quoted word may also be a setting or a command, so only words that are places are renamed.
             Some(rest) if is_asked(quoted) || store.exists(&at).unwrap_or(false) => format!("/{TOP}/{rest}"),
             _ => quoted.to_owned(),
         }
     })
 }
 
-/// An error as sentences, its quoted words as `rename` calls them.
+/// Writes an error as sentences, with its quoted words renamed.
 fn sentence(error: &Error, rename: impl Fn(&str) -> String) -> String {
     let finished = |text: &str| {
         let words = text.split('`').enumerate().map(|(n, part)| match n % 2 {

@@ -1,4 +1,4 @@
-//! The command `view`: a file with its lines numbered, or what is in a folder.
+//! What the command `view` shows: a file with numbered lines, or the content of a folder.
 
 use super::command::{Range, Wanted};
 use super::place::Place;
@@ -8,11 +8,11 @@ use crate::error::{Kind, Result, code};
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// The most lines of a file that can be shown; it has six digits, as the numbers have.
+/// The most lines of a file that can be shown: line numbers have six digits.
 const LINES_MAX: usize = 999_999;
-/// What a folder's own size is shown as.
+/// The size that is shown for a folder itself.
 const FOLDER_BYTES: u64 = 4096;
-/// How deep the listing of a folder goes.
+/// How many levels of a folder are listed.
 const LEVELS: usize = 2;
 
 pub(super) fn view(store: &Store, path: &Place, range: &Wanted<Option<Range>>) -> Result<String> {
@@ -31,7 +31,7 @@ pub(super) fn view(store: &Store, path: &Place, range: &Wanted<Option<Range>>) -
     }
 }
 
-/// The refusal for a path where nothing is.
+/// Returns the refusal of a path that does not exist.
 pub(super) fn absent(path: &Place) -> crate::Error {
     refused(format!("The path {} does not exist. Please provide a valid path.", path.shown))
 }
@@ -62,8 +62,8 @@ fn file(shown: &str, text: &str, range: Option<Range>) -> Result<String> {
     Ok(format!("Here's the content of {shown} with line numbers:\n{}", numbered(skipped + 1, lines)))
 }
 
-/// How many lines a range leaves out, and after which it ends. An end of -1 is the last line, and
-/// -2 is the last but two, as the SDK has it.
+/// Returns how many lines come before a range, and the line where it ends. As in the SDK, an end of -1 is
+/// the last line, and -2 the last but two.
 fn clipped((start, end): Range, count: usize) -> (usize, usize) {
     let skipped = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX - 1);
     let end = match end {
@@ -86,7 +86,7 @@ fn folder(store: &Store, path: &Place) -> Result<String> {
 
 fn list(store: &Store, at: &Locator, shown: &str, level: usize, lines: &mut Vec<String>) -> Result<()> {
     let inside = match store.backend().list(at, Depth::Children) {
-        // One that nobody here may look into is shown as it is, and hides no other.
+        // A folder that may not be read is shown without its content, and hides no other.
         Err(error) if level > 1 && error.kind() == Kind::Denied => return Ok(()),
         inside => inside?,
     };
@@ -109,7 +109,7 @@ fn list(store: &Store, at: &Locator, shown: &str, level: usize, lines: &mut Vec<
     Ok(())
 }
 
-/// A size for people: in the largest unit that it fills, with a decimal unless it is whole.
+/// Returns a size for people: in the largest unit that it fills, with a decimal unless it is whole.
 fn size(bytes: u64) -> String {
     let units = ["B", "K", "M", "G"];
     let unit = (bytes.checked_ilog2().unwrap_or(0) / 10).min(3);

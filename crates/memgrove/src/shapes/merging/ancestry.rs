@@ -1,10 +1,11 @@
-//! What a copy comes from, as far as the history can prove it.
+//! Which version a copy was made from, as far as the history can prove it.
 //!
-//! A copy does not say which version it was made of, and the version that is most like it proves nothing: what the
-//! copy lacks may have been removed there, or may never have been there. So a version is the base of a merge
-//! only if the copy holds all of it; then nothing of ours can be taken for something that they removed, and what
-//! that version has and we have not, we removed ourselves. Of several it is the latest: rather does something come
-//! back that was deleted than that something is lost. Without a base nothing is removed.
+//! A copy does not name the version it was made from, and the most similar version proves nothing: what
+//! the copy lacks may have been removed there, or may never have been there. So a version is the base of a
+//! merge only if the copy contains all of it. Then nothing of ours is mistaken for something that they
+//! removed, and what that version has and ours lacks we removed ourselves. Of several such versions the
+//! latest is used: bringing back something deleted is better than losing something. Without a base nothing
+//! is removed.
 
 use std::collections::HashMap;
 
@@ -15,17 +16,17 @@ use crate::locator::Locator;
 use crate::store::Store;
 use crate::text::merge::three_way;
 
-/// How many past changes are looked at, and how many bytes. More would only take longer: without a base
-/// nothing is lost.
+/// How many past changes are looked at, and how many bytes. A search beyond that would take longer, and
+/// without a base nothing is lost.
 const CHANGES_MAX: usize = 200;
 const BYTES_MAX: usize = 64 << 20;
-/// Lines of a note that say when it was changed and how large it is, which a merge tells anew.
+/// Lines of a note that a merge writes itself: when it was changed, and how large it is.
 const SET_BY_MERGES: [&str; 2] = ["last_updated:", "size_bytes:"];
 
 /// Merges a copy into its file.
 ///
 /// # Errors
-/// As the storage says; `Conflict` where lines differ and no version is proven to be common.
+/// As the storage says; `Conflict` if lines differ and no version is proved to be common.
 pub(super) fn merge_with_history(store: &Store, at: &Locator, ours: &str, theirs: &str) -> Result<Merged> {
     let past = Versions::of(store, at, ours)?;
     let texts = |base| Texts { base, ours, theirs };
@@ -54,10 +55,10 @@ fn holds_lines(text: &str, other: &str) -> bool {
     other.split_inclusive('\n').all(|wanted| lines.any(|line| line == wanted))
 }
 
-/// What a file was, newest first, and at last what it is.
+/// The past texts of a file, newest first, and its present text at the end.
 struct Versions {
     texts: Vec<String>,
-    /// Whether the history goes back to the making of the file.
+    /// Whether the history goes back to when the file was created.
     whole: bool,
 }
 
@@ -90,7 +91,7 @@ impl Versions {
                 break;
             }
         }
-        // The file was made at the very beginning, and not a second time.
+        // The file was created at the beginning of its history, and only once.
         let whole =
             past.len() < CHANGES_MAX && known == 2 * past.len() && absent == [known.saturating_sub(1)];
         texts.push(now.to_owned());
@@ -101,18 +102,18 @@ impl Versions {
         self.texts.iter().map(String::as_str).find(|version| fits(version))
     }
 
-    /// The version most like the copy, if a merge from there takes nothing away from us but lines
-    /// that the file has had ever since it was made: whichever version they had, they had those.
+    /// Returns the version most like the copy, if a merge from it removes none of our lines, except those
+    /// that every version of the file has had: then the copy was made from a version with them.
     fn safe(&self, ours: &str, theirs: &str, merge: impl Fn(&str) -> Option<String>) -> Option<&str> {
         let past = match &self.texts[..] {
-            // It was made, and never changed.
+            // The file was never changed.
             [_] => &self.texts[..],
             [past @ .., _] => past,
             [] => return None,
         };
         let first = past.last().filter(|_| self.whole)?;
         let like = |version: &str| similar::TextDiff::from_lines(version, theirs).ratio();
-        // Two machines that each made a file of that name have little in common.
+        // Two machines that independently created a file of this name have little in common.
         if like(first) < 0.5 {
             return None;
         }
@@ -130,7 +131,7 @@ impl Versions {
     }
 }
 
-/// How often each line is there.
+/// Counts how often each line occurs.
 fn counted(text: &str) -> HashMap<&str, usize> {
     let mut lines = HashMap::new();
     text.lines().for_each(|line| *lines.entry(line).or_default() += 1);

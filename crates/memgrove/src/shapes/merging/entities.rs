@@ -1,4 +1,4 @@
-//! Entities: the union of observations, relations and tags.
+//! How two copies of an entity become one: by the union of observations, relations and tags.
 
 use super::{Texts, united};
 use crate::locator::Locator;
@@ -8,7 +8,7 @@ pub(super) fn fits(at: &Locator) -> bool {
     at.name().ends_with(".md") && at.parts().any(|part| part == "entities")
 }
 
-/// One file with what either knows; `None` if both have text of their own that is neither.
+/// Returns one file with what either copy knows; `None` if both have changed other text.
 pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     let (ours, theirs) = (Side::of(texts.ours), Side::of(texts.theirs));
     let base = texts.base.map(Side::of);
@@ -27,7 +27,7 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
-    // What is none of these is taken whole from the side that changed it; else lines are merged instead.
+    // Other text is taken whole from the side that changed it; if both did, lines are merged instead.
     let mut document = match &base {
         _ if ours.prose == theirs.prose => ours.document,
         Some(base) if theirs.prose == base.prose => ours.document,
@@ -42,7 +42,7 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     Some(document.print())
 }
 
-/// One of the files.
+/// One of the two copies.
 struct Side {
     document: Document,
     entity: Entity,

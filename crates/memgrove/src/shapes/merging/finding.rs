@@ -1,4 +1,4 @@
-//! Which files are in conflict, and the merge of a copy into its file as one change.
+//! Which files are in conflict, and how a copy is merged into its file as one change.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::text::merge::markers;
 /// The largest file that is searched for markers.
 const MARKED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// A file that needs somebody's eye.
+/// A file that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Conflict {
@@ -31,7 +31,7 @@ pub enum Conflict {
         /// The tool.
         by: &'static str,
     },
-    /// A file beside another that is named as a sync tool names copies, and people name files.
+    /// A file beside another with a name that sync tools use for copies, and people for other files.
     Perhaps {
         /// The file.
         at: String,
@@ -40,14 +40,14 @@ pub enum Conflict {
         /// The tool.
         by: &'static str,
     },
-    /// git's markers are in the file; they are shown, never resolved.
+    /// A file with git's conflict markers, which are reported and never resolved.
     Markers {
         /// The file.
         at: String,
         /// The lines on which conflicts begin.
         lines: Vec<usize>,
     },
-    /// The file is not on this machine.
+    /// A file whose content is not on this machine.
     Placeholder {
         /// The placeholder.
         at: String,
@@ -56,16 +56,16 @@ pub enum Conflict {
     },
 }
 
-/// Which side to take where a merge is not possible.
+/// Which side to take if a merge is not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What is in the place of the file.
+    /// The file itself.
     Ours,
-    /// What is in the copy.
+    /// The copy.
     Theirs,
 }
 
-/// Every conflict of a store, in the order of keys.
+/// Returns every conflict of a store, in the order of keys.
 ///
 /// # Errors
 /// As the storage says.
@@ -106,19 +106,19 @@ fn beside(at: &Locator, name: &str) -> Result<Locator> {
     at.parent().unwrap_or_default().child(name)
 }
 
-/// Whether a file is a copy: its name leaves no doubt, or it says so itself.
+/// Whether a file is a copy: its name leaves no doubt, or its content shows it.
 fn is_copy(store: &Store, at: &Locator, named: &Copy, of: &Locator) -> Result<bool> {
     Ok(named.family.is_certain() || same_thing(store, at, of)?)
 }
 
-/// Whether two files say that they are the same thing: the same id, the same entity, or a record in common.
+/// Whether two files are about the same thing: the same id, the same entity, or a record in common.
 fn same_thing(store: &Store, one: &Locator, other: &Locator) -> Result<bool> {
     let (Ok(one), Ok(other)) = (store.read(one), store.read(other)) else { return Ok(false) };
     let ids = [ids_of(&one), ids_of(&other)];
     Ok(ids[0].iter().any(|id| ids[1].contains(id)))
 }
 
-/// What a text says that it is.
+/// Returns what identifies the content of a text.
 fn ids_of(text: &str) -> Vec<String> {
     let id = |text: &str| Some(serde_json::from_str::<Value>(text).ok()?.get("id")?.as_str()?.to_owned());
     if let Some(id) = id(text) {
@@ -135,21 +135,20 @@ fn ids_of(text: &str) -> Vec<String> {
     }
 }
 
-/// Merges a copy into its file and removes the copy, as one change: the history keeps both as they
-/// were.
+/// Merges a copy into its file and removes the copy, as one change. The history keeps both as they were.
 ///
-/// # Errors
-/// `NotFound` for a copy that is not there; `Invalid` for a file that is not certainly a copy, unless a side is taken; `Conflict` where
-/// both sides changed the same lines and no side is taken, and for names that differ in case.
+/// # Errors `NotFound` if the copy does not exist; `Invalid` for a file that is not certainly a copy,
+/// unless a side is taken; `Conflict` if both sides changed the same lines and no side is taken, and for
+/// names that differ only in case.
 pub fn merge_copy(memory: &Memory, note: Note, copy: &Locator, take: Option<Side>) -> Result<Done<Merged>> {
     merge_seen(memory, note, copy, take, &[])
 }
 
-/// As [`merge_copy`], if these places are still at the versions that somebody has seen; none is of a file that
-/// was not there.
+/// As [`merge_copy`], if these places are still at the versions that somebody has seen; `None` is for a
+/// file that did not exist.
 ///
 /// # Errors
-/// As [`merge_copy`]; `Conflict` (`VERSION_MISMATCH`) for a place that has changed since.
+/// As [`merge_copy`]; `Conflict` (`VERSION_MISMATCH`) if a place has changed since.
 pub fn merge_seen(
     memory: &Memory,
     note: Note,
@@ -174,7 +173,7 @@ pub fn merge_seen(
         let theirs = store.read_bytes(copy)?;
         check_copy(store, copy, &named, &at, take)?;
         let Some(ours) = store.read_optional(&at)? else {
-            // The file itself is gone: the copy takes its place.
+            // The file itself is gone, so the copy takes its place.
             let edits =
                 vec![Edit::Rename { from: copy.clone(), to: at.clone(), expect: Expect::At(theirs.version) }];
             return Ok(Plan { edits, outcome: taken(&theirs.bytes, "place") });
@@ -200,7 +199,7 @@ pub fn merge_seen(
     })
 }
 
-/// Refuses what is not certainly a copy.
+/// Refuses a file that is not certainly a copy.
 fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: Option<Side>) -> Result<()> {
     if named.family == Family::CaseClash {
         let why = format!(
@@ -208,7 +207,7 @@ fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: O
         );
         return Err(Error::new(Kind::Conflict, why).hint("give it a name of its own, or delete it"));
     }
-    // Whoever names it, and says which of the two to take, knows what it is; the history keeps both.
+    // A caller who names it and says which side to take knows what it is; the history keeps both.
     if is_copy(store, copy, named, at)? || take.is_some() && store.exists(at)? {
         return Ok(());
     }
@@ -219,7 +218,7 @@ fn check_copy(store: &Store, copy: &Locator, named: &Copy, at: &Locator, take: O
     .hint("if it is a copy of a file beside it, name it and say which to take: --take ours or --take theirs"))
 }
 
-/// One text of both.
+/// Merges both texts into one.
 fn merged(store: &Store, at: &Locator, ours: &[u8], theirs: &[u8]) -> Result<Merged> {
     let (Ok(ours), Ok(theirs)) = (str::from_utf8(ours), str::from_utf8(theirs)) else {
         let why = format!("`{at}` or its copy is not text, and cannot be merged");

@@ -1,4 +1,4 @@
-//! Notes: the union of blocks, links and metadata.
+//! How two copies of a note become one: by the union of blocks, links and metadata.
 
 use super::Texts;
 use crate::locator::Locator;
@@ -8,7 +8,7 @@ pub(super) fn fits(at: &Locator) -> bool {
     at.name().ends_with(".md") && at.parts().any(|part| part == "notes")
 }
 
-/// One note of both; `None` where lines must be merged instead.
+/// Merges both notes; `None` if lines must be merged instead.
 pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     union(texts.base, texts.ours, texts.theirs)
 }

@@ -1,4 +1,5 @@
-//! Records: the union of both files, line by line and id by id.
+//! How two copies of a file of records become one: by the union of both, by id for records and by line for
+//! anything else.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -19,7 +20,7 @@ pub(super) fn fits(at: &Locator) -> bool {
     at.name().ends_with(".jsonl")
 }
 
-/// A line and, if it is a record, what it says.
+/// A line and, if it is a record, its object.
 struct Entry<'a> {
     line: &'a str,
     id: Option<String>,
@@ -31,7 +32,7 @@ impl Entry<'_> {
         self.value.get(name).and_then(time_in)
     }
 
-    /// Where the other was changed later.
+    /// Compares by a time: `Greater` if the other's is later.
     fn compared_with(&self, other: &Entry<'_>, name: &str) -> Ordering {
         other.time(name).cmp(&self.time(name))
     }
@@ -55,13 +56,13 @@ fn by_id<'a>(entries: &'a [Entry<'a>]) -> BTreeMap<&'a str, &'a Entry<'a>> {
     entries.iter().filter_map(|entry| Some((entry.id.as_deref()?, entry))).collect()
 }
 
-/// The lines that are no records.
+/// Returns the lines that are not records.
 fn plain<'a>(entries: &[Entry<'a>]) -> BTreeSet<&'a str> {
     entries.iter().filter(|entry| entry.id.is_none()).map(|entry| entry.line).collect()
 }
 
-/// Ours in our order, then what only they have. Lines that are no records are kept unless one side removed
-/// them. `None` if a record was changed on both sides and nothing says what it should be.
+/// Merges both files: ours in our order, then what only they have. Lines that are not records are kept
+/// unless one side removed them. `None` if both sides changed a record and nothing decides between them.
 pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     let (base, ours, theirs) =
         (entries(texts.base.unwrap_or("")), entries(texts.ours), entries(texts.theirs));
@@ -77,7 +78,7 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
         };
         match (in_base.get(id), in_theirs.get(id)) {
             (before, Some(other)) => lines.push(one_of(before.copied(), entry, other)?),
-            // They removed it; it goes if we have not changed it since.
+            // They removed it, so it goes unless we have changed it since.
             (Some(before), None) if before.value == entry.value => {}
             _ => lines.push(entry.line.into()),
         }
@@ -86,7 +87,7 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
         let take = match entry.id.as_deref() {
             None => !plain_ours.contains(entry.line) && !plain_base.contains(entry.line),
             Some(id) if in_ours.contains_key(id) => false,
-            // We removed it; it comes back only if they have changed it since.
+            // We removed it, so it comes back only if they have changed it since.
             Some(id) => in_base.get(id).is_none_or(|before| before.value != entry.value),
         };
         if take {
@@ -97,8 +98,8 @@ pub(super) fn merge(texts: &Texts<'_>) -> Option<String> {
     Some(lines.iter().fold(mark.to_owned(), |text, line| text + line + "\n"))
 }
 
-/// One line of two with one id: the one that was changed; where both were, and it is known from what, what either
-/// changed; else the one that was changed last.
+/// Merges two lines with one id. If one side changed the record, that line is taken; if both did, their
+/// changes are combined; without a base, the line that was changed last is taken.
 fn one_of<'a>(base: Option<&Entry<'_>>, ours: &Entry<'a>, theirs: &Entry<'a>) -> Option<Cow<'a, str>> {
     if ours.value == theirs.value {
         return Some(ours.line.into());
@@ -114,8 +115,8 @@ fn one_of<'a>(base: Option<&Entry<'_>>, ours: &Entry<'a>, theirs: &Entry<'a>) ->
     }
 }
 
-/// Our object with what they have changed in it. `None` where both changed the content, or something else at
-/// the same time.
+/// Returns our object with their changes. `None` if both changed the content, or both changed another
+/// member and neither is later.
 fn by_members(base: &str, ours: &str, theirs: &str, later: Ordering) -> Option<String> {
     let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
     let (was, mine, yours) = (object(base)?, object(ours)?, object(theirs)?);
@@ -153,13 +154,13 @@ fn by_members(base: &str, ours: &str, theirs: &str, later: Ordering) -> Option<S
     Some(spliced(ours, &changes))
 }
 
-/// Whether a time is later than another, or a number greater.
+/// Whether a time is later than another, or a number is greater.
 fn is_beyond(one: &Value, other: &Value) -> bool {
     (time_in(one), one.as_f64()).partial_cmp(&(time_in(other), other.as_f64())) == Some(Ordering::Greater)
 }
 
-/// Of two lines with one id the one that was changed last. `None` if they differ in more than in how often they
-/// were read and whether they are put away, and neither is later.
+/// Returns the line that was changed last. `None` if neither is later and they differ in more than reads
+/// and archiving.
 fn newer<'a>(ours: &Entry<'a>, theirs: &Entry<'a>) -> Option<&'a str> {
     let order = match ours.compared_with(theirs, UPDATED) {
         Ordering::Equal if said(ours) == said(theirs) => ours.compared_with(theirs, "accessed_at"),
@@ -169,7 +170,7 @@ fn newer<'a>(ours: &Entry<'a>, theirs: &Entry<'a>) -> Option<&'a str> {
     Some(if order == Ordering::Greater { theirs.line } else { ours.line })
 }
 
-/// What a record says, without what reading it and putting it away change.
+/// Returns a record without the members that reading or archiving changes.
 fn said(entry: &Entry<'_>) -> Value {
     let mut value = entry.value.clone();
     if let Some(members) = value.as_object_mut() {

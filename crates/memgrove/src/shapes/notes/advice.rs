@@ -1,16 +1,16 @@
-//! Asking an agent, and not trusting it: an answer that is late, malformed or would lose something
-//! is refused with its reason, and the rules decide.
+//! How an agent is asked without being trusted: an answer that is late, malformed or would lose something
+//! is refused, with the reason, and the built-in rules decide.
 
 use super::decisions::Refusal;
 use crate::agent::rules::Rules;
 use crate::agent::{Advice, Agent};
 use crate::error::Result;
 
-/// How often a model is asked for one change: when others write faster than it answers, the rules
+/// How often a model is asked for one change. If others keep writing faster than it answers, the rules
 /// decide, so that nobody waits forever.
 const MODEL_ATTEMPTS_MAX: u32 = 2;
 
-/// An agent and the rules that stand behind it.
+/// An agent, with the rules as its fallback.
 pub(super) struct Advisor<'a> {
     agent: &'a dyn Agent,
     attempt: u32,
@@ -24,12 +24,12 @@ pub(super) struct Decided<T> {
 }
 
 impl<'a> Advisor<'a> {
-    /// An advisor for one attempt at a change.
+    /// Makes an advisor for one attempt at a change.
     pub(super) fn new(agent: &'a dyn Agent, attempt: u32) -> Self {
         Advisor { agent, attempt }
     }
 
-    /// Asks, checks, and asks the rules if the answer does not hold.
+    /// Asks the agent and checks its answer; if the answer is refused, asks the rules.
     ///
     /// # Errors
     /// What the check says of the rules' own answer.

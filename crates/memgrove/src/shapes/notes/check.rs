@@ -1,4 +1,4 @@
-//! What is wrong with the notes, and mending what needs no judgement: their metadata.
+//! What is wrong with the notes, and how faults that need no judgement, in their metadata, are repaired.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,13 +11,13 @@ use crate::error::Result;
 use crate::memory::{Done, Plan};
 use crate::store::Store;
 
-/// All notes, as they are now.
+/// All notes as they are now.
 struct Desk {
     notes: BTreeMap<String, (Page, Version, usize)>,
     paths: Vec<String>,
-    /// Notes that are not text: nothing is known of them, and nothing is changed in them.
+    /// Notes that are not text, which are not read or changed.
     unreadable: Vec<String>,
-    /// The names of everything else that lies among the notes.
+    /// The names of all other files among the notes.
     others: BTreeSet<String>,
 }
 
@@ -44,13 +44,13 @@ impl Desk {
         Ok(Desk { paths, notes: found, unreadable, others })
     }
 
-    /// The note that a link leads to.
+    /// Returns the note that a link leads to.
     fn linked(&self, target: &str, from: &str) -> Option<&str> {
         let origin = |path: &str| self.notes.get(path)?.0.meta(SPLIT_FROM).map(str::to_owned);
         resolved(target, from, &self.paths, &mut { origin })
     }
 
-    /// Whether a link leads somewhere.
+    /// Whether a link leads to anything.
     fn leads(&self, target: &str, from: &str) -> bool {
         let name = target.rsplit('/').next().unwrap_or(target).to_lowercase();
         target.is_empty()
@@ -59,7 +59,7 @@ impl Desk {
             || self.others.contains(&name)
     }
 
-    /// Which notes list a note.
+    /// Returns for each note the notes that list it.
     fn listing(&self) -> HashMap<&str, Vec<&str>> {
         let mut found: HashMap<&str, Vec<&str>> = HashMap::new();
         for (path, (page, ..)) in &self.notes {
@@ -74,7 +74,7 @@ impl Desk {
 }
 
 impl Notes {
-    /// Says what is wrong with the notes.
+    /// Returns the faults of the notes.
     ///
     /// # Errors
     /// As the store says.
@@ -82,8 +82,7 @@ impl Notes {
         self.check_beside(&|_| false)
     }
 
-    /// As [`Notes::check`], beside memories that a link of a note may lead to as well: `leads` says whether
-    /// it does.
+    /// As [`Notes::check`], where a link may also lead to other memories; `leads` tells whether it does.
     ///
     /// # Errors
     /// As the store says.
@@ -103,7 +102,8 @@ impl Notes {
             let mut found = |level, what: String, hint: String| {
                 findings.push(Finding { level, at: at.clone(), what, hint });
             };
-            if *size > self.bytes_max && page.pieces.iter().filter(|one| one.role == Role::Body).count() > 1 {
+            let movable = page.pieces.iter().filter(|one| matches!(one.role, Role::Body | Role::Link));
+            if *size > self.bytes_max && movable.count() > 1 {
                 let what =
                     format!("it has {size} bytes, more than the {} a note should have", self.bytes_max);
                 found(Level::Warning, what, format!("`memgrove note split {path}`, or the next write to it"));
@@ -125,7 +125,7 @@ impl Notes {
             let listed: BTreeSet<String> = page.links().into_iter().map(|(_, target, _)| target).collect();
             let targets: BTreeSet<String> = page.edges().into_iter().map(|(target, _)| target).collect();
             for target in targets.iter().filter(|target| !desk.leads(target, path) && !leads(target)) {
-                // A link in the text may be one to a note that is still to be written.
+                // A link in the text may be to a note that is not written yet.
                 let level = if listed.contains(target) { Level::Warning } else { Level::Info };
                 let what = format!("`[[{target}]]` points to no note");
                 found(level, what, "write that note, or correct the link".to_owned());
@@ -154,8 +154,8 @@ impl Notes {
         Ok(findings)
     }
 
-    /// Corrects the metadata of notes: sizes, and where a note was split from if that note is gone
-    /// and just one other lists it. Gives back what was done.
+    /// Corrects the metadata of notes, and returns what was done: their sizes, and the note that one was
+    /// split from if that is gone and exactly one other lists it.
     ///
     /// # Errors
     /// As [`Memory::apply`](crate::Memory::apply).
@@ -189,7 +189,7 @@ impl Notes {
     }
 }
 
-/// The note that a note says it was split from, if that is not there.
+/// Returns the note that a note was split from, if that note is gone.
 fn gone<'a>(page: &'a Page, paths: &[String]) -> Option<&'a str> {
     page.meta(SPLIT_FROM).filter(|from| !paths.iter().any(|path| path == from))
 }

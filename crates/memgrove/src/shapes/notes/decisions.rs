@@ -1,4 +1,4 @@
-//! What was decided, by whom and why: `.metadata/decisions.jsonl`.
+//! What was decided about notes, by whom and why: `.metadata/decisions.jsonl`.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,22 +16,22 @@ pub struct Decision {
     pub time: String,
     /// What: `place`, `split`, `merge` or `import`.
     pub what: String,
-    /// The note that it was about.
+    /// The note that it is about.
     pub path: String,
     /// Who decided.
     pub agent: String,
     /// Why.
     pub reason: String,
-    /// By what a note was split.
+    /// How a note was split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The notes that came of it, or that it was made of, with how many blocks of each.
+    /// The notes that resulted or that were combined, with how many blocks of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Facts that were not kept, because a model found them said already in other words.
+    /// Facts that were not stored, because a model found them in the note in other words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
-    /// Whose answer was refused before, and why.
+    /// Whose answer was refused first, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
     /// What it cost to ask.
@@ -48,17 +48,17 @@ pub struct Part {
     pub blocks: usize,
 }
 
-/// An answer that was not taken.
+/// An answer that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Whose.
+    /// Whose answer.
     pub agent: String,
     /// Why.
     pub reason: String,
 }
 
 impl Decision {
-    /// A decision about a note, with nothing but who made it and why.
+    /// Makes a decision about a note with only its maker and reason.
     pub(super) fn new<T>(what: &str, path: &str, now: Timestamp, decided: &Decided<T>) -> Self {
         Decision {
             time: format!("{now:.0}"),
@@ -74,7 +74,7 @@ impl Decision {
         }
     }
 
-    /// The decision as a line of the log.
+    /// Returns the decision as a line of the log.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }

@@ -1,4 +1,4 @@
-//! Notes in the making: what was read, what became of it, and the edits that come of that.
+//! How a change of notes is planned: what was read, what becomes of it, and the resulting edits.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use crate::memory::Plan;
 use crate::store::{Store, text};
 use crate::text::links::joined;
 
-/// Notes of one change.
+/// The notes that one change touches.
 pub(super) struct Draft<'a> {
     store: &'a Store,
     root: &'a Locator,
     pub(super) now: Timestamp,
     sheets: BTreeMap<String, Sheet>,
     survey: Option<Rc<Survey>>,
-    /// What was decided on the way.
+    /// The decisions made for this change.
     pub(super) decisions: Vec<Decision>,
 }
 
@@ -54,12 +54,12 @@ impl<'a> Draft<'a> {
         Ok(self.sheets.get_mut(path).expect("it was just put there"))
     }
 
-    /// A note, if there is one.
+    /// Returns a note, if it exists.
     pub(super) fn page(&mut self, path: &str) -> Result<Option<&Page>> {
         Ok(self.sheet(path)?.page.as_ref())
     }
 
-    /// Checks that a note is at the version that was expected.
+    /// Checks that a note is at the expected version.
     pub(super) fn check(&mut self, path: &str, expected: Option<&Version>) -> Result<()> {
         let Some(version) = expected else { return Ok(()) };
         let at = note_at(self.root, path)?;
@@ -70,18 +70,18 @@ impl<'a> Draft<'a> {
         Expect::At(version.clone()).check(&at, there.as_ref())
     }
 
-    /// The notes that were read or made.
+    /// Returns the notes that were read or made.
     pub(super) fn pages(&self) -> impl Iterator<Item = (&str, &Page)> {
         self.sheets.iter().filter_map(|(path, sheet)| Some((path.as_str(), sheet.page.as_ref()?)))
     }
 
-    /// Whether there is such a note.
+    /// Whether a note exists.
     pub(super) fn exists(&mut self, path: &str) -> Result<bool> {
         Ok(self.page(path)?.is_some())
     }
 
-    /// The note that a link in another leads to. Most links have the path of a note, which is found without a
-    /// look at all the others; and whatever a link says, it is no error.
+    /// Returns the note that a link in another leads to. Most links have the path of a note, which is
+    /// found without looking at all notes. No link is an error, whatever it contains.
     pub(super) fn linked(&mut self, target: &str, from: &str) -> Result<Option<String>> {
         if let Some(path) = self.linked_by_path(target, from)? {
             return Ok(Some(path));
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
         self.linked_by_path(&path, ROOT)
     }
 
-    /// The note whose path a link has.
+    /// Returns the note whose path a link has.
     pub(super) fn linked_by_path(&mut self, target: &str, from: &str) -> Result<Option<String>> {
         let wanted = match is_relative(target) {
             true => joined(folder_of(from), target),
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The note that another was split from, if it is there.
+    /// Returns the note that another was split from, if it exists.
     pub(super) fn origin(&mut self, path: &str) -> Result<Option<String>> {
         let named = self.page(path)?.and_then(|page| page.meta(SPLIT_FROM)).map(str::to_owned);
         match named.filter(|from| from != path) {
@@ -117,7 +117,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// All notes at a glance, as they were before the change.
+    /// Returns the survey of all notes as they were before the change.
     pub(super) fn survey(&mut self) -> Result<Rc<Survey>> {
         let survey = match self.survey.take() {
             Some(survey) => survey,
@@ -126,7 +126,7 @@ impl<'a> Draft<'a> {
         Ok(Rc::clone(self.survey.insert(survey)))
     }
 
-    /// A note to change; a new one has nothing but its title.
+    /// Returns a note to change; a new one has only its title.
     pub(super) fn change(&mut self, path: &str) -> Result<&mut Page> {
         let title = title_of(path);
         let sheet = self.sheet(path)?;
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
         Ok(sheet.page.get_or_insert_with(|| Page::titled(&title)))
     }
 
-    /// Puts a page in the place of a note.
+    /// Replaces a note.
     pub(super) fn put(&mut self, path: &str, page: Page) -> Result<()> {
         let sheet = self.sheet(path)?;
         (sheet.page, sheet.changed) = (Some(page), true);
@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The size that a note will have.
+    /// Returns the size that a note will have.
     pub(super) fn bytes(&mut self, path: &str) -> Result<usize> {
         let now = self.now;
         let sheet = self.sheet(path)?;
@@ -159,8 +159,8 @@ impl<'a> Draft<'a> {
         }))
     }
 
-    /// The path that a new note of this name gets: that of the one that is there, however it is
-    /// spelled; else one that links can lead to.
+    /// Returns the path for a new note of this name: that of an existing note whose name differs only in
+    /// case, else one that links can lead to.
     pub(super) fn spelled(&mut self, path: &str) -> Result<String> {
         if self.exists(path)? {
             return Ok(path.to_owned());
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         Ok(spelled.unwrap_or_else(|| path.to_owned()))
     }
 
-    /// How many splits a note is away from the root.
+    /// Returns how many splits a note is away from the root.
     pub(super) fn depth(&mut self, path: &str) -> Result<usize> {
         let (mut at, mut depth) = (path.to_owned(), 0);
         while depth < ORIGINS_MAX && at != ROOT {
@@ -187,8 +187,8 @@ impl<'a> Draft<'a> {
         Ok(depth)
     }
 
-    /// Lists a note in the nearest note above it, so that it can be found from the root.
-    /// Gives back that note.
+    /// Lists a note in the nearest note above it, so that it can be found from the root, and returns that
+    /// note.
     pub(super) fn link_from_above(&mut self, path: &str, description: &str) -> Result<String> {
         let mut above = path;
         let parent = loop {
@@ -217,14 +217,14 @@ impl<'a> Draft<'a> {
         Ok(parent)
     }
 
-    /// What the decisions cost.
+    /// Returns what the decisions cost.
     pub(super) fn spent(&self) -> Spent {
         let mut spent = Spent::default();
         self.decisions.iter().for_each(|decision| spent.add(decision.spent));
         spent
     }
 
-    /// The change, with the decisions that led to it.
+    /// Returns the edits of this draft, with the decisions that led to them.
     pub(super) fn into_plan<T>(self, outcome: T) -> Result<Plan<T>> {
         let Draft { root, now, sheets, decisions, .. } = self;
         let mut edits = Vec::new();
@@ -239,7 +239,7 @@ impl<'a> Draft<'a> {
                 (None, expect) => edits.push(Edit::Delete { at, expect }),
             }
         }
-        // A fact that was not kept is in the log at least.
+        // A fact that was not stored is at least in the log.
         let told = !edits.is_empty() || decisions.iter().any(|decision| !decision.known.is_empty());
         if told && !decisions.is_empty() {
             let lines: String = decisions.iter().map(Decision::line).collect();

@@ -1,4 +1,4 @@
-//! What a text that is written to a note says: facts by themselves, and sections of facts.
+//! What a text written to a note says: single facts, and sections of facts.
 
 use super::page::{Page, Piece, Role};
 use crate::text::blocks::{self, BlockKind};
@@ -6,15 +6,17 @@ use crate::text::blocks::{self, BlockKind};
 /// A fact, or a section of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Given {
-    /// The heading of a section; a fact has none.
+    /// The heading of a section; `None` for a fact.
     pub(super) heading: Option<String>,
-    /// The blocks right beneath it; of a fact, the fact.
+    /// The blocks right beneath the heading, or the fact itself.
     pub(super) blocks: Vec<String>,
     /// The sections within it.
     pub(super) below: Vec<Given>,
+    /// The headings above it, outermost first, of sections that the note has: it goes beneath them.
+    pub(super) under: Vec<String>,
 }
 
-/// A text, as it goes into a note.
+/// A text, divided into what goes where in a note.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) front: Option<Piece>,
@@ -24,7 +26,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Reads a text. What memgrove itself keeps of a note is no part of what it says.
+    /// Reads a text, without the metadata that memgrove itself maintains.
     pub(super) fn of(text: &str) -> Self {
         let page = Page::parse(text);
         let mut content = Content::default();
@@ -59,7 +61,7 @@ impl Content {
         }
     }
 
-    /// Closes the open sections from a level on.
+    /// Closes the open sections whose level is at least `level`.
     fn close(&mut self, open: &mut Vec<Given>, level: u8) {
         while let Some(section) = open.pop_if(|section| section.level() >= level) {
             match open.last_mut() {
@@ -70,7 +72,7 @@ impl Content {
     }
 }
 
-/// Puts a section among others; two of the same heading are one.
+/// Adds a section to others; two with the same heading are combined.
 fn join(others: &mut Vec<Given>, section: Given) {
     match others.iter_mut().find(|other| other.words().is_some() && other.words() == section.words()) {
         Some(other) => {
@@ -86,40 +88,87 @@ impl Given {
         Given { blocks: vec![text.to_owned()], ..Given::default() }
     }
 
-    /// The level of its heading; 0 for a fact.
+    /// Returns the level of its heading; 0 for a fact.
     pub(super) fn level(&self) -> u8 {
         self.heading.as_deref().and_then(blocks::heading).map_or(0, |(level, _)| level)
     }
 
-    /// The words of its heading, in lower case.
+    /// Returns the words of its heading, in lower case.
     pub(super) fn words(&self) -> Option<String> {
         let (_, words) = blocks::heading(self.heading.as_deref()?)?;
         Some(words.to_lowercase())
     }
 
-    /// All that it says, block by block.
+    /// Returns its whole text, block by block.
     pub(super) fn all(&self) -> Vec<&str> {
         let own = self.heading.iter().chain(&self.blocks).map(String::as_str);
         own.chain(self.below.iter().flat_map(Given::all)).collect()
     }
 
-    /// All that it says, for an agent.
+    /// Returns its whole text, for an agent.
     pub(super) fn text(&self) -> String {
         self.all().join("\n\n")
     }
 
-    /// What is in it, if its heading is the title of the note that it has come to; else itself.
-    pub(super) fn opened(self, title: &str) -> Vec<Given> {
-        if self.words().is_none_or(|words| words != title.to_lowercase()) {
-            return vec![self];
+    /// Opens a section for the note that it has come to. If its heading is the title of the note, its parts
+    /// are placed one by one. If the note has the section, but may have been split, so are the sections
+    /// within it, because each may be in another note by now.
+    pub(super) fn opened(self, page: &Page, title: &str) -> Vec<Given> {
+        let parts: Vec<Given> = match self.words().is_some_and(|words| words == title.to_lowercase()) {
+            true => self.blocks.iter().map(|block| Given::fact(block)).chain(self.below.clone()).collect(),
+            false => vec![self],
+        };
+        if page.links().is_empty() {
+            return parts;
         }
-        let facts = self.blocks.iter().map(|block| Given::fact(block));
-        facts.chain(self.below.iter().cloned()).collect()
+        let mut opened = Vec::new();
+        for part in parts {
+            part.take_apart(page, 0, page.pieces.len(), &mut opened);
+        }
+        opened
+    }
+
+    /// Takes a section apart whose heading is among the pieces from one to another.
+    fn take_apart(self, page: &Page, from: usize, to: usize, parts: &mut Vec<Given>) {
+        let Some(at) = page.section_of(&self, from, to) else { return parts.push(self) };
+        let Given { heading, blocks, below, mut under } = self;
+        under.extend(heading);
+        if !blocks.is_empty() {
+            parts.push(Given { blocks, under: under.clone(), ..Given::default() });
+        }
+        let end = page.whole_section_end(at);
+        for section in below {
+            Given { under: under.clone(), ..section }.take_apart(page, at + 1, end, parts);
+        }
+    }
+
+    /// Whether it goes right beneath a heading of the note, and to no other note.
+    pub(super) fn stays(&self) -> bool {
+        self.heading.is_none() && !self.under.is_empty()
+    }
+
+    /// Returns it inside the sections that it goes beneath.
+    pub(super) fn enclosed(self) -> Self {
+        let Given { heading, blocks, below, under } = self;
+        let mut whole = Given { heading, blocks, below, ..Given::default() };
+        for heading in under.into_iter().rev() {
+            // Blocks without a heading are those right beneath the innermost one.
+            whole = match whole.heading.is_none() {
+                true => Given { heading: Some(heading), ..whole },
+                false => Given { heading: Some(heading), below: vec![whole], ..Given::default() },
+            };
+        }
+        whole
+    }
+
+    /// Returns it as it goes on to another note.
+    pub(super) fn handed_on(self) -> Self {
+        Given { under: Vec::new(), ..self }
     }
 }
 
 impl Page {
-    /// The heading, among the pieces from one to another, that says the same as that of a section.
+    /// Finds, in a range of pieces, a heading with the same words as that of a section.
     pub(super) fn section_of(&self, section: &Given, from: usize, to: usize) -> Option<usize> {
         let words = section.words()?;
         let same = |piece: &Piece| {
@@ -128,7 +177,7 @@ impl Page {
         (from..to.min(self.pieces.len())).find(|at| same(&self.pieces[*at]))
     }
 
-    /// Behind the last piece of the section whose heading is at an index, with its subsections.
+    /// Returns the end of the section with its heading at an index, subsections included.
     pub(super) fn whole_section_end(&self, heading: usize) -> usize {
         let level = self.pieces[heading].kind.level().unwrap_or(0);
         let outside = |piece: &Piece| {
@@ -138,7 +187,7 @@ impl Page {
         rest.map_or(self.pieces.len(), |count| heading + 1 + count)
     }
 
-    /// Puts a fact into a page: a plain line becomes an item where the others are items.
+    /// Inserts a fact into a page. A plain line becomes a list item where the others are list items.
     pub(super) fn insert_fact(&mut self, at: usize, fact: &str) {
         let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
         let listed =

@@ -1,4 +1,4 @@
-//! Putting facts and sections into a page, where it was decided that they belong.
+//! How facts and sections are put into a page, at the places that were decided.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::agent::rules::Rules;
 use crate::agent::{Action, Agent, PlaceAsk, Placement, SUPERSEDED};
 use crate::error::Result;
 
-/// What came of putting facts into a page.
+/// The result of putting facts into a page.
 #[derive(Default)]
 pub(super) struct Put {
     pub(super) known: usize,
@@ -17,13 +17,13 @@ pub(super) struct Put {
     pub(super) changed: bool,
 }
 
-/// What goes into a page, by its places before any of it is put in.
+/// What is to be put into a page, by place, before any of it is.
 struct Places<'p> {
     page: &'p Page,
     known: usize,
     superseded: BTreeSet<usize>,
     facts: Vec<(usize, String)>,
-    /// Whole sections, with their levels: what is under one must not come behind one that is above it.
+    /// Whole sections with their places and levels: at one place, a deeper section must come first.
     sections: Vec<(usize, u8, Given)>,
 }
 
@@ -34,8 +34,8 @@ impl Places<'_> {
             return;
         }
         self.superseded.extend(placement.supersedes);
-        if given.heading.is_some() {
-            return self.put_section(given, 0, self.page.pieces.len(), self.page.body_end());
+        if given.heading.is_some() || !given.under.is_empty() {
+            return self.put_section(given.enclosed(), 0, self.page.pieces.len(), self.page.body_end());
         }
         let at = match (placement.action, placement.at) {
             (Action::Under, Some(heading)) => self.page.section_end(heading),
@@ -45,8 +45,7 @@ impl Places<'_> {
         self.facts.extend(given.blocks.into_iter().map(|fact| (at, fact)));
     }
 
-    /// A section whose heading is there between two places goes under it, block by block; any other is put
-    /// in whole.
+    /// Puts a section block by block under its heading, if that exists in the range; otherwise as a whole.
     fn put_section(&mut self, given: Given, from: usize, to: usize, new: usize) {
         let Some(heading) = self.page.section_of(&given, from, to) else {
             return self.sections.push((new, given.level(), given));
@@ -91,7 +90,8 @@ pub(super) fn put(
     let mut page = page.clone();
     let day = format!("{:.10}", draft.now.to_string());
     superseded.iter().for_each(|at| mark(&mut page.pieces[*at], &day));
-    // From the last place to the first; at one place facts come first, and of sections the deeper ones.
+    // From the last place to the first; at one place facts precede sections, and deeper sections the
+    // others.
     facts.sort_by_key(|(at, _)| *at);
     sections.sort_by_key(|(at, level, _)| (*at, std::cmp::Reverse(*level)));
     while let Some(at) = facts.last().map(|(at, _)| *at).max(sections.last().map(|(at, ..)| *at)) {

@@ -1,4 +1,4 @@
-//! Taking over the text files of another system, with proof that nothing of them is lost.
+//! How the text files of another system are imported, with proof that nothing of them is lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,49 +15,49 @@ use crate::agent::rules::describe;
 use crate::agent::{Advice, MigrateAsk, MigratedNote, MigrationPlan, SourceFile};
 use crate::error::{Error, Kind, Result};
 
-/// How much of a file an agent is shown.
+/// How many characters of a file an agent is shown.
 const HEAD_CHARS: usize = 200;
-/// What a file of text may end in.
+/// The extensions of text files.
 const EXTENSIONS: [&str; 4] = [".md", ".txt", ".markdown", ".text"];
 
 /// One file of another system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Where it is there, `/` between its parts.
+    /// Its path there, with `/` between the parts.
     pub path: String,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// What becomes of the folders of another system.
+/// What happens to the folders of another system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Structure {
     /// They become notes.
     #[default]
     Preserve,
-    /// Everything goes into the root, which comes apart again as it needs to.
+    /// Everything goes into the root note, which is split again as needed.
     Flatten,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Imported {
-    /// What went where.
+    /// Which file went where.
     pub moved: Vec<Moved>,
-    /// What was left where it is, and why.
+    /// Which files were not imported, and why.
     pub skipped: Vec<Skipped>,
     /// The notes that are new.
     pub new_files: Vec<String>,
-    /// How many blocks were found again in the result.
+    /// How many blocks were found again in the notes.
     pub blocks: usize,
-    /// Links of theirs that lead to no note.
+    /// Links in the imported files that lead to no note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead_links: Vec<DeadLink>,
     /// Who decided, and why.
     pub reason: String,
 }
 
-/// A file that was taken over.
+/// A file that was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// The file.
@@ -68,7 +68,7 @@ pub struct Moved {
     pub blocks: usize,
 }
 
-/// A file that was not taken over.
+/// A file that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The file.
@@ -77,16 +77,16 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// A link in a file that was taken over, which points to no note.
+/// A link in an imported file that leads to no note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLink {
     /// The file.
     pub from: String,
-    /// What the link names.
+    /// The target of the link.
     pub to: String,
 }
 
-/// A file that can be taken over.
+/// A file that can be imported.
 pub(super) struct Taken<'a> {
     pub(super) from: &'a str,
     /// Its path without an extension.
@@ -97,18 +97,18 @@ pub(super) struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// What it holds, its front matter and its list of links aside.
+    /// Returns its content without front matter and list of links.
     pub(super) fn body(&self) -> impl Iterator<Item = &Piece> {
         let own = self.page.pieces.iter().filter(|piece| is_own(piece));
         own.filter(|piece| !matches!(piece.role, Role::Front | Role::Link))
     }
 
-    /// What its body begins with.
+    /// Returns the first piece of its body.
     pub(super) fn first(&self) -> Option<&Piece> {
         self.body().next()
     }
 
-    /// The words of its own first heading, if it begins with one.
+    /// Returns the words of its first heading, if it begins with one.
     pub(super) fn title(&self) -> Option<&str> {
         self.first().and_then(Piece::heading)
     }
@@ -196,7 +196,7 @@ fn shown((number, file): (usize, &Taken<'_>)) -> SourceFile {
     SourceFile { number, path: file.path.clone(), bytes: file.bytes, head: file.head.clone() }
 }
 
-/// Checks a plan: every file in exactly one note, and every note with a path that notes can have.
+/// Checks that a plan puts every file into exactly one note, and that every note has a valid path.
 fn check(plan: &MigrationPlan, files: usize) -> Result<()> {
     let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
     let mut seen = BTreeSet::new();
@@ -215,7 +215,7 @@ fn check(plan: &MigrationPlan, files: usize) -> Result<()> {
     }
 }
 
-/// A file as a page. Metadata that is not all ours is content.
+/// Reads a file as a page. Metadata that is not all memgrove's own counts as content.
 fn own_page(text: &str) -> Page {
     let mut page = Page::parse(text);
     if !page.foreign_meta().is_empty() {
@@ -225,8 +225,8 @@ fn own_page(text: &str) -> Page {
     page
 }
 
-/// Puts files into a note, each under a heading of its name unless it has one that no other has. What is
-/// called as the note itself comes first.
+/// Puts files into a note, each under a heading with its name, unless it begins with a heading that no
+/// other file has. A file named like the note itself gets no heading, and comes first.
 fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>], structure: Structure) -> Result<usize> {
     let mut blocks = 0;
     for file in files {
@@ -264,22 +264,22 @@ fn fill(draft: &mut Draft<'_>, path: &str, files: &[&Taken<'_>], structure: Stru
     Ok(blocks)
 }
 
-/// Whether the blocks of a file are in a note already: one behind the other, and under its heading.
+/// Whether the blocks of a file are already in a note, in order and under its heading.
 fn is_there(page: &Page, heading: Option<&str>, body: &[&Piece]) -> bool {
     let wanted: Vec<&str> = heading.into_iter().chain(body.iter().map(|piece| piece.text.as_str())).collect();
     let texts: Vec<&str> = page.pieces.iter().map(|piece| piece.text.as_str()).collect();
     let headed = |at: usize| page.pieces.get(at).is_some_and(|piece| piece.kind.level().is_some());
     let found = texts.windows(wanted.len()).enumerate().filter(|(_, part)| *part == wanted);
-    // Without a heading of its own it must not stand under that of another.
+    // Without a heading of its own, it must not stand under that of another file.
     { found }.any(|(at, _)| headed(at) || at <= page.top_end())
 }
 
-/// Whether a piece is the file's own, and not what memgrove itself would have written.
+/// Whether a piece is the file's own, and not something that memgrove itself writes.
 fn is_own(piece: &Piece) -> bool {
     !matches!(piece.role, Role::LinksHead | Role::MetaHead | Role::Meta)
 }
 
-/// Some paths, those of the notes between them and the root, and the root.
+/// Returns these paths, the root, and all paths between them.
 fn with_those_above<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut all: BTreeSet<String> = BTreeSet::from([ROOT.to_owned()]);
     for path in paths {
@@ -289,7 +289,7 @@ fn with_those_above<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String
     all
 }
 
-/// Makes the notes that are missing, and lists each in the one above it.
+/// Makes the missing notes, and lists each in the note above it.
 fn link(draft: &mut Draft<'_>, paths: &BTreeSet<String>) -> Result<()> {
     let mut by_depth: Vec<&String> = paths.iter().collect();
     by_depth.sort_by_key(|path| (path.matches('/').count(), (*path).clone()));
@@ -305,8 +305,8 @@ fn link(draft: &mut Draft<'_>, paths: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Finds every block of every file again in the notes, by its hash, and says where: first in the note that
-/// it was meant for, then beneath it. Each block that is found stands for one, so none is found for two.
+/// Finds every block of every file in the notes, by its hash, and records where: if possible in the
+/// intended note, or beneath it. A block that is found is used up, so it does not count twice.
 fn account(draft: &Draft<'_>, taken: &[Taken<'_>], homes: &[Home], imported: &mut Imported) -> Result<()> {
     let mut places: HashMap<blake3::Hash, BTreeMap<&str, usize>> = HashMap::new();
     for (path, page) in draft.pages() {
@@ -330,7 +330,7 @@ fn account(draft: &Draft<'_>, taken: &[Taken<'_>], homes: &[Home], imported: &mu
                     Error::new(Kind::Corrupt, message).hint("please report this: it is a bug in memgrove")
                 );
             };
-            // A line that lists a note is there once, whoever lists it.
+            // A line that lists a note occurs once, even if several files list the note.
             *count -= usize::from(piece.role != Role::Link);
             blocks += 1;
             if !to.iter().any(|path| path == place) {

@@ -1,5 +1,5 @@
-//! What is known of notes without reading them: `.metadata/index.json`. It is derived, may be missing or
-//! old at any time, and is small, because every search reads it whole.
+//! What is known of notes without reading them: `.metadata/index.json`. It is derived, and may be missing
+//! or outdated at any time; it is small, because every search reads all of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,11 +16,11 @@ use crate::store::Store;
 /// The file of the index, beside the notes.
 const INDEX: &str = "index.json";
 
-/// One note: its size and stamp when it was read, its words, and where it leads.
+/// One note: its size and stamp when it was read, its words, and its links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry(u64, u64, Signature, Vec<Target>);
 
-/// Where a link leads: to a path, which in the file is the place of that path among all.
+/// The target of a link. In the file it is a number: the place of its path among all paths.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Target {
@@ -29,14 +29,14 @@ enum Target {
 }
 
 impl Entry {
-    /// What is kept of a note that was just read.
+    /// Returns what is remembered of a note that was just read.
     pub(super) fn of(path: &str, info: &Info, page: &Page) -> Self {
         let links: BTreeSet<Target> =
             page.edges().into_iter().map(|(target, _)| Target::Named(target)).collect();
         Entry(info.size, info.stamp, Signature::of(path, page), links.into_iter().collect())
     }
 
-    /// The same with every link as `change` makes it.
+    /// Returns the entry with every link replaced by `change`.
     fn linked(self, change: impl Fn(Target) -> Target) -> Self {
         Entry(self.0, self.1, self.2, self.3.into_iter().map(change).collect())
     }
@@ -46,14 +46,14 @@ impl Entry {
     }
 }
 
-/// All notes, as they were when they were last looked at.
+/// All notes, as they were when they were last read.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Index {
     notes: BTreeMap<String, Entry>,
 }
 
 impl Index {
-    /// The index as it was kept, and its size; empty if it is missing or damaged.
+    /// Reads the stored index and its size; empty if it is missing or damaged.
     fn read(store: &Store, root: &Locator) -> Result<(Self, usize)> {
         let content = store.read_optional(&root.child(METADATA)?.child(INDEX)?)?;
         let Some(content) = content else { return Ok(Default::default()) };
@@ -67,7 +67,7 @@ impl Index {
         Ok((Index { notes }, content.bytes.len()))
     }
 
-    /// The index as its file has it.
+    /// Returns the index as its file stores it.
     fn text(self) -> String {
         let paths: Vec<String> = self.notes.keys().cloned().collect();
         let placed = |target: Target| match target {
@@ -78,8 +78,8 @@ impl Index {
         serde_json::to_string(&Index { notes }).unwrap_or_default() + "\n"
     }
 
-    /// The edit that brings the index up to date, if it is not: with what was just read, with what it
-    /// knows itself, and by reading the rest.
+    /// Returns the edit that brings the index up to date, if it is outdated: from what was just read, what
+    /// it already knows, and by reading the rest.
     pub(super) fn kept<'n>(
         store: &Store,
         root: &Locator,
@@ -112,17 +112,17 @@ fn read(store: &Store, root: &Locator, path: &str) -> Result<Option<Entry>> {
     Ok(Some(Entry::of(path, &info, &Page::parse(&text))))
 }
 
-/// What is known of notes without reading them: only of those that have not changed since.
+/// What is known of notes without reading them, for those that have not changed since.
 pub(super) struct Known {
     /// The paths of all notes.
     pub(super) paths: Vec<String>,
-    /// How many bytes it cost to know.
+    /// How many bytes were read for this.
     pub(super) bytes: usize,
     unchanged: BTreeMap<String, Entry>,
 }
 
 impl Known {
-    /// What the index still knows.
+    /// Reads the index, and keeps what is still true.
     pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
         let (index, bytes) = Index::read(store, root)?;
         let mut unchanged = index.notes;
@@ -137,8 +137,8 @@ impl Known {
         Ok(Known { paths: there.into_keys().collect(), bytes, unchanged })
     }
 
-    /// Where a link leads. What a note was split from is looked up in the note, and only for a link that
-    /// cannot be followed without.
+    /// Returns where a link leads. Which note another was split from is read from the note, only if the
+    /// link cannot be followed without that.
     pub(super) fn leads(&self, store: &Store, root: &Locator, target: &str, from: &str) -> Option<String> {
         let origin = |path: &str| {
             let content = store.read_optional(&note_at(root, path).ok()?).ok()??;
@@ -148,13 +148,13 @@ impl Known {
         resolved(target, from, &self.paths, &mut { origin }).map(str::to_owned)
     }
 
-    /// Whether most of the notes are not known.
+    /// Whether most of the notes are unknown.
     pub(super) fn is_old(&self) -> bool {
         self.unchanged.len() * 2 < self.paths.len()
     }
 
-    /// How much of some words each block of a note may have, and the size of the note; `None` if that is
-    /// not known.
+    /// Returns for each block of a note how much of some words it may have, and the size of the note;
+    /// `None` if that is unknown.
     pub(super) fn shares(
         &self,
         path: &str,
@@ -166,13 +166,13 @@ impl Known {
         Some((entry.2.shares(asked, weights, around), entry.0))
     }
 
-    /// Whether none of some words is in a note, as far as that is known.
+    /// Whether a note is known to have none of some words.
     pub(super) fn has_none(&self, path: &str, asked: &[Word]) -> bool {
         let none = |entry: &Entry| asked.iter().all(|word| !entry.2.may_hold(*word));
         self.unchanged.get(path).is_some_and(none)
     }
 
-    /// Where a note leads; `None` if that is not known.
+    /// Returns where a note's links lead; `None` if that is unknown.
     pub(super) fn links(&self, path: &str) -> Option<Vec<String>> {
         let name = |target: &Target| match target {
             Target::Named(path) => Some(path.clone()),
@@ -181,7 +181,7 @@ impl Known {
         self.unchanged.get(path).map(|entry| entry.3.iter().filter_map(name).collect())
     }
 
-    /// In how many blocks of the known notes a word may be, those of some notes aside.
+    /// Returns in how many blocks of the known notes, except for those in `aside`, a word may be.
     pub(super) fn blocks_with(&self, word: Word, aside: &HashSet<String>) -> usize {
         let others = self.unchanged.iter().filter(|(path, _)| !aside.contains(*path));
         others.map(|(_, entry)| entry.2.blocks_with(word)).sum()

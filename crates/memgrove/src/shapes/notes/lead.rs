@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lead {
     pub(super) rank: Rank,
-    /// What was found first is visited first, among equals.
+    /// Among equals, the one found first is visited first.
     pub(super) order: std::cmp::Reverse<usize>,
     pub(super) path: String,
     pub(super) trail: Vec<String>,
@@ -27,9 +27,10 @@ impl PartialOrd for Lead {
 /// How promising a note is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// One of its blocks may have all of the words: no number of blocks with some of them outweighs that.
+    /// Whether one of its blocks may have all of the words, which outweighs any number of blocks with
+    /// some.
     whole: bool,
-    /// What it is worth for the bytes that it costs to read.
+    /// How much it promises for the bytes that reading it costs.
     worth: u32,
 }
 
@@ -39,7 +40,7 @@ impl Rank {
     /// After everything that promises anything.
     pub(super) const LAST: Rank = Rank { whole: false, worth: 0 };
 
-    /// By how much of the question each block of a note may answer, and by its size.
+    /// Ranks a note by how much of the question each of its blocks may answer, and by its size.
     pub(super) fn of(shares: &[f64], bytes: u64) -> Self {
         let whole = shares.iter().any(|share| *share > 1.0 - 1e-9);
         let worth: f64 = shares.iter().map(|share| share.powi(4)).sum();

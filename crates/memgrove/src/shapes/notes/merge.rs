@@ -1,4 +1,4 @@
-//! Putting notes that came of a split back together.
+//! How notes that resulted from a split are merged again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +14,21 @@ use super::survey::Proposal;
 use crate::agent::Advice;
 use crate::error::{Error, Kind, Result};
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeResult {
-    /// The note that took the others in.
+    /// The note that took in the others.
     pub path: String,
-    /// The notes that are gone.
+    /// The notes that were merged into it, and are gone.
     pub merged: Vec<String>,
-    /// Other notes in which links to those that are gone were changed.
+    /// Other notes whose links to the merged ones were changed.
     #[serde(default)]
     pub relinked: Vec<String>,
     /// The size of the note now.
     pub size_bytes: usize,
 }
 
-/// Takes the children of a note back in: those that are named, or all that came of splitting it.
+/// Merges the children of a note back into it: those that are named, or all that were split from it.
 pub(super) fn merge(
     draft: &mut Draft<'_>,
     path: &str,
@@ -80,7 +80,7 @@ pub(super) fn merge(
     Ok(MergeResult { path: path.to_owned(), merged: chosen, relinked, size_bytes })
 }
 
-/// The notes that were split off a note and that it lists: those that are named, or all.
+/// Returns the notes that a note lists and that were split from it: those that are named, or all.
 fn chosen(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Vec<String>> {
     let mut chosen: Vec<String> = Vec::new();
     let listed = draft.page(path)?.map(Page::links).unwrap_or_default();
@@ -102,8 +102,8 @@ fn chosen(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Vec<
     Ok(chosen)
 }
 
-/// What to merge after a write to a note: what was split off it, or off the note that it was split from,
-/// if all of that together fills less than half a note.
+/// Proposes a merge after a write: of the notes that were split from a note, or from the note above it, if
+/// all of them together fill less than half a note.
 pub(super) fn proposed(draft: &mut Draft<'_>, path: &str, bytes_max: usize) -> Result<Option<Proposal>> {
     let above = draft.origin(path)?;
     for parent in [Some(path.to_owned()), above].into_iter().flatten() {
@@ -112,7 +112,7 @@ pub(super) fn proposed(draft: &mut Draft<'_>, path: &str, bytes_max: usize) -> R
         let mut room = (bytes_max / 2).checked_sub(draft.bytes(&parent)?);
         let mut children = Vec::new();
         for target in listed {
-            // Most families are too large, and that is known after a few of them.
+            // Most families are too large, which a few of their notes already show.
             let Some(left) = room else { break };
             let Some(child) = draft.linked_by_path(&target, &parent)?.filter(|child| *child != parent) else {
                 continue;
@@ -132,7 +132,7 @@ pub(super) fn proposed(draft: &mut Draft<'_>, path: &str, bytes_max: usize) -> R
     Ok(None)
 }
 
-/// Knows the title that a split gave a note again, unless someone has changed it since.
+/// Recognizes the title that a split gave a note, unless someone has changed it.
 fn know_added_title(page: &mut Page) {
     let added = page.meta(TITLE_ADDED).map(str::to_owned);
     if let Some(title) = page.pieces.iter_mut().find(|piece| piece.role == Role::Title) {
@@ -140,13 +140,13 @@ fn know_added_title(page: &mut Page) {
     }
 }
 
-/// Whether a note has sections, so that what comes to it needs a heading.
+/// Whether a note has sections, so that further content needs a heading.
 fn has_sections(page: &Page) -> bool {
     page.pieces.iter().any(|piece| piece.role == Role::Body && piece.kind.level().is_some())
 }
 
 impl Gone {
-    /// Where the content of some notes goes when another takes them in.
+    /// Determines where the content of notes goes when another note takes them in.
     fn into(draft: &mut Draft<'_>, path: &str, children: &[String]) -> Result<Self> {
         let mut sections = draft.page(path)?.is_some_and(has_sections);
         let mut headings = BTreeMap::new();
@@ -161,8 +161,8 @@ impl Gone {
     }
 }
 
-/// What a note brings along besides its links. A title that a split gave it becomes the heading of a
-/// section, where there are sections; what people have put beside our metadata is content from now on.
+/// Returns what a note contributes besides its links. A title that a split gave it becomes a section
+/// heading if there are sections, and lines that people added to its metadata become content.
 fn content(child: &Page, sections: bool) -> Vec<Piece> {
     let mut content = Vec::new();
     for piece in &child.pieces {
@@ -185,9 +185,9 @@ fn content(child: &Page, sections: bool) -> Vec<Piece> {
     content
 }
 
-/// Puts the blocks of a child at the end of a page; gives back how many.
+/// Adds the blocks of a child to the end of a page, and returns how many.
 fn absorb(draft: &mut Draft<'_>, page: &mut Page, child: Page, path: &str, name: &str) -> Result<usize> {
-    // A line that someone has written or changed stays: it leads to what comes of the child by now.
+    // A line that someone has written or changed stays, and will lead to the merged content.
     if let Some(at) = page.line_of(name).filter(|at| child.is_listed_as(&page.pieces[*at].text)) {
         page.remove(at);
     }

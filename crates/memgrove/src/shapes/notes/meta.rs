@@ -1,4 +1,4 @@
-//! The metadata of a note: the lines that memgrove keeps, beside those that people have put there.
+//! Which part of a note is its metadata: the lines that memgrove maintains, and those that people added.
 
 use super::page::{Page, Piece, Role};
 use crate::clock::Timestamp;
@@ -6,8 +6,8 @@ use crate::text::blocks::BlockKind;
 use crate::text::metadata::{LAST_UPDATED, LINK_ADDED, SIZE_BYTES, is_own, metadata};
 
 impl Page {
-    /// Finds the metadata beneath a heading. A section without a line of memgrove's own is content, and so is
-    /// what someone has written right before or behind such lines.
+    /// Finds the metadata beneath a heading. A section without a line of memgrove's own is content, and so
+    /// is what people have written right before or after such lines.
     pub(super) fn find_metadata(&mut self, head: usize) {
         let inside = |piece: &&Piece| piece.kind.level().is_none();
         let section = self.pieces[head + 1..].iter().take_while(inside);
@@ -43,18 +43,18 @@ impl Page {
         found.map_or("", |piece| piece.text.as_str()).lines()
     }
 
-    /// A line of the metadata.
+    /// Returns a value of the metadata.
     pub(super) fn meta(&self, key: &str) -> Option<&str> {
         let mut lines = self.meta_lines().filter_map(|line| line.split_once(':'));
         lines.find(|(own, _)| own.trim() == key).map(|(_, value)| value.trim())
     }
 
-    /// The lines of the metadata that are not memgrove's own.
+    /// Returns the lines of the metadata that are not memgrove's own.
     pub(super) fn foreign_meta(&self) -> String {
         self.meta_lines().filter(|line| !is_own(line)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Sets a line of the metadata; the other lines stay as they are.
+    /// Sets a value of the metadata; the other lines stay as they are.
     pub(super) fn set_meta(&mut self, key: &str, value: &str) {
         let line = format!("{key}: {value}");
         let newline = self.ended("\n");
@@ -77,16 +77,16 @@ impl Page {
         self.insert(at + 1, Piece::added(line, Role::Meta));
     }
 
-    /// Writes down when the note was changed, and how large it is.
+    /// Records when the note was changed, and how large it is.
     pub(super) fn stamp(&mut self, now: Timestamp) {
         self.set_meta(LAST_UPDATED, &format!("{now:.0}"));
         self.stamp_size();
     }
 
-    /// Writes down how large the note is.
+    /// Records how large the note is.
     pub(super) fn stamp_size(&mut self) {
         self.set_meta(SIZE_BYTES, "0");
-        // The number is part of the size.
+        // The number is itself part of the size.
         for _ in 0..4 {
             let bytes = self.bytes().to_string();
             if self.meta(SIZE_BYTES) == Some(bytes.as_str()) {
@@ -96,18 +96,18 @@ impl Page {
         }
     }
 
-    /// Notes down how this note was listed, so that the line is known again.
+    /// Records how this note was listed, so that memgrove can recognize the line.
     pub(super) fn listed_as(&mut self, line: &str) {
         self.set_meta(LINK_ADDED, &mark(line));
     }
 
-    /// Whether a line lists this note as memgrove wrote it, and nobody has changed it since.
+    /// Whether a line lists this note exactly as memgrove wrote it.
     pub(super) fn is_listed_as(&self, line: &str) -> bool {
         self.meta(LINK_ADDED) == Some(mark(line).as_str())
     }
 }
 
-/// A few digits that stand for a line.
+/// Returns a short hash of a line.
 fn mark(line: &str) -> String {
     blake3::hash(line.as_bytes()).to_hex()[..8].to_owned()
 }

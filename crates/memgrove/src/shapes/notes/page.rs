@@ -1,7 +1,8 @@
-//! A note as a row of pieces, which can be changed without touching a byte of the others.
+//! How a note is read and written: as a row of pieces, each of which can be changed without touching a
+//! byte of the others.
 //!
-//! `## Links` and `## Metadata` are known; everything else is the note's own. A page that is not
-//! changed is rendered exactly as it was read.
+//! `## Links` and `## Metadata` have a meaning; everything else is the note's own content. An unchanged
+//! page is rendered exactly as it was read.
 
 use std::ops::Range;
 
@@ -12,10 +13,10 @@ use crate::text::blocks::{self, BYTE_ORDER_MARK, BlockKind};
 use crate::text::links::{links_in, listed, listing};
 pub(super) use crate::text::metadata::{LAST_UPDATED, SIZE_BYTES, SPLIT_FROM, TITLE_ADDED};
 
-/// What a piece is to the note.
+/// The role of a piece in its note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
-    /// The head of the file.
+    /// The front matter.
     Front,
     /// The first heading, if it is of the first level.
     Title,
@@ -25,7 +26,7 @@ pub(super) enum Role {
     LinksHead,
     /// A line of the list of links.
     Link,
-    /// Something else under `## Links`.
+    /// Anything else under `## Links`.
     Aside,
     /// `## Metadata`.
     MetaHead,
@@ -39,26 +40,26 @@ pub(super) struct Piece {
     pub(super) text: String,
     pub(super) kind: BlockKind,
     pub(super) role: Role,
-    /// What stood before it, if what stands before it is still the same.
+    /// The text between it and the piece before it, if that piece is still the same.
     pub(super) gap: Option<String>,
     /// Whether memgrove wrote it, not the user.
     pub(super) added: bool,
 }
 
 impl Piece {
-    /// A piece that is new to a page.
+    /// Makes a piece that is new to a page.
     pub(super) fn new(text: impl Into<String>, role: Role) -> Self {
         let text = text.into();
         let kind = blocks::blocks(&text).first().map_or(BlockKind::Paragraph, |block| block.kind);
         Piece { text, kind, role, gap: None, added: false }
     }
 
-    /// A piece that memgrove writes.
+    /// Makes a piece that memgrove writes.
     pub(super) fn added(text: impl Into<String>, role: Role) -> Self {
         Piece { added: true, ..Piece::new(text, role) }
     }
 
-    /// The words of a heading.
+    /// Returns the words of a heading.
     pub(super) fn heading(&self) -> Option<&str> {
         self.kind.level().and_then(|_| blocks::heading(&self.text)).map(|(_, words)| words)
     }
@@ -74,7 +75,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Reads a note. Any text is one.
+    /// Reads a note. Any text is valid.
     pub(super) fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut end = 0;
@@ -96,7 +97,7 @@ impl Page {
         page
     }
 
-    /// A new note with a title.
+    /// Makes a new note with a title.
     pub(super) fn titled(title: &str) -> Self {
         let title = Piece::added(format!("# {title}"), Role::Title);
         Page { pieces: vec![title], tail: "\n".to_owned(), crlf: false }
@@ -123,7 +124,7 @@ impl Page {
         }
     }
 
-    /// The note as text.
+    /// Returns the note as text.
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
         let mut before: Option<BlockKind> = None;
@@ -140,12 +141,12 @@ impl Page {
         text
     }
 
-    /// How many bytes it is.
+    /// Returns the size of the note.
     pub(super) fn bytes(&self) -> usize {
         self.render().len()
     }
 
-    /// A text with lines that end as those of the note do.
+    /// Returns a text with the line ends of the note.
     pub(super) fn ended(&self, text: &str) -> String {
         match self.crlf && !text.contains('\r') {
             true => text.replace('\n', "\r\n"),
@@ -153,7 +154,7 @@ impl Page {
         }
     }
 
-    /// Puts a piece before the one at an index.
+    /// Inserts a piece before the one at an index.
     pub(super) fn insert(&mut self, at: usize, mut piece: Piece) {
         piece.gap = self.mark_before(at);
         if let Some(next) = self.pieces.get_mut(at) {
@@ -164,7 +165,7 @@ impl Page {
         self.pieces.insert(at, piece);
     }
 
-    /// Takes a piece out.
+    /// Removes a piece.
     pub(super) fn remove(&mut self, at: usize) -> Piece {
         let mark = self.mark_before(at);
         if let Some(next) = self.pieces.get_mut(at + 1) {
@@ -173,20 +174,20 @@ impl Page {
         self.pieces.remove(at)
     }
 
-    /// The mark that stays before whatever is first.
+    /// Returns the byte order mark if the piece at an index is first: the mark must stay at the beginning.
     fn mark_before(&self, at: usize) -> Option<String> {
         let gap = self.pieces.get(at).filter(|_| at == 0)?.gap.as_deref()?;
         gap.starts_with(BYTE_ORDER_MARK).then(|| BYTE_ORDER_MARK.to_string())
     }
 
-    /// The title: the first heading, or the last name of the path.
+    /// Returns the title: the first heading, or the last name of the path.
     pub(super) fn title(&self, path: &str) -> String {
         let own = self.pieces.iter().filter(|piece| matches!(piece.role, Role::Title | Role::Body));
         let first = own.take(1).find_map(Piece::heading).filter(|words| !words.is_empty());
         first.map_or_else(|| title_of(path), str::to_owned)
     }
 
-    /// All of the note's own content.
+    /// Returns all of the note's own content.
     pub(super) fn own_text(&self) -> String {
         let own = self.pieces.iter().filter(|piece| matches!(piece.role, Role::Title | Role::Body));
         own.map(|piece| piece.text.as_str()).collect::<Vec<_>>().join("\n\n")
@@ -197,8 +198,8 @@ impl Page {
         self.pieces.first().filter(|piece| piece.role == Role::Front)
     }
 
-    /// Makes its front matter content: a block of code beneath the first heading. In the middle of a note it
-    /// would be taken for text, and its last line for a heading.
+    /// Turns its front matter into content: a block of code beneath the first heading. In the middle of a
+    /// note it would be read as text, and its last line as a heading.
     pub(super) fn show_front(&mut self) {
         if self.front().is_none() {
             return;
@@ -211,13 +212,13 @@ impl Page {
         self.insert(at, Piece::new(format!("{fence}yaml\n{inside}\n{fence}"), Role::Body));
     }
 
-    /// Where new content goes: behind all that is the note's own.
+    /// Returns where new content goes: after everything that is the note's own.
     pub(super) fn body_end(&self) -> usize {
         let own = |piece: &Piece| matches!(piece.role, Role::Front | Role::Title | Role::Body);
         self.pieces.iter().rposition(own).map_or(0, |at| at + 1)
     }
 
-    /// Where what belongs to no section goes: before the first heading of the content.
+    /// Returns where content without a section goes: before the first heading of the content.
     pub(super) fn top_end(&self) -> usize {
         let heads = |piece: &Piece| {
             let own = piece.role == Role::Body && piece.kind.level().is_some();
@@ -233,14 +234,14 @@ impl Page {
         self.pieces.first().is_some_and(|first| first.role == Role::Body && first.kind.level().is_some())
     }
 
-    /// Behind the last piece of the section whose heading is at an index, subsections aside.
+    /// Returns the end of the section with its heading at an index, without subsections.
     pub(super) fn section_end(&self, heading: usize) -> usize {
         let outside = |piece: &Piece| piece.role != Role::Body || piece.kind.level().is_some();
         let rest = self.pieces[heading + 1..].iter().position(outside);
         rest.map_or(self.pieces.len(), |count| heading + 1 + count)
     }
 
-    /// The lines of its list of links: piece, path, description.
+    /// Returns its list of links: for each the piece, the path and the description.
     pub(super) fn links(&self) -> Vec<(usize, String, String)> {
         let of = |(at, piece): (usize, &Piece)| {
             let (link, told) = listed(&piece.text).filter(|_| piece.role == Role::Link)?;
@@ -249,7 +250,7 @@ impl Page {
         self.pieces.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Every link of the note with a label: the description of a listed one, the alias of another.
+    /// Returns every link of the note with a label: the description of a listed one, the alias of another.
     pub(super) fn edges(&self) -> Vec<(String, String)> {
         let mut edges = Vec::new();
         for piece in self.pieces.iter().filter(|piece| piece.kind != BlockKind::Code) {
@@ -264,12 +265,12 @@ impl Page {
         edges
     }
 
-    /// The line that lists a note.
+    /// Returns the line that lists a note.
     pub(super) fn line_of(&self, path: &str) -> Option<usize> {
         self.links().into_iter().find(|(_, own, _)| own == path).map(|(at, ..)| at)
     }
 
-    /// Lists a note, or describes it anew: unless it has a name, by someone else, that no link can hold.
+    /// Lists a note, or updates its description, unless no link can hold its path.
     pub(super) fn list_link(&mut self, path: &str, description: &str) {
         if !is_linkable(path) {
             return;
@@ -282,7 +283,7 @@ impl Page {
         }
     }
 
-    /// Puts a line at the end of the list of links, which is made if it is missing.
+    /// Adds a line to the end of the list of links, which is made if it is missing.
     pub(super) fn add_link(&mut self, piece: Piece) {
         let listed = |piece: &Piece| matches!(piece.role, Role::LinksHead | Role::Link);
         let at = match self.pieces.iter().rposition(listed) {
@@ -297,7 +298,7 @@ impl Page {
         self.insert(at, piece);
     }
 
-    /// Takes `## Links` away once nothing is under it.
+    /// Removes `## Links` if nothing is left under it.
     pub(super) fn drop_empty_links(&mut self) {
         let listed = |piece: &Piece| matches!(piece.role, Role::Link | Role::Aside);
         if !self.pieces.iter().any(listed)
@@ -307,12 +308,12 @@ impl Page {
         }
     }
 
-    /// The note as an agent sees it: what may be moved, numbered.
+    /// Returns the note as an agent sees it: the blocks that may be moved, numbered.
     pub(super) fn view(&self, path: &str) -> NoteView {
         NoteView { links: self.link_lines(), ..self.view_of(path, 0..self.pieces.len()) }
     }
 
-    /// Some pieces of the note as an agent sees them, without its links.
+    /// Returns some pieces of the note as an agent sees them, without its links.
     pub(super) fn view_of(&self, path: &str, pieces: Range<usize>) -> NoteView {
         let block = |number: usize| Numbered {
             number,
@@ -328,13 +329,13 @@ impl Page {
         }
     }
 
-    /// The list of links as an agent sees it.
+    /// Returns the list of links as an agent sees it.
     pub(super) fn link_lines(&self) -> Vec<LinkLine> {
         let line = |(number, path, description)| LinkLine { number, path, description };
         self.links().into_iter().map(line).collect()
     }
 
-    /// Whether the text reads back as what was meant: the same links and the same metadata.
+    /// Whether the rendered text, when it is read again, has the same links and the same metadata.
     pub(super) fn reads_back(&self) -> bool {
         let again = Page::parse(&self.render());
         let meta =

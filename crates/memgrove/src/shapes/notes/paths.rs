@@ -1,4 +1,4 @@
-//! What notes are called, and where they lie: `projects/silica` is `projects/silica.md`.
+//! How notes are named, and where they are stored: `projects/silica` is `projects/silica.md`.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -7,16 +7,16 @@ use crate::error::{Error, Kind, Result, code};
 use crate::locator::Locator;
 use crate::text::links::joined;
 
-/// The note that everything begins in.
+/// The root note, from which all others are reached.
 pub const ROOT: &str = "memory";
-/// The folder of what memgrove keeps beside the notes.
+/// The folder of what memgrove stores beside the notes.
 pub(super) const METADATA: &str = ".metadata";
 
-/// The path of a note as it is kept: without `note:`, slashes at the ends, and `.md`. Nothing is the
-/// root.
+/// Returns the path of a note in its normal form: without `note:`, outer slashes, and `.md`. An empty path
+/// is the root.
 ///
 /// # Errors
-/// `Invalid` for a path that no note can have.
+/// `Invalid` if no note can have this path.
 pub fn normal_path(given: Option<&str>) -> Result<String> {
     let given = given.unwrap_or("").trim();
     let at = Locator::new(Scheme::Note.bare(given))?;
@@ -32,7 +32,7 @@ pub fn normal_path(given: Option<&str>) -> Result<String> {
     Ok(key.to_owned())
 }
 
-/// What no link can hold: `[[a#b]]` is a heading of `a`, in Obsidian and here.
+/// Characters that no link can hold: `[[a#b]]` is a heading of `a`, in Obsidian and here.
 const UNLINKABLE: [char; 5] = ['#', '^', '[', ']', '|'];
 
 /// Whether a link can lead to a note.
@@ -40,12 +40,12 @@ pub(super) fn is_linkable(path: &str) -> bool {
     !path.contains(UNLINKABLE)
 }
 
-/// The path with `_` for what no link can hold.
+/// Returns the path with `_` for every character that no link can hold.
 pub(super) fn linkable(path: &str) -> String {
     path.replace(UNLINKABLE, "_")
 }
 
-/// Refuses a path for a new note that no link can lead to.
+/// Refuses a path for a new note if no link can lead to it.
 ///
 /// # Errors
 /// `Invalid`.
@@ -58,41 +58,41 @@ pub(super) fn check_linkable(path: &str) -> Result<()> {
         .hint(format!("leave out # ^ [ ] and |, as in `{}`", linkable(path))))
 }
 
-/// Where a note lies.
+/// Returns the file of a note.
 pub(super) fn note_at(root: &Locator, path: &str) -> Result<Locator> {
     root.child(format!("{path}.md"))
 }
 
-/// The path of the note in a file; `None` for a file that is none.
+/// Returns the path of the note in a file; `None` for a file that is not a note.
 pub(super) fn path_of(root: &Locator, at: &Locator) -> Option<String> {
     let inside = at.relative_to(root)?;
     let hidden = inside.split('/').any(|part| part.starts_with('.'));
     inside.strip_suffix(".md").filter(|path| !hidden && !path.is_empty()).map(str::to_owned)
 }
 
-/// The path of a new note that came of another: beneath it, or beside the root.
+/// Returns the path of a new note that is split from another: beneath it, or beside the root.
 pub(super) fn child_path(parent: &str, name: &str) -> String {
     if parent == ROOT { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
-/// How far `split_from` is followed.
+/// How many steps `split_from` is followed.
 pub(super) const ORIGINS_MAX: usize = 32;
 
-/// What a link in a note leads to among the notes there are, as Obsidian has it: the note of that path;
-/// else the one whose path ends so, however it is written, best in the folder of the linking note, then
-/// the one with the shortest path; `./` and `../` begin at that folder. Else the note that a former one
-/// was merged into.
+/// Returns the note that a link leads to, by the rules of Obsidian: the note with that path; else,
+/// ignoring case, one whose path ends with it, preferably in the folder of the linking note, then the one
+/// with the shortest path. `./` and `../` begin at that folder. If there is none, it is the note that a
+/// former note with this path was merged into.
 ///
-/// Blocks are moved as they are, so a relative link may stand elsewhere than where it was written. One
-/// that leads nowhere from here is tried from the folder of the note's own name, out of which files were
-/// taken in, and from the folder of the note that this one was split from, and so on: `origin` names it.
+/// Blocks are moved unchanged, so a relative link may no longer be where it was written. If it leads
+/// nowhere from here, it is tried from the folder named like the note, whose files may have been imported
+/// into it, and from the folder of the note that this one was split from, and so on, as `origin` tells.
 pub(super) fn resolved<'a>(
     target: &str,
     from: &str,
     paths: &'a [String],
     origin: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Option<&'a str> {
-    // Paths are kept in this form, however a link is typed.
+    // Paths are stored in this normal form, however a link is typed.
     let target: &str = &target.nfc().collect::<String>();
     let exact = |wanted: &str| {
         let found = paths.binary_search_by(|path| path.as_str().cmp(wanted));
@@ -113,7 +113,7 @@ pub(super) fn resolved<'a>(
         let mut tried: Vec<String> = here.into_iter().chain(joined(from, target)).collect();
         let origins = std::iter::successors(origin(from), |path| origin(path)).take(ORIGINS_MAX);
         tried.extend(origins.filter_map(|path| joined(folder_of(&path), target)));
-        // Whatever a link is, it is no link to where it stands.
+        // A link never means the note that it is in.
         let merged = |wanted: &String| above(wanted).filter(|path| *path != from);
         return tried.iter().find_map(|wanted| found(wanted)).or_else(|| tried.iter().find_map(merged));
     }
@@ -131,12 +131,12 @@ pub(super) fn resolved<'a>(
     above(target)
 }
 
-/// Whether a link says where it leads as seen from its own folder.
+/// Whether a link is relative to its own folder.
 pub(super) fn is_relative(target: &str) -> bool {
     target.starts_with("./") || target.starts_with("../")
 }
 
-/// The folder of a note.
+/// Returns the folder of a note.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -145,7 +145,7 @@ fn same(one: &str, two: &str) -> bool {
     one.eq_ignore_ascii_case(two) || one.to_lowercase() == two.to_lowercase()
 }
 
-/// Whether the last names of a path are these.
+/// Whether a path ends with these names, ignoring case.
 fn ends_so(path: &str, names: &str) -> bool {
     let count = names.split('/').count();
     let start = path.rmatch_indices('/').nth(count - 1).map_or(0, |(at, _)| at + 1);

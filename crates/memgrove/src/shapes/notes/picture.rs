@@ -1,4 +1,4 @@
-//! The graph of notes as a picture: a tree for terminals, DOT, Mermaid, and SVG.
+//! How the graph of notes is drawn: as a tree for terminals, DOT, Mermaid, or SVG.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -9,23 +9,23 @@ use super::survey::{Edge, Graph, Node};
 /// One line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch<'a> {
-    /// What stands before it: the lines of the tree.
+    /// The lines of the tree before it.
     pub lines: String,
     /// The note.
     pub node: &'a Node,
-    /// What the link that leads to it says.
+    /// The label of the link that leads to it.
     pub label: &'a str,
     /// How deep it is.
     pub depth: usize,
 }
 
-/// The graph as a tree from the root: every note once, where it is first met. Notes that no link
-/// leads to come last.
+/// Returns the graph as a tree from the root, with every note once, where it is nearest to the root. Notes
+/// that no link leads to come last.
 pub fn tree(graph: &Graph) -> Vec<Branch<'_>> {
     let nodes: HashMap<&str, &Node> = graph.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
     let mut out: HashMap<&str, Vec<&Edge>> = HashMap::new();
     graph.edges.iter().for_each(|edge| out.entry(&edge.from).or_default().push(edge));
-    // A note belongs to the one that is fewest links from the root.
+    // A note belongs to the linking note with the fewest links from the root.
     let mut parent: HashMap<&str, &str> = HashMap::new();
     let mut met: BTreeSet<&str> = BTreeSet::from([ROOT]);
     let mut level = vec![ROOT];
@@ -81,12 +81,12 @@ fn grow<'a>(
     }
 }
 
-/// A size as people read it.
+/// Returns a size for people.
 fn size(bytes: u64) -> String {
     if bytes < 1024 { format!("{bytes} B") } else { format!("{:.1} KB", bytes as f64 / 1024.0) }
 }
 
-/// The graph for Graphviz.
+/// Writes the graph for Graphviz.
 pub fn dot(graph: &Graph) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut text = "digraph memory {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n".to_owned();
@@ -106,7 +106,7 @@ pub fn dot(graph: &Graph) -> String {
     text + "}\n"
 }
 
-/// The graph for Mermaid.
+/// Writes the graph for Mermaid.
 pub fn mermaid(graph: &Graph) -> String {
     let ids: HashMap<&str, usize> =
         graph.nodes.iter().enumerate().map(|(at, node)| (node.id.as_str(), at)).collect();
@@ -127,7 +127,7 @@ const COLUMN: usize = 240;
 const ROW: usize = 34;
 const BOX: (usize, usize) = (190, 26);
 
-/// The graph as a picture: the tree from left to right, and the other links as dashed lines.
+/// Draws the graph as a picture: the tree from left to right, and the other links as dashed lines.
 pub fn svg(graph: &Graph) -> String {
     let branches = tree(graph);
     let at: HashMap<&str, (usize, usize)> = branches

@@ -1,4 +1,5 @@
-//! Links to notes that are gone: they lead to where the content is now, and show what they showed.
+//! How links to merged notes are kept alive: they lead to where the content is now, and show what they
+//! showed.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use crate::error::Result;
 use crate::text::blocks::BlockKind;
 use crate::text::links::{WikiLink, links_in, listed};
 
-/// Notes that another one takes in, each with the heading that its content stands under from now on.
+/// Notes that another one takes in, each with the heading that its content is under from now on.
 pub(super) struct Gone {
     pub(super) to: String,
     pub(super) headings: BTreeMap<String, Option<String>>,
 }
 
-/// Changes every link that leads to a note that is gone. Gives back which other notes that has changed.
+/// Changes every link to a merged note, and returns the other notes that this changed.
 pub(super) fn relink(draft: &mut Draft<'_>, gone: &Gone) -> Result<Vec<String>> {
     if !is_linkable(&gone.to) {
         return Ok(Vec::new());
@@ -31,7 +32,7 @@ pub(super) fn relink(draft: &mut Draft<'_>, gone: &Gone) -> Result<Vec<String>> 
         let ours = our_lines(draft, &page, gone)?;
         let texts = page.pieces.iter_mut().enumerate().filter(|(_, piece)| piece.kind != BlockKind::Code);
         for (_, piece) in texts.filter(|(at, _)| !ours.contains(at)) {
-            // What only leads there because it was merged before has lost its name already.
+            // A link to a note that had been merged before already shows its old name.
             let leads = |link: &WikiLink<'_>| {
                 survey.leads(link.target, &path, &paths).filter(|to| is_named(to, link.target))
             };
@@ -49,7 +50,7 @@ pub(super) fn relink(draft: &mut Draft<'_>, gone: &Gone) -> Result<Vec<String>> 
     Ok(changed)
 }
 
-/// The lines with which memgrove listed the notes: they go with them.
+/// Returns the lines that memgrove wrote to list the merged notes, which are removed with them.
 fn our_lines(draft: &mut Draft<'_>, page: &Page, gone: &Gone) -> Result<Vec<usize>> {
     let mut ours = Vec::new();
     for (at, piece) in page.pieces.iter().enumerate().filter(|(_, piece)| piece.role == Role::Link) {
@@ -63,8 +64,8 @@ fn our_lines(draft: &mut Draft<'_>, page: &Page, gone: &Gone) -> Result<Vec<usiz
     Ok(ours)
 }
 
-/// A text with the links that lead to what is gone leading to where it went: to a note, and to a heading
-/// of it.
+/// Returns a text with its links to merged notes replaced by links to where their content is: a note, and
+/// a heading in it.
 pub(super) fn rewritten<'g>(
     text: &str,
     moved: impl Fn(&WikiLink<'_>) -> Option<(&'g str, Option<&'g str>)>,
@@ -76,7 +77,7 @@ pub(super) fn rewritten<'g>(
         made.push_str(&text[end..link.at.start]);
         let inside = &text[link.at.start + 2..link.at.end - 2];
         let line = text[..link.at.start].rsplit('\n').next().unwrap_or("");
-        // In a table a bar would end the cell.
+        // In a table, a plain bar would end the cell.
         let bar = if line.trim_start().starts_with('|') { "\\|" } else { "|" };
         let heading = link.heading.or(heading).filter(|heading| is_part(heading));
         let heading = heading.map_or(String::new(), |heading| format!("#{heading}"));
@@ -88,13 +89,13 @@ pub(super) fn rewritten<'g>(
     made
 }
 
-/// Whether a link names a note, however it is written.
+/// Whether a link names a note, ignoring case and folders.
 pub(super) fn is_named(path: &str, target: &str) -> bool {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).nfc().collect::<String>().to_lowercase();
     name(path) == name(target)
 }
 
-/// Whether a link can hold a heading, or the mark of a block.
+/// Whether a link can hold a heading, or the id of a block.
 fn is_part(heading: &str) -> bool {
     !heading.is_empty() && is_linkable(heading.strip_prefix('^').unwrap_or(heading))
 }

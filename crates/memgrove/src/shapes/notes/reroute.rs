@@ -1,5 +1,5 @@
-//! Where files go that are taken over, and links between them: they lead to where the content of each is
-//! now, and show what they showed.
+//! Which note each imported file goes to, and how links between the files are kept alive: they lead to
+//! where the content is now, and show what they showed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,17 +13,17 @@ use crate::error::Result;
 use crate::text::blocks::BlockKind;
 use crate::text::links::{WikiLink, links_in};
 
-/// Where a file goes.
+/// Where an imported file goes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Home {
     /// The note.
     pub(super) path: String,
-    /// The heading of the note that its content stands under, unless the note is all its own.
+    /// The heading that its content is under, unless the note is all its own.
     pub(super) heading: Option<String>,
 }
 
-/// Says where each file goes: into which note, and under which heading of it. Front matter that cannot stand
-/// at the head of a note, because others share it, becomes content.
+/// Decides for each file into which note it goes, and under which heading. Front matter becomes content
+/// where it cannot be that of the note, because others share the note.
 pub(super) fn settle(
     draft: &mut Draft<'_>,
     notes: &[(String, Vec<usize>)],
@@ -51,8 +51,8 @@ pub(super) fn settle(
     Ok(homes)
 }
 
-/// The heading that a file gets in a note: none if it has one that no other has, or if it is called as the
-/// note itself; else its name.
+/// Returns the heading to add for a file: none if the file begins with a heading that no other file has,
+/// or is named like the note itself; else its name.
 pub(super) fn heading(
     path: &str,
     file: &Taken<'_>,
@@ -74,7 +74,7 @@ fn text_of(piece: Option<&Piece>) -> Option<&str> {
     piece.map(|piece| piece.text.as_str())
 }
 
-/// A heading for a file: its name, or its path where the name does not say whose it is.
+/// Returns a heading for a file: its name, or its path if the name alone is ambiguous.
 fn named(file: &Taken<'_>, files: &[&Taken<'_>], structure: Structure) -> String {
     let name = |path: &str| title_of(path.rsplit('/').next().unwrap_or(path));
     let same = files.iter().filter(|other| name(&other.path) == name(&file.path)).count();
@@ -85,8 +85,8 @@ fn named(file: &Taken<'_>, files: &[&Taken<'_>], structure: Structure) -> String
     format!("## {words}")
 }
 
-/// Makes links from file to file lead to the notes that hold the files from now on; a link that leads there
-/// by itself is left as it is. Gives back those that lead to no note.
+/// Changes links between files to lead to the notes that will hold them, unless they already do. Returns
+/// the links that lead to no note.
 pub(super) fn rerouted(
     draft: &mut Draft<'_>,
     taken: &mut [Taken<'_>],
@@ -103,7 +103,7 @@ pub(super) fn rerouted(
     let mut dead: Vec<DeadLink> = Vec::new();
     for (file, home) in taken.iter_mut().zip(homes) {
         let was = file.path.clone();
-        // What a folder was merged into is no file of that name.
+        // A note that a folder was merged into does not count as a file of that name.
         let meant = |link: &WikiLink<'_>| {
             let named = resolved(link.target, &was, &paths, &mut |_| None);
             files.get(named.filter(|path| is_named(path, link.target))?).copied()
@@ -123,7 +123,7 @@ pub(super) fn rerouted(
     Ok(dead)
 }
 
-/// The text of a piece with its links leading to where the files that they mean are.
+/// Returns the text of a piece with its links leading to where the linked files go.
 fn led<'h>(
     piece: &Piece,
     meant: impl Fn(&WikiLink<'_>) -> Option<&'h Home>,
@@ -131,7 +131,7 @@ fn led<'h>(
 ) -> String {
     rewritten(&piece.text, |link| {
         let home = meant(link).filter(|home| is_linkable(&home.path))?;
-        // A line that lists a note may say so by the name of one that is in it by now.
+        // A line that lists a note stays even if it uses the name of a file that the note now contains.
         let fits = |to: &str| to == home.path && (is_named(to, link.target) || piece.role == Role::Link);
         let stays = leads(link).is_some_and(fits);
         (!stays).then_some((home.path.as_str(), home.heading.as_deref()))

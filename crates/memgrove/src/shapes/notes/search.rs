@@ -1,5 +1,5 @@
-//! Searching by walking from note to note, the most promising link first: excerpt here, follow
-//! links, or both. No note is visited twice, so circles are harmless.
+//! How notes are searched: from note to note along links, the most promising first, with excerpts taken on
+//! the way. No note is visited twice, so cycles are harmless.
 
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
@@ -19,45 +19,45 @@ use crate::text::words;
 
 /// The longest excerpt, in characters.
 const EXCERPT_CHARS_MAX: usize = 400;
-/// How many notes a search visits unless it is told otherwise.
+/// How many notes a search visits by default.
 pub const NOTES_MAX: usize = 5_000;
 /// How many notes a model is asked about in one search.
 const ASKED_MAX: usize = 12;
-/// How much a heading, a title or a path that names a word counts, beside the block itself.
+/// How much it counts that a heading, title or path has a word, compared with the block itself.
 const CONTEXT_WEIGHT: f64 = 0.4;
-/// How large a note is taken to be of which only a link tells.
+/// The assumed size of a note that is only known from a link.
 const BYTES_USUAL: u64 = 5_000;
-/// What is left of the relevance of a fact that another has replaced.
+/// The share of its relevance that a superseded fact keeps.
 const SUPERSEDED_WEIGHT: f64 = 0.6;
 
-/// What a search gives back.
+/// One result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchResult {
     /// The note.
     pub path: String,
-    /// The part of it that answers.
+    /// The part of it that answers the query.
     pub excerpt: String,
-    /// How well, from 0 to 1.
+    /// How well it answers, from 0 to 1.
     pub relevance_score: f64,
     /// Where it is among the notes, and under which heading.
     pub context: String,
 }
 
-/// How a search goes about.
+/// A search and its bounds.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// What is looked for.
     pub query: String,
-    /// At most so many results.
+    /// The most results.
     pub max_results: usize,
-    /// Visits at most so many notes.
+    /// The most notes to visit.
     pub notes_max: usize,
-    /// Reads at most so many bytes.
+    /// The most bytes to read.
     pub bytes_max: Option<usize>,
 }
 
 impl Search {
-    /// A search for everything that answers, ten at most.
+    /// Makes a search without bounds on bytes, for at most ten results.
     pub fn new(query: impl Into<String>) -> Self {
         Search { query: query.into(), max_results: 10, notes_max: NOTES_MAX, bytes_max: None }
     }
@@ -66,24 +66,24 @@ impl Search {
 /// What a search found, and what it cost.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Searched {
-    /// The best first.
+    /// The results, best first.
     pub results: Vec<SearchResult>,
     /// How many notes were visited.
     pub visited: usize,
-    /// How many bytes were read, of notes and of what is kept beside them to find them.
+    /// How many bytes were read, of notes and of the index beside them.
     pub bytes_read: usize,
     /// Whether notes were left unread because a bound was reached.
     pub bounded: bool,
 }
 
-/// Knows which notes hold a word of a query, so that a search need not visit the others. The
-/// answers are the same with and without: one that leaves out a note that holds a word is wrong.
+/// Tells which notes have a word of a query, so that a search need not visit the others. The results must
+/// be the same with and without it, so it may not leave out a note that has a word.
 pub trait Accelerator: Send + Sync {
-    /// The paths of all notes that hold a word of the query in their path or text; `None` if that
-    /// is not known at present.
+    /// Returns the paths of all notes with a word of the query in their path or text; `None` if that is
+    /// unknown at present.
     ///
     /// # Errors
-    /// As the index says. The search then walks.
+    /// As the index says. The search then goes on without it.
     fn holders(&self, query: &str) -> Result<Option<Vec<String>>>;
 }
 
@@ -92,14 +92,14 @@ struct Found {
     path: String,
     excerpt: String,
     context: String,
-    /// How much of each word it has.
+    /// How much of each word it has: 1 in itself, less around it.
     met: Vec<f64>,
     cited: bool,
     superseded: bool,
 }
 
 impl Found {
-    /// Whether it has all words of the query, in itself or around it, or is what the agent has named.
+    /// Whether it has all words of the query, in itself or around it, or was named by the agent.
     fn is_whole(&self) -> bool {
         !self.superseded && (self.cited || self.met.iter().all(|met| *met > 0.0))
     }
@@ -112,13 +112,13 @@ pub(super) struct Walk<'a> {
     agent: &'a dyn Agent,
     search: &'a Search,
     asked: Vec<String>,
-    /// The same words, as signatures know them.
+    /// The same words, prepared for signatures.
     words: Vec<Word>,
     leads: BinaryHeap<Lead>,
     known: HashSet<String>,
     holders: Option<HashSet<String>>,
     known_notes: Known,
-    /// How telling each word is, by the blocks that may have it.
+    /// The weight of each word, by how many blocks may have it.
     telling: Vec<f64>,
     read: HashSet<String>,
     found: Vec<Found>,
@@ -159,19 +159,19 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// How promising a note is by what is known of its blocks.
+    /// Ranks a note by what is known of its blocks without reading it.
     fn foreseen(&self, path: &str) -> Option<Rank> {
         let (shares, bytes) = self.known_notes.shares(path, &self.words, &self.telling, CONTEXT_WEIGHT)?;
         Some(Rank::of(&shares, bytes))
     }
 
-    /// Whether the rules decide, who need not read a note to know where it leads.
+    /// Whether the built-in rules decide, which need not read a note to know where it leads.
     fn by_rules(&self) -> bool {
         self.agent.name() == Rules.name()
     }
 
-    /// Puts a note on the list of those to visit, and those that it is known to lead to: so that the
-    /// most promising is read first, wherever it is.
+    /// Adds a note to those to visit, with the notes that it is known to lead to, so that the most
+    /// promising one is read first, wherever it is.
     fn lead(&mut self, target: &str, rank: Rank, trail: &[String]) {
         let mut pending = VecDeque::from([(target.to_owned(), rank, trail.to_vec())]);
         while let Some((target, rank, trail)) = pending.pop_front() {
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
                 let way: Vec<String> = trail.iter().cloned().chain([path.clone()]).collect();
                 pending.extend(links.into_iter().map(|target| (target, Rank::LAST, way.clone())));
             }
-            // What a model promises is what it was asked for.
+            // With a model, the rank that the model gave counts.
             let foreseen = if self.by_rules() { self.foreseen(&path) } else { None };
             let rank = foreseen.unwrap_or(rank);
             let order = std::cmp::Reverse(self.known.len());
@@ -192,8 +192,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks until nothing is left to visit or a bound is reached. Notes that no link leads to come
-    /// last.
+    /// Visits notes until none is left or a bound is reached. Notes that no link leads to come last.
     pub(super) fn run(mut self) -> Result<Searched> {
         let mut others = Some(self.known_notes.paths.clone());
         loop {
@@ -217,7 +216,7 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, lead: Lead) -> Result<()> {
-        // A note without any word of the question is passed by unread: where it leads is known.
+        // A note without any word of the query is not read if it is known where it leads.
         let empty = self.holders.as_ref().is_some_and(|holders| !holders.contains(&lead.path))
             || self.known_notes.has_none(&lead.path, &self.words);
         if empty && self.by_rules() && self.known_notes.links(&lead.path).is_some() {
@@ -251,14 +250,14 @@ impl<'a> Walk<'a> {
                 self.lead(path, rank, &trail);
             }
         }
-        // What the agent does not name is followed last, and links in the text too.
+        // Links that the agent did not name, such as those in the text, are followed last.
         for (target, _) in page.edges() {
             self.lead(&target, Rank::LAST, &trail);
         }
         Ok(())
     }
 
-    /// Asks the agent about a note; the rules where it has no answer, and once it was asked enough.
+    /// Asks the agent about a note, or the rules if it has no answer or was asked often enough.
     fn decide(&self, page: &Page, path: &str) -> Result<Follow> {
         let ask = || FollowAsk { query: self.search.query.clone(), note: page.view(path) };
         let rules = Rules;
@@ -299,7 +298,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes how much of each word a text has: all of it, or some if it only surrounds a block.
+    /// Records which words a text has; a weight below 1 is for text that only surrounds a block.
     fn meet(&self, text: &str, weight: f64, met: &mut [f64]) {
         words::each_word(text, |word| {
             if let Some(at) = self.asked.iter().position(|asked| asked == word) {
@@ -308,8 +307,9 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// The best results: first those with all words of the query. A word that few blocks have counts more: those that were read, and those
-    /// that a bound left unread. Notes without any word of the query make no difference.
+    /// Returns the best results: first those with all words of the query. A word counts more the fewer
+    /// blocks have it, including those that a bound left unread. Notes without any word of the query make
+    /// no difference.
     fn ranked(self) -> Searched {
         let Walk { found, search, mut searched, words, known_notes, read, .. } = self;
         let holders = |at: usize| found.iter().filter(|found| found.met[at] >= 1.0).count();
@@ -322,7 +322,7 @@ impl<'a> Walk<'a> {
             let plain = met / whole;
             let cited = if found.cited { plain.mul_add(0.5, 0.5) } else { plain };
             let held = if found.superseded { SUPERSEDED_WEIGHT } else { 1.0 };
-            // A long block has more words of any query.
+            // A long block has more words of any query, so it counts a little less.
             let long = 1.0 + (found.excerpt.len() as f64 / 600.0).min(1.0) * 0.1;
             (cited * held / long).clamp(0.0, 1.0)
         };
@@ -348,12 +348,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How much a word counts that some blocks have.
+/// Returns the weight of a word that this many blocks have.
 fn weight(blocks: usize) -> f64 {
     1.0 / (1.0 + blocks as f64).sqrt()
 }
 
-/// A piece that answers; a heading with what follows it.
+/// Makes an excerpt of a piece; that of a heading includes what follows it.
 fn found(
     piece: &Piece,
     next: Option<&Piece>,

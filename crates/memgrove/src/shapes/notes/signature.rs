@@ -1,5 +1,5 @@
-//! Which words may be in a note, and in which of its blocks, in a few hundred bytes: never wrong
-//! when it says that a word is not there.
+//! Which words may be in a note, and in which of its blocks, in a few hundred bytes. It may be wrong in
+//! saying that a word is there, but never in saying that it is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 use super::page::{Page, Piece, Role};
 use crate::text::words;
 
-/// Bits for each word of a note and for each word of a block: about one in forty is taken for another.
-/// More would cost more to read than they save.
+/// How many bits each word gets, in a note and again in a block. About one lookup in forty is a false
+/// positive; more bits would cost more to read than they save.
 const BITS: usize = 8;
 const PROBES: u64 = 4;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// Where the words of a note as a whole stand, those of its path, its title and its headings, those of
-/// so many blocks that they count as words of each, and those of single blocks.
+/// The places that a word can be recorded for: the whole note; its path, title and headings; so many
+/// blocks that it counts for all of them; and single blocks.
 const ANYWHERE: u64 = 0;
 const AROUND: u64 = 1;
 const EVERYWHERE: u64 = 2;
 const FIRST_BLOCK: u64 = 3;
-/// A word counts as one of every block if this is less than the number of blocks for one that has it.
+/// A word counts for all blocks if more than this many have it, and more than one block in this many.
 const COMMON: usize = 4;
 
-/// A word, ready to be looked up in many signatures.
+/// A word, prepared for lookups in many signatures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word(u64, u64);
 
 impl Word {
-    /// A word by its stem.
+    /// Makes a word from its stem.
     pub(super) fn of(stem: &str) -> Self {
         let hash = blake3::hash(stem.as_bytes());
         let part =
@@ -35,7 +35,7 @@ impl Word {
         Word(part(0), part(8))
     }
 
-    /// The bits of the word in one place of a note.
+    /// Returns the bits of the word for one place of a note.
     fn probes(self, place: u64, bits: u64) -> impl Iterator<Item = usize> {
         let mixed = (self.0 ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let (one, two) = (mixed ^ (mixed >> 29), self.1 | 1);
@@ -43,17 +43,17 @@ impl Word {
     }
 }
 
-/// The words of a note, folded into bits.
+/// The words of a note, hashed into bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub(super) struct Signature {
     blocks: u64,
-    /// Six bits each.
+    /// Six bits in each byte.
     digits: Vec<u8>,
 }
 
 impl Signature {
-    /// The signature of a note: of all its words, and of those in each block that say something.
+    /// Makes the signature of a note: of all its words, and of the words in each block without stop words.
     pub(super) fn of(path: &str, page: &Page) -> Self {
         let mut held: BTreeSet<(u64, String)> = BTreeSet::new();
         let mut all = |place: u64, text: &str| {
@@ -62,8 +62,8 @@ impl Signature {
             });
         };
         all(ANYWHERE, path);
-        // A search shows what the note itself says. Where it leads is known, and what memgrove keeps of it is
-        // nothing that anyone looks for.
+        // Only what a search shows: the note's own content. Its links are known anyway, and nobody
+        // searches for its metadata.
         let shown = |piece: &&Piece| matches!(piece.role, Role::Body | Role::Title | Role::Aside);
         page.pieces.iter().filter(shown).for_each(|piece| all(ANYWHERE, &piece.text));
         all(AROUND, path);
@@ -99,8 +99,8 @@ impl Signature {
         self.may_hold_at(word, ANYWHERE)
     }
 
-    /// How much of some words each block may have, from 0 to 1: each word by its weight; what only stands
-    /// around the block, by a part of it.
+    /// Returns how much of some words each block may have, from 0 to 1, by their weights. A word that is
+    /// only around the block counts for the share `around`.
     pub(super) fn shares(&self, asked: &[Word], weights: &[f64], around: f64) -> Vec<f64> {
         let whole = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let there: Vec<(Word, f64, f64)> = (asked.iter().zip(weights))
@@ -122,7 +122,7 @@ impl Signature {
         (FIRST_BLOCK..FIRST_BLOCK + self.blocks).map(block).collect()
     }
 
-    /// In how many blocks a word may be.
+    /// Returns in how many blocks a word may be.
     pub(super) fn blocks_with(&self, word: Word) -> usize {
         if !self.may_hold(word) {
             return 0;
@@ -144,7 +144,7 @@ impl Signature {
 }
 
 impl From<String> for Signature {
-    /// What is no digit counts as every word, so that damage hides nothing.
+    /// An invalid digit counts as all bits set, so that damage hides no word.
     fn from(text: String) -> Self {
         let value = |digit: u8| DIGITS.iter().position(|own| *own == digit).map_or(63, |at| at as u8);
         let (blocks, digits) = text.split_once('.').unwrap_or(("", "."));

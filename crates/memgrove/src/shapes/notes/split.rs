@@ -1,4 +1,4 @@
-//! Taking a note apart as a plan says, and proving that nothing was lost on the way.
+//! How a note is split as a plan says, with proof that nothing was lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,17 +12,17 @@ use crate::agent::{SplitAsk, SplitPart, SplitPlan};
 use crate::error::{Error, Kind, Result};
 use crate::text::links::listed;
 
-/// From this depth on new notes stand beside the one that was split, not beneath it.
+/// From this depth on, new notes are put beside the one that was split, not beneath it.
 const DEPTH_MAX: usize = 4;
-/// How many notes one change takes apart.
+/// The most splits in one change.
 const SPLITS_MAX: usize = 64;
-/// The code of a plan that leaves a note as it is, or moves it as a whole.
+/// The code of a plan that leaves a note as it is, or moves all of it.
 const NOTHING: &str = "NOTHING_TO_SPLIT";
 /// The longest description of a link.
 const DESCRIPTION_CHARS_MAX: usize = 240;
 
-/// Takes a note apart if it is too large (or in any case), and what comes of it too. Gives back the
-/// paths of the notes that are new.
+/// Splits a note if it is too large (or in any case), and the resulting notes too. Returns the paths of
+/// the new notes.
 pub(super) fn split(
     draft: &mut Draft<'_>,
     advisor: &Advisor<'_>,
@@ -33,16 +33,19 @@ pub(super) fn split(
     let mut made = BTreeSet::new();
     let mut pending = vec![path.to_owned()];
     let mut whole = BTreeSet::new();
-    for round in 0..SPLITS_MAX {
-        let Some(path) = pending.pop() else { break };
-        let forced = round == 0 && when == When::Always;
+    let mut rounds = 0;
+    while rounds < SPLITS_MAX
+        && let Some(path) = pending.pop()
+    {
+        let forced = rounds == 0 && when == When::Always;
         if whole.contains(&path) || (draft.bytes(&path)? <= bytes_max && !forced) {
             continue;
         }
+        rounds += 1;
         let before = draft.bytes(&path)?;
         let parts = match once(draft, advisor, &path, bytes_max) {
             Ok(parts) => parts,
-            // It is one block, or nothing in it can be told apart: it stays as it is.
+            // It is a single block, or nothing in it can be told apart, so it stays as it is.
             Err(error) if error.kind() == Kind::Unsupported && !forced => Vec::new(),
             Err(error) if error.code_name() == Some(NOTHING) => {
                 let why = format!("`{path}` cannot be split: there is nothing to split off");
@@ -54,18 +57,19 @@ pub(super) fn split(
         if parts.is_empty() || draft.bytes(&path)? >= before {
             whole.insert(path.clone());
         }
-        pending.push(path);
         for (part, new) in parts {
             if new {
                 made.insert(part.clone());
             }
             pending.push(part);
         }
+        // What is read most comes next: if there are too many rounds, the parts wait for another write.
+        pending.push(path);
     }
     Ok(made.into_iter().collect())
 }
 
-/// Whether a note is split although it is small enough.
+/// When a note is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     /// Only if it is too large.
@@ -74,8 +78,8 @@ pub(super) enum When {
     Always,
 }
 
-/// Takes a note apart once: the notes that took something, and whether each is new. Nothing is
-/// changed unless the result is proved.
+/// Splits a note once, and returns the notes that took blocks, each with whether it is new. Nothing is
+/// changed unless the result is proved to be complete.
 fn once(
     draft: &mut Draft<'_>,
     advisor: &Advisor<'_>,
@@ -131,7 +135,8 @@ fn once(
     Ok(changed)
 }
 
-/// Lists a note in the one above it. A line that someone has written or changed stays as it is.
+/// Lists a note in the note above it, unless someone has written or changed that line. Returns whether it
+/// did.
 fn list(above: &mut Page, child: &mut Page, path: &str, description: &str) -> bool {
     let line = |above: &Page| above.line_of(path).map(|at| above.pieces[at].text.clone());
     if line(above).is_some_and(|line| !child.is_listed_as(&line)) {
@@ -144,7 +149,7 @@ fn list(above: &mut Page, child: &mut Page, path: &str, description: &str) -> bo
     true
 }
 
-/// Parts of the same name are one.
+/// Combines parts with the same name.
 fn one_for_each_name(parts: Vec<SplitPart>) -> Vec<SplitPart> {
     let mut made: Vec<SplitPart> = Vec::new();
     for part in parts {
@@ -156,13 +161,13 @@ fn one_for_each_name(parts: Vec<SplitPart>) -> Vec<SplitPart> {
     made
 }
 
-/// A name beneath a note that leads neither to the note itself nor to the root.
+/// Returns a free name beneath a note, which leads neither to the note itself nor to the root.
 fn free_name(draft: &mut Draft<'_>, owner: &str, name: &str, itself: &str) -> Result<String> {
     let name = slug(name);
     let mut tried = name.clone();
     for number in 2.. {
         let path = draft.spelled(&child_path(owner, &tried))?;
-        // A note that nobody lists here is somebody else's.
+        // An existing note that this one does not list is somebody else's.
         let ours = draft.page(owner)?.is_some_and(|page| page.links().iter().any(|(_, own, _)| *own == path));
         if path != itself && path != ROOT && (ours || !draft.exists(&path)?) {
             return Ok(tried);
@@ -172,7 +177,7 @@ fn free_name(draft: &mut Draft<'_>, owner: &str, name: &str, itself: &str) -> Re
     Ok(tried)
 }
 
-/// The note that takes blocks: the one that is there, or a new one.
+/// Returns the note that takes blocks: the existing one, or a new one.
 fn received(there: Option<Page>, pieces: Vec<Piece>, part: &SplitPart, path: &str, owner: &str) -> Page {
     let mut page = there.unwrap_or_else(|| {
         let mut page = Page::default();
@@ -199,7 +204,7 @@ fn received(there: Option<Page>, pieces: Vec<Piece>, part: &SplitPart, path: &st
     page
 }
 
-/// Checks a plan: only blocks that may be moved, each at most once, and not all into one note.
+/// Checks that a plan moves only blocks that may be moved, each at most once, and not all into one note.
 pub(super) fn check(page: &Page, plan: &SplitPlan) -> Result<()> {
     let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
     let nothing = |why: &str| refused(why.to_owned()).map_err(|error| error.code(NOTHING));
@@ -234,7 +239,7 @@ pub(super) fn check(page: &Page, plan: &SplitPlan) -> Result<()> {
     Ok(())
 }
 
-/// The plan with the headings that the parts leave without a section: they go along.
+/// Adds to each part the headings that would be left without a section.
 fn with_headings(page: &Page, mut parts: Vec<SplitPart>) -> Vec<SplitPart> {
     let mut home: HashMap<usize, usize> = HashMap::new();
     for (index, part) in parts.iter().enumerate() {
@@ -259,8 +264,8 @@ fn with_headings(page: &Page, mut parts: Vec<SplitPart>) -> Vec<SplitPart> {
     parts
 }
 
-/// Proves that every block of the notes is in what came of them, verbatim and exactly once, and that
-/// each of them reads back as it was meant.
+/// Proves that the resulting notes contain every block of the former ones, verbatim and exactly once, and
+/// that each of them reads back as intended.
 fn prove(
     path: &str,
     before: &[Page],
@@ -280,18 +285,18 @@ fn prove(
     if given == kept { Ok(()) } else { Err(lossy(path)) }
 }
 
-/// How often each block of the users' own is there.
+/// How often each block occurs that people have written.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Census(BTreeMap<String, usize>);
 
 impl Census {
-    /// Counts the blocks of a page as its text has them, and what is not ours of its metadata; links to
-    /// some notes aside, which the change itself describes.
+    /// Counts the blocks of a page as they are in its text, and the metadata that people added. Lines that
+    /// list the notes in `aside` do not count, because the change itself writes them.
     pub(super) fn count(&mut self, page: &Page, aside: &BTreeSet<&str>) {
         let text = page.render();
         let mut rest = text.as_str();
         for piece in &page.pieces {
-            // Each block is looked for behind the one before it, so none is counted for two.
+            // Each block is searched for after the one before it, so none counts twice.
             let Some(at) = rest.find(&piece.text) else { continue };
             rest = &rest[at + piece.text.len()..];
             let own = match piece.role {

@@ -1,5 +1,5 @@
-//! All notes at a glance: sizes, titles, and what leads where. Known again from
-//! `.metadata/graph.json` where nothing has changed since, so a look at a thousand notes reads few.
+//! Which notes there are, with their sizes, titles and links. For unchanged notes this is taken from
+//! `.metadata/graph.json`, so a survey of a thousand notes reads few of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ pub struct NoteInfo {
     pub path: String,
     /// Its size.
     pub size_bytes: u64,
-    /// When it was last changed, by its own word or else by its file.
+    /// When it was last changed, according to its metadata or else its file.
     pub last_updated: String,
     /// The notes that it leads to.
     pub links_to: Vec<String>,
@@ -37,7 +37,7 @@ pub struct NoteInfo {
 pub struct Graph {
     /// The notes.
     pub nodes: Vec<Node>,
-    /// What leads where.
+    /// The links between them.
     pub edges: Vec<Edge>,
 }
 
@@ -55,11 +55,11 @@ pub struct Node {
 /// A link in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
-    /// Where it stands.
+    /// The note that it is in.
     pub from: String,
-    /// Where it leads.
+    /// The note that it leads to.
     pub to: String,
-    /// What is said of it.
+    /// Its description or alias.
     pub label: String,
 }
 
@@ -72,7 +72,7 @@ pub struct Proposal {
     pub children: Vec<String>,
 }
 
-/// What is kept of a note between two looks.
+/// What is stored of a note between two surveys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Seen {
     size: u64,
@@ -80,7 +80,7 @@ struct Seen {
     title: String,
     updated: Option<String>,
     split_from: Option<String>,
-    /// Targets as they are written, with their labels.
+    /// The targets of its links as they are written, with their labels.
     links: Vec<(String, String)>,
 }
 
@@ -88,21 +88,21 @@ struct Seen {
 struct Cache {
     #[serde(flatten)]
     graph: Graph,
-    /// What the graph was made of, so that only what has changed is read again.
+    /// What the graph was made from, so that only changed notes are read again.
     #[serde(default)]
     seen: BTreeMap<String, Seen>,
 }
 
-/// All notes at a glance.
+/// All notes, as far as lists and links need them.
 pub(super) struct Survey {
     notes: BTreeMap<String, Seen>,
     dates: HashMap<String, String>,
-    /// What a search wants to know of the notes that were read.
+    /// The index entries of the notes that were read for this survey.
     fresh: BTreeMap<String, Entry>,
 }
 
 impl Survey {
-    /// Looks at all notes beneath a folder.
+    /// Surveys all notes beneath a folder.
     pub(super) fn of(store: &Store, root: &Locator) -> Result<Self> {
         let mut known = cached(store, root)?.seen;
         let (mut notes, mut dates, mut fresh) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
@@ -134,7 +134,7 @@ impl Survey {
         Ok(Survey { notes, dates, fresh })
     }
 
-    /// The graph: every link that leads to a note, each once.
+    /// Returns the graph: every link that leads to a note, each once.
     pub(super) fn graph(&self) -> Graph {
         let paths = self.paths();
         let label =
@@ -159,12 +159,12 @@ impl Survey {
         Graph { nodes: nodes.collect(), edges }
     }
 
-    /// Where a link in a note leads.
+    /// Returns where a link in a note leads.
     pub(super) fn leads<'p>(&self, target: &str, from: &str, paths: &'p [String]) -> Option<&'p str> {
         resolved(target, from, paths, &mut |path| self.notes.get(path)?.split_from.clone())
     }
 
-    /// The notes with a link that leads to one of some others.
+    /// Returns the notes with a link to one of the notes that `is_one` selects.
     pub(super) fn linking_to(&self, is_one: impl Fn(&str) -> bool) -> Vec<String> {
         let paths = self.paths();
         let leads = |path: &str, target: &str| self.leads(target, path, &paths).is_some_and(&is_one);
@@ -192,7 +192,7 @@ impl Survey {
         self.notes.iter().map(info).collect()
     }
 
-    /// Notes whose split-off notes together with them would fill less than half of one.
+    /// Returns the notes that would fill less than half a note together with those split from them.
     pub(super) fn proposals(&self, bytes_max: usize) -> Vec<Proposal> {
         let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (path, seen) in &self.notes {
@@ -218,7 +218,7 @@ impl Survey {
         self.notes.keys().cloned().collect()
     }
 
-    /// The edits that bring `.metadata/` up to date, as far as it is not.
+    /// Returns the edits that bring `.metadata/` up to date, where it is outdated.
     pub(super) fn kept(self, store: &Store, root: &Locator) -> Result<Plan<()>> {
         let graph = self.graph();
         let Survey { notes, fresh, .. } = self;
@@ -234,7 +234,7 @@ impl Survey {
     }
 }
 
-/// The graph as it was kept; empty if it is missing or damaged, for it is only derived.
+/// Reads the stored graph. It is empty if it is missing or damaged, because it is only derived.
 fn cached(store: &Store, root: &Locator) -> Result<Cache> {
     let at = root.child(METADATA)?.child(GRAPH)?;
     let content = store.read_optional(&at)?;

@@ -1,17 +1,17 @@
-//! Two copies of one note into one, block by block: what either side added stays, what one side removed
-//! or replaced goes, and what both replaced differently is there twice rather than lost.
+//! How two copies of a note become one, block by block: what either side added stays, what one side
+//! removed or replaced goes, and what both replaced differently is kept twice rather than lost.
 
 use std::collections::HashMap;
 
 use super::page::{LAST_UPDATED, Page, Piece, Role, SIZE_BYTES};
 use crate::text::links::{listed, listing};
 
-/// What makes a block of one copy the same as a block of another.
+/// What identifies a block in both copies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    /// A block of the note's own: its text, and how often that text stood before it.
+    /// A block of the note's own: its text, and how often that text occurs before it.
     Own(String, usize),
-    /// A line of the list of links, by what it leads to.
+    /// A line of the list of links, by its target.
     Link(String),
     /// `## Links` or `## Metadata`.
     Head(Role),
@@ -34,7 +34,7 @@ fn keys(page: &Page) -> Vec<Option<Key>> {
     found
 }
 
-/// Merges two copies of a note; `None` where that would change what the blocks are.
+/// Merges two copies of a note; `None` if the result would divide into other blocks.
 pub(in crate::shapes) fn union(base: Option<&str>, ours: &str, theirs: &str) -> Option<String> {
     let base = base.map(Page::parse).unwrap_or_default();
     let (mut page, theirs) = (Page::parse(ours), Page::parse(theirs));
@@ -52,7 +52,8 @@ pub(in crate::shapes) fn union(base: Option<&str>, ours: &str, theirs: &str) -> 
     same(&Page::parse(&text)).then_some(text)
 }
 
-/// Which of two texts counts: the one that was changed. `None` if both were, differently.
+/// Returns theirs if it counts: `Some(None)` keeps ours, and `None` means that both were changed
+/// differently.
 fn chosen<'a>(base: Option<&str>, ours: Option<&str>, theirs: Option<&'a str>) -> Option<Option<&'a str>> {
     match ours == theirs || theirs == base {
         true => Some(None),
@@ -72,7 +73,7 @@ fn set_front(page: &mut Page, text: &str) {
     }
 }
 
-/// Takes away what they removed. What we have changed since is another block, and stays.
+/// Removes what they removed. A block that we have changed since is another block, and stays.
 fn drop_removed(page: &mut Page, base: &[Option<Key>], theirs: &[Option<Key>]) {
     let own = keys(page);
     for (at, key) in own.iter().enumerate().rev() {
@@ -83,7 +84,7 @@ fn drop_removed(page: &mut Page, base: &[Option<Key>], theirs: &[Option<Key>]) {
     }
 }
 
-/// Puts what they added behind the block that it stands behind there.
+/// Inserts what they added after the block that it follows there.
 fn add_new(page: &mut Page, base: &[Option<Key>], theirs: &Page) {
     let mut own = keys(page);
     let top = page.pieces.iter().take_while(|piece| matches!(piece.role, Role::Front | Role::Title)).count();
@@ -102,7 +103,7 @@ fn add_new(page: &mut Page, base: &[Option<Key>], theirs: &Page) {
     }
 }
 
-/// Lists what they list too; where only they have changed a line, as they have it.
+/// Adds the lines that only they list, and takes over those that only they have changed.
 fn unite_links(page: &mut Page, base: &Page, theirs: &Page) {
     let line = |page: &Page, path: &str| page.line_of(path).map(|at| page.pieces[at].text.clone());
     for (at, path, told) in theirs.links() {
@@ -128,12 +129,12 @@ fn unite_links(page: &mut Page, base: &Page, theirs: &Page) {
     page.drop_empty_links();
 }
 
-/// Whether a line says no more than where it leads and what is there.
+/// Whether a line has only a link and its description.
 fn is_plain(line: &str, path: &str) -> bool {
     listed(line).is_some_and(|(_, told)| listing(path, told) == line)
 }
 
-/// The later time, the size as it is, and every other line as whoever changed it has it.
+/// Takes the later time and the present size, and every other value from whoever changed it.
 fn unite_meta(page: &mut Page, base: &Page, theirs: &Page) {
     let lines = theirs.pieces.iter().find(|piece| piece.role == Role::Meta).map_or("", |piece| &piece.text);
     for (key, told) in lines.lines().filter_map(|line| line.split_once(':')) {
@@ -144,7 +145,7 @@ fn unite_meta(page: &mut Page, base: &Page, theirs: &Page) {
         }
     }
     if page.meta(SIZE_BYTES).is_some() {
-        // The number is part of the size.
+        // The number is itself part of the size.
         for _ in 0..4 {
             page.set_meta(SIZE_BYTES, &page.bytes().to_string());
         }

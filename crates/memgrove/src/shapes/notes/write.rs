@@ -1,10 +1,11 @@
-//! Writing to a note: new facts find their place, older ones are kept.
+//! How a note is written to: new facts find their place, and older ones are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::advice::Advisor;
+use super::advice::{Advisor, Decided};
+use super::beneath::{Sorted, sorted};
 use super::decisions::Decision;
 use super::draft::Draft;
 use super::facts::{Content, Given};
@@ -20,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 use crate::text::blocks::blocks;
 use crate::text::links::listed;
 
-/// How many notes deep a fact is handed on.
+/// How many notes a fact is handed on through at most.
 const HANDED_MAX: usize = 12;
 
 /// How a note is written to.
@@ -30,37 +31,37 @@ pub enum Mode {
     /// Facts find their place in the note or in one beneath it.
     #[default]
     Update,
-    /// The text is put at the end of the note.
+    /// The text is added to the end of the note.
     Append,
-    /// The text takes the place of the note's own; its links stay, unless the text has links.
+    /// The text replaces the note's own; its links stay, unless the text has links.
     Replace,
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteResult {
-    /// Whether it was written; an error says more than `false` could.
+    /// Always `true`: a failed write is an error.
     pub success: bool,
-    /// The note that was written to, which may be one beneath the note that was named.
+    /// The note that was written to, which may be beneath the one that was named.
     pub path: String,
     /// Its size now.
     pub size_bytes: usize,
     /// Whether a note had grown too large.
     pub split_triggered: bool,
-    /// The notes that came of it.
+    /// The new notes.
     pub new_files: Vec<String>,
-    /// Whether a note was changed: what is known already changes nothing.
+    /// Whether a note was changed; a fact that is already known changes nothing.
     #[serde(default)]
     pub changed: bool,
-    /// Facts that were there already.
+    /// How many facts were already known.
     pub already_known: usize,
-    /// Older facts that were marked as superseded.
+    /// How many older facts were marked as superseded.
     pub superseded: usize,
-    /// Who decided, and why.
+    /// Who decided.
     pub agent: String,
-    /// Why it was put there.
+    /// Why the facts were put there.
     pub reason: String,
-    /// Notes that were split off once and have stayed so small that a merge would do them good.
+    /// Split-off notes that have stayed so small that merging them would help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_proposed: Option<Proposal>,
     /// What it cost to ask.
@@ -135,7 +136,7 @@ struct Written {
     reason: String,
 }
 
-/// Adds what a text says to a note, and to those beneath it that are closer to it.
+/// Adds what a text says to a note, or to those beneath it that fit better.
 fn update(
     draft: &mut Draft<'_>,
     advisor: &Advisor<'_>,
@@ -148,59 +149,73 @@ fn update(
         return Err(nothing());
     }
     let facts: Vec<Given> = head(draft, path, &content, written)?.into_iter().chain(content.facts).collect();
-    let mut pending = vec![(path.to_owned(), facts)];
+    let mut pending = vec![(path.to_owned(), facts, 0)];
     let mut visited = BTreeSet::new();
-    let mut first = true;
-    while let Some((path, facts)) = pending.pop() {
+    while let Some((path, facts, depth)) = pending.pop() {
         visited.insert(path.clone());
         let page = draft.page(&path)?.cloned().unwrap_or_else(|| Page::titled(&title_of(&path)));
         let title = page.title(&path);
-        let facts: Vec<Given> = facts.into_iter().flat_map(|fact| fact.opened(&title)).collect();
-        if facts.is_empty() {
-            continue;
-        }
-        let ask = PlaceAsk { note: page.view(&path), facts: facts.iter().map(Given::text).collect() };
-        let decided = advisor.ask(|agent| agent.place(&ask), |plan| check(&page, plan, &ask.facts))?;
-        let links: BTreeMap<usize, String> =
-            page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
-        let mut here = Vec::new();
-        let mut below: BTreeMap<String, Vec<Given>> = BTreeMap::new();
-        for (fact, placement) in facts.into_iter().zip(&decided.advice.plan) {
-            let target =
-                placement.at.and_then(|at| links.get(&at)).filter(|_| placement.action == Action::Child);
-            let child = match target {
-                Some(target) if visited.len() < HANDED_MAX => draft.linked(target, &path)?,
-                _ => None,
-            };
-            match child.filter(|child| !visited.contains(child)) {
-                Some(child) => below.entry(child).or_default().push(fact),
-                None if target.is_some() => here.push((fact, TOP)),
-                None => here.push((fact, placement.clone())),
+        let facts: Vec<Given> = facts.into_iter().flat_map(|fact| fact.opened(&page, &title)).collect();
+        let Sorted { facts, mut below, known } = sorted(draft, &path, &page, facts, &visited)?;
+        written.known += known;
+        if !facts.is_empty() {
+            let ask = PlaceAsk { note: page.view(&path), facts: facts.iter().map(Given::text).collect() };
+            let decided = advisor.ask(|agent| agent.place(&ask), |plan| check(&page, plan, &ask.facts))?;
+            let links: BTreeMap<usize, String> =
+                page.links().into_iter().map(|(at, path, _)| (at, path)).collect();
+            let mut here = Vec::new();
+            for (fact, placement) in facts.into_iter().zip(&decided.advice.plan) {
+                let is_handed = placement.action == Action::Child && !fact.stays();
+                let target = placement.at.and_then(|at| links.get(&at)).filter(|_| is_handed);
+                let child = match target {
+                    Some(target) if depth < HANDED_MAX => draft.linked(target, &path)?,
+                    _ => None,
+                };
+                match child.filter(|child| !visited.contains(child)) {
+                    Some(child) => below.entry(child).or_default().push(fact.handed_on()),
+                    None if target.is_some() || !fact.under.is_empty() => here.push((fact, TOP)),
+                    None => here.push((fact, placement.clone())),
+                }
             }
+            keep(draft, &path, page, here, &decided, written)?;
         }
-        if !here.is_empty() {
-            let unsaid = here.iter().filter(|(fact, placement)| is_unsaid(&page, fact, placement));
-            let known = unsaid.map(|(fact, _)| fact.text()).collect();
-            let put = put(draft, &path, page, here)?;
-            written.known += put.known;
-            written.superseded += put.superseded;
-            if put.changed {
-                written.touched.insert(path.clone());
-            }
-            if std::mem::take(&mut first) {
-                written.path.clone_from(&path);
-                (written.agent, written.reason) = (decided.agent.clone(), decided.advice.reason.clone());
-            }
-            let decision = Decision::new("place", &path, draft.now, &decided);
-            draft.decisions.push(Decision { known, ..decision });
-        }
-        pending.extend(below.into_iter().rev());
+        pending.extend(below.into_iter().rev().map(|(path, facts)| (path, facts, depth + 1)));
     }
     Ok(())
 }
 
-/// Puts the head of a text and its list of links where a note has its own. Gives back what is to be filed like
-/// any other fact, because the note has another head.
+/// Puts facts into a note, and notes down who decided that.
+fn keep(
+    draft: &mut Draft<'_>,
+    path: &str,
+    page: Page,
+    here: Vec<(Given, Placement)>,
+    decided: &Decided<Vec<Placement>>,
+    written: &mut Written,
+) -> Result<()> {
+    if here.is_empty() {
+        return Ok(());
+    }
+    let unsaid = here.iter().filter(|(fact, placement)| is_unsaid(&page, fact, placement));
+    let known = unsaid.map(|(fact, _)| fact.text()).collect();
+    let put = put(draft, path, page, here)?;
+    written.known += put.known;
+    written.superseded += put.superseded;
+    if put.changed {
+        written.touched.insert(path.to_owned());
+    }
+    // The first decision is the one that is told.
+    if written.agent.is_empty() {
+        path.clone_into(&mut written.path);
+        (written.agent, written.reason) = (decided.agent.clone(), decided.advice.reason.clone());
+    }
+    let decision = Decision::new("place", path, draft.now, decided);
+    draft.decisions.push(Decision { known, ..decision });
+    Ok(())
+}
+
+/// Puts the front matter and the list of links of a text where the note has its own. Returns the front
+/// matter to be filed like any other fact, if the note already has another.
 fn head(
     draft: &mut Draft<'_>,
     path: &str,
@@ -234,14 +249,14 @@ fn head(
 /// Before the first section.
 const TOP: Placement = Placement { action: Action::Top, at: None, supersedes: Vec::new() };
 
-/// Whether a fact is taken for known although no block says it in the same words.
+/// Whether a fact was taken for known although no block says it in the same words.
 fn is_unsaid(page: &Page, fact: &Given, placement: &Placement) -> bool {
     let block = placement.at.and_then(|at| page.pieces.get(at));
     placement.action == Action::Known && block.is_none_or(|block| !says(&block.text, &fact.text()))
 }
 
-/// Checks placements: one for each fact, only about blocks and links that are there, and nothing known or
-/// superseded that has little to do with the fact.
+/// Checks placements: there is one for each fact, they name existing blocks and links, and no block is
+/// taken as known or superseded that has little to do with the fact.
 fn check(page: &Page, placements: &[Placement], facts: &[String]) -> Result<()> {
     let refused = |why: String| Err(Error::new(Kind::Unsupported, why));
     if placements.len() != facts.len() {
@@ -300,7 +315,7 @@ fn replace(draft: &mut Draft<'_>, path: &str, content: &str) -> Result<()> {
     draft.put(path, page)
 }
 
-/// How a text begins, for the link that leads to it.
+/// Returns the beginning of a text, for the link that leads to it.
 fn first_words(content: &str) -> String {
     const CHARS_MAX: usize = 100;
     let line = content

@@ -1,8 +1,8 @@
-//! How reading counts: in a log beside the records, folded in when their file is rewritten anyway.
+//! How reads of records are counted: in a log beside the records, which is folded in when their file is
+//! rewritten anyway.
 //!
-//! A line of the log is an id and a moment. It counts as long as the moment is later than the
-//! record's own `accessed_at`, so folding it in twice, or crashing between folding and clearing,
-//! counts nothing double.
+//! A line of the log is an id and a moment. It counts if the moment is later than the record's own
+//! `accessed_at`, so folding it in twice, or crashing between folding and clearing, counts nothing double.
 
 use std::collections::HashMap;
 
@@ -19,14 +19,14 @@ use crate::memory::Plan;
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// The log's name, in the folder of the records unless told otherwise.
+/// The log's name, by default in the folder of the records.
 pub const LOG: &str = ".access.jsonl";
-/// How many accesses wait in memory before they are logged.
+/// How many reads wait in memory before they are logged.
 pub(super) const PENDING_MAX: usize = 32;
-/// The size from which the log is put into the files.
+/// The size from which the log is folded into the files.
 const LOG_BYTES_MAX: usize = 32 * 1024;
 
-/// One reading of a record.
+/// One read of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Access {
     id: String,
@@ -34,7 +34,7 @@ pub(super) struct Access {
     at: i64,
 }
 
-/// Readings that are not in the files yet, by id.
+/// Reads that are not in the files yet, by id.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Log {
     moments: HashMap<String, Vec<i64>>,
@@ -47,12 +47,12 @@ impl Log {
         }
     }
 
-    /// The ids that were read.
+    /// Returns the ids of the records that were read.
     pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
         self.moments.keys().map(String::as_str)
     }
 
-    /// How often a record was read, and when last, with what is in its file.
+    /// Returns how often a record was read, and when last, including what its file says.
     pub(super) fn with(&self, row: &Row) -> (u64, i64) {
         if self.moments.is_empty() {
             return (row.count, row.accessed);
@@ -62,7 +62,7 @@ impl Log {
         later.fold((row.count, row.accessed), |(count, last), at| (count.saturating_add(1), last.max(*at)))
     }
 
-    /// Puts what was read into a record.
+    /// Sets the reads of a record.
     pub(super) fn apply(&self, row: &Row, record: &mut Record) {
         let (count, last) = self.with(row);
         if last > row.accessed {
@@ -71,7 +71,7 @@ impl Log {
         }
     }
 
-    /// What a row's object needs to hold its readings.
+    /// Returns the members to set in a row's object so that it includes the reads.
     pub(super) fn splices(&self, row: &Row) -> Vec<(&'static str, Option<String>)> {
         let (count, last) = self.with(row);
         if last <= row.accessed {
@@ -83,15 +83,15 @@ impl Log {
 }
 
 impl Records {
-    /// Counts a reading.
+    /// Counts a read.
     pub(super) fn accessed(&self, row: &Row) {
         let now = self.memory.clock().now().as_millisecond();
-        // Later than what is in the file, even within one millisecond.
+        // Later than the moment in the file, even within the same millisecond.
         let access = Access { id: row.id.to_string(), at: now.max(row.accessed + 1) };
         self.state().pending.push(access);
     }
 
-    /// Every reading that may not be in the files yet.
+    /// Returns every read that may not be in the files yet.
     pub(super) fn log(&self) -> Result<Log> {
         let mut log = Log::default();
         let (memory, at) = self.aside();
@@ -102,11 +102,10 @@ impl Records {
         Ok(log)
     }
 
-    /// Writes down the readings that wait in memory: in the log, and from there in the files once it
-    /// is large.
+    /// Writes the reads that wait in memory to the log, and folds the log into the files once it is large.
     ///
     /// # Errors
-    /// As [`Memory::apply`](crate::Memory::apply); the readings then go on waiting.
+    /// As [`Memory::apply`](crate::Memory::apply); the reads then keep waiting.
     pub fn flush(&self) -> Result<()> {
         let waiting = std::mem::take(&mut self.state().pending);
         if waiting.is_empty() {
@@ -127,7 +126,7 @@ impl Records {
         self.trim_log()
     }
 
-    /// Puts a log that has grown large into the files, and clears it of what they hold by now.
+    /// Folds a large log into the files, and removes from it what they now contain.
     fn trim_log(&self) -> Result<()> {
         let (memory, at) = self.aside();
         if memory.store().read_optional(at)?.is_none_or(|log| log.bytes.len() < LOG_BYTES_MAX) {

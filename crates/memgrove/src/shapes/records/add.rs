@@ -1,4 +1,4 @@
-//! Adding records: one append, whatever is there already.
+//! How records are added: by one append, however many there are already.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::memory::{Done, Plan};
 use crate::store::Store;
 
-/// The part of a limit from which an addition warns.
+/// The percentage of a limit from which an addition warns.
 const NEARLY_FULL_PERCENT: u64 = 90;
 
-/// A record to be.
+/// A record to be added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewRecord {
@@ -36,19 +36,19 @@ pub struct NewRecord {
     /// How much it matters.
     #[serde(default)]
     pub importance: Importance,
-    /// How far the task is.
+    /// The status of the task.
     #[serde(default)]
     pub status: Option<Status>,
     /// What the task waits for.
     #[serde(default)]
     pub blockers: Vec<String>,
-    /// What came of the task.
+    /// The outcome of the task.
     #[serde(default)]
     pub outcome: Option<String>,
 }
 
 impl NewRecord {
-    /// A record of medium importance with nothing but its content.
+    /// Makes a record of medium importance with only its content.
     pub fn new(kind: RecordType, content: impl Into<String>) -> Self {
         NewRecord {
             kind,
@@ -66,7 +66,7 @@ impl NewRecord {
 /// What an addition did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
-    /// The records, in the order in which they were given.
+    /// The records, in the given order.
     pub records: Vec<Record>,
     /// The records that were archived to make room.
     pub archived: Vec<String>,
@@ -75,10 +75,10 @@ pub struct Added {
 }
 
 impl Records {
-    /// Adds records: one append for each file, all or none of them.
+    /// Adds records with one append to each file: all of them or none.
     ///
     /// # Errors
-    /// `Invalid` for a record that breaks the schema; `Full` where a hard limit is reached.
+    /// `Invalid` for a record that breaks the schema; `Full` if a hard limit is reached.
     pub fn add(&self, note: Note, new: &[NewRecord]) -> Result<Done<Added>> {
         let now = self.memory.clock().now();
         let records: Vec<Record> = new
@@ -129,7 +129,7 @@ impl Records {
         Ok(record)
     }
 
-    /// The plan of an addition, and what each file's size and count will be.
+    /// Plans an addition, and returns what each file's size and count will be.
     #[allow(clippy::type_complexity)] // A size and a count for each file.
     fn addition(
         &self,
@@ -164,7 +164,7 @@ impl Records {
         Ok((Plan { edits, outcome }, grown))
     }
 
-    /// The file, read, if the lines do not fit into it.
+    /// Returns the table of a file into which the lines do not fit; `None` if they fit.
     fn overflow(
         &self,
         store: &Store,
@@ -178,7 +178,7 @@ impl Records {
             None => (0, 0),
             Some(info) => {
                 let tail = self.tail(store, kind, info)?;
-                // Without a count, as many as the bytes can hold.
+                // If the count is unknown, as many as its bytes could hold.
                 (tail.size, tail.records.unwrap_or(tail.size / RECORD_BYTES_MIN + 1))
             }
         };

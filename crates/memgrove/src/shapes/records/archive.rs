@@ -1,4 +1,4 @@
-//! Putting records away and getting them back: `archive/2026/learnings_2026_Q1.jsonl`.
+//! How records are archived and restored: `archive/2026/learnings_2026_Q1.jsonl`.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use crate::text::jsonl;
 /// The folder of the archive.
 pub const FOLDER: &str = "archive";
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The part of a file that is archived at once when a soft limit is reached, so that not every
-/// addition rewrites it: one in so many.
+/// One record in this many is archived at once when a soft limit is reached, so that not every addition
+/// rewrites the file.
 const ROOM_PART: usize = 10;
 
 /// What archiving did.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ArchiveOutcome {
-    /// The records that are in the archive now.
+    /// The records that were archived.
     pub archived: Vec<String>,
 }
 
-/// What is due to be archived.
+/// The records that are due to be archived.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Due {
     /// The records.
@@ -51,7 +51,7 @@ pub struct DueRecord {
     pub why: String,
 }
 
-/// What makes room in a file with a soft limit.
+/// The edits that make room in a file with a soft limit.
 pub(super) struct Room {
     pub(super) edits: Vec<Edit>,
     pub(super) archived: Vec<String>,
@@ -62,8 +62,8 @@ impl Records {
     /// Moves records into the archive.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` for one that is there already; `Conflict` where an expected version
-    /// is not there.
+    /// `NotFound`; `Invalid` for one that is already archived; `Conflict` if an expected version is not
+    /// there.
     pub fn archive(&self, note: Note, which: &[Guarded]) -> Result<Done<ArchiveOutcome>> {
         self.change(note, |store, now| {
             let tables = self.tables(store)?;
@@ -72,7 +72,7 @@ impl Records {
             for one in which {
                 let found = tables.iter().position(|table| table.find(&one.id).is_some());
                 let Some(place) = found else {
-                    // Either it is nowhere, or it is put away.
+                    // The record either does not exist, or is archived.
                     self.find(store, &one.id)?;
                     return Err(invalid(format!("the record `{}` is already archived", one.id)));
                 };
@@ -92,7 +92,7 @@ impl Records {
         })
     }
 
-    /// Archives what is due.
+    /// Archives the records that are due.
     ///
     /// # Errors
     /// As the storage says.
@@ -110,7 +110,7 @@ impl Records {
         })
     }
 
-    /// What auto-archival would do now.
+    /// Returns what [`Records::archive_due`] would archive now.
     ///
     /// # Errors
     /// As the storage says.
@@ -127,8 +127,8 @@ impl Records {
         Ok(due)
     }
 
-    /// Learnings that nobody has read or changed for long, and tasks that were completed long ago and
-    /// are as they were then: one that was changed or restored since is still of use.
+    /// Returns learnings that nobody has read or changed for long, and tasks that were completed long ago
+    /// and not changed since: one that was changed or restored is still of use.
     fn due_rows(&self, table: &Table, log: &Log, now: Timestamp) -> Vec<(usize, String)> {
         let days = |since: i64| (now.as_millisecond() - since) / DAY_MS;
         let due = |row: &Row| match table.kind {
@@ -148,10 +148,10 @@ impl Records {
         rows.filter_map(|(at, row)| Some((at, due(row)?))).collect()
     }
 
-    /// Gets a record back out of the archive, changed and read just now.
+    /// Restores a record from the archive; it counts as changed and read now.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` for one that is not archived; `Full` where a hard limit is reached.
+    /// `NotFound`; `Invalid` for one that is not archived; `Full` if a hard limit is reached.
     pub fn restore(&self, note: Note, which: &Guarded) -> Result<Done<Changed>> {
         self.change(note, |store, now| {
             let (file, table, at) = self.find(store, &which.id)?;
@@ -200,8 +200,8 @@ impl Records {
         Ok(Edit::Append { at, bytes: closed(&table.bytes, [object]).into(), expect: Expect::Any })
     }
 
-    /// Makes room for lines in a file with a soft limit: what is used least goes to the archive in
-    /// the same change.
+    /// Makes room for lines in a file with a soft limit, by archiving the least used records in the same
+    /// change.
     pub(super) fn room(
         &self,
         store: &Store,
@@ -227,9 +227,9 @@ impl Records {
         Ok(Room { edits, archived, warning: Some(warning) })
     }
 
-    /// What goes first when a file is over its limit: of learnings those read longest ago and
-    /// least, of tasks those completed first; what is of high importance goes last. Enough of them,
-    /// and a tenth of the file at least, as far as that is not of high importance.
+    /// Returns the rows to archive first when a file is over its limit: learnings by when they were last
+    /// read and how often, tasks by when they were completed, with high importance last. They are enough
+    /// to fit the limit, and at least a tenth of the file unless that would include high importance.
     fn least_used(&self, table: &Table, log: &Log, lines: &[String]) -> Vec<usize> {
         let limit = self.limits.of(table.kind);
         let mut rows: Vec<(bool, i64, u64, usize)> = Vec::new();
@@ -259,7 +259,7 @@ impl Records {
         chosen
     }
 
-    /// The edits that move rows into this quarter's archive.
+    /// Returns the edits that move rows into this quarter's archive.
     fn put_away(
         &self,
         store: &Store,
@@ -288,8 +288,8 @@ impl Records {
         Ok(edits)
     }
 
-    /// The edits that put lines into this quarter's archive, and take out what the archive holds of
-    /// these records already: an id is in one place only.
+    /// Returns the edits that add lines to this quarter's archive, and remove what the archive already has
+    /// of these records, because an id is in only one place.
     pub(super) fn filed(
         &self,
         store: &Store,
@@ -328,7 +328,7 @@ impl Records {
     }
 }
 
-/// The year in the name of a file of the archive, such as `learnings_2026_Q1.jsonl`.
+/// Returns the year in the name of an archive file, such as `learnings_2026_Q1.jsonl`.
 pub(super) fn year_of(file: &str) -> Option<&str> {
     let (rest, quarter) = file.strip_suffix(".jsonl")?.rsplit_once("_Q")?;
     let year = rest.rsplit_once('_')?.1;
@@ -336,7 +336,7 @@ pub(super) fn year_of(file: &str) -> Option<&str> {
     (digits(year, 4) && digits(quarter, 1)).then_some(year)
 }
 
-/// Lines to append to a file, whose last line is closed first.
+/// Returns lines to append to a file, after a newline if its last line lacks one.
 pub(super) fn closed<'a>(there: &[u8], lines: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if there.last().is_some_and(|byte| *byte != b'\n') {

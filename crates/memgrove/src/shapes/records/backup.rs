@@ -1,4 +1,4 @@
-//! What a file was before it was changed: `.backup/`, at most five of each file, newest last.
+//! How the earlier contents of a file are backed up: in `.backup/`, at most five for each file.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,27 +21,27 @@ pub const FOLDER: &str = BACKUPS;
 pub struct Backup {
     /// Its name in the folder of backups.
     pub name: String,
-    /// The file that it is of.
+    /// The file that was backed up.
     pub file: String,
     /// Its bytes.
     pub bytes: u64,
 }
 
-/// What restoring a backup did.
+/// The result of restoring a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoredBackup {
     /// The backup.
     pub backup: String,
-    /// The file that is as it was then.
+    /// The file that was restored.
     pub file: String,
-    /// Records in it now.
+    /// How many records it has now.
     pub records: u64,
-    /// Where what was there before is kept; `None` where nothing was.
+    /// The backup of the content that was replaced; `None` if there was no file.
     pub kept: Option<String>,
 }
 
 impl Records {
-    /// The backups there are, of one file the oldest first.
+    /// Returns all backups, the oldest of each file first.
     ///
     /// # Errors
     /// As [`Backend::list`](crate::Backend::list).
@@ -61,7 +61,8 @@ impl Records {
         Ok(backups)
     }
 
-    /// The edits that keep what a file holds now, and drop the oldest backups beyond the limit.
+    /// Returns the edits that back up a file's present content, and remove the oldest backups beyond the
+    /// limit.
     pub(super) fn backed_up(
         &self,
         store: &Store,
@@ -89,11 +90,11 @@ impl Records {
         Ok(edits)
     }
 
-    /// Makes a file what a backup holds, and keeps what was there as a backup of its own. Without
-    /// a name it is the newest backup of the type's file.
+    /// Restores a file from a backup, and backs up the present content. Without a name it is the newest
+    /// backup of the type's file.
     ///
     /// # Errors
-    /// `NotFound` where there is no such backup; `Invalid` where it is of no file of records.
+    /// `NotFound` if there is no such backup; `Invalid` if it is not of a file of records.
     pub fn restore_backup(&self, note: Note, which: &Which) -> Result<Done<RestoredBackup>> {
         self.change(note, |store, now| {
             let backup = self.chosen(store, which)?;
@@ -105,7 +106,7 @@ impl Records {
             let expect = there.as_ref().map_or(Expect::Absent, |there| Expect::At(there.version.clone()));
             let mut edits = vec![Edit::Write { at, bytes: content.bytes.into(), expect }];
             if backup.file == kind.file() {
-                // What is brought back is no longer put away.
+                // Restored records are no longer archived.
                 let ids: Vec<&str> = table.rows.iter().map(|row| &*row.id).collect();
                 edits.extend(self.filed(store, kind, &ids, Vec::new(), now)?);
             }
@@ -113,7 +114,7 @@ impl Records {
             if let Some(there) = &there {
                 let backed_up = self.backed_up(store, &backup.file, &there.bytes, now)?;
                 kept = backed_up.first().map(|edit| edit.at().name().to_owned());
-                // The one that is restored is not dropped to make room.
+                // The backup that is restored is not removed to make room.
                 let is_own =
                     |edit: &Edit| matches!(edit, Edit::Delete { at, .. } if at.name() == backup.name);
                 edits.extend(backed_up.into_iter().filter(|edit| !is_own(edit)));
@@ -123,7 +124,7 @@ impl Records {
         })
     }
 
-    /// The file that a backup is of: one of the three, or one of the archive.
+    /// Returns the file that was backed up: one of the three, or one of the archive.
     fn file_of(&self, backup: &Backup) -> Result<(RecordType, Locator)> {
         let file = &backup.file;
         let place = rewrite::kind_of_file(file).and_then(|kind| {
@@ -162,34 +163,34 @@ impl Records {
     }
 }
 
-/// Which backup is meant.
+/// Which backup to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// The one of this name.
+    /// The backup with this name.
     Named(String),
-    /// The newest of the file of this type.
+    /// The newest backup of this type's file.
     Newest(RecordType),
 }
 
-/// The file that a name in front of `.backup` means: other programs name it after the type, such as
+/// Returns the file that a backup's name stands for. Other programs name it after the type, such as
 /// `learning_memories.jsonl`.
 fn file_named(name: &str) -> &str {
     let named = |kind: &RecordType| name.strip_suffix("_memories.jsonl") == Some(kind.name());
     RecordType::ALL.into_iter().find(named).map_or(name, |kind| kind.file())
 }
 
-/// When a backup was made, as its name tells: its second, and which of several of that second it is.
+/// Returns when a backup was made, from its name: the second, and its number among several in that second.
 fn age(name: &str) -> (&str, u64) {
     let stamp = name.split_once(".backup").map_or("", |(_, stamp)| stamp);
     match stamp.rsplit_once('_') {
-        // The second itself has such a sign in it too.
+        // The second itself contains an underscore too.
         Some((second, number)) if second.contains('_') => (second, number.parse().unwrap_or(0)),
         _ => (stamp, 0),
     }
 }
 
-/// A name that is free: the file's, and the second; of several in one second each has a number,
-/// higher than any that is or was there with those that are.
+/// Returns a free name: the file's, and the second. After the first backup in a second a number follows,
+/// one higher than any of the existing ones.
 fn fresh_name(file: &str, there: &[String], now: Timestamp) -> String {
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     let (date, time) = (zoned.date(), zoned.time());

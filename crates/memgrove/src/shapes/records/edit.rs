@@ -1,4 +1,4 @@
-//! Changing and deleting records.
+//! How records are changed and deleted.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,29 +16,29 @@ use crate::memory::{Done, Plan};
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// What shall change of a record; what is `None` stays.
+/// What to change in a record; `None` leaves a member as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Patch {
     /// The memory itself.
     pub content: Option<String>,
-    /// What it is about; empty takes it away.
+    /// What it is about; an empty text removes it.
     pub category: Option<String>,
-    /// All of its tags.
+    /// All of its tags, replacing the present ones.
     pub tags: Option<Vec<String>>,
-    /// Tags that it has besides.
+    /// Tags to add.
     pub add_tags: Vec<String>,
     /// How much it matters.
     pub importance: Option<Importance>,
-    /// How far the task is.
+    /// The status of the task.
     pub status: Option<Status>,
     /// What the task waits for.
     pub blockers: Option<Vec<String>>,
-    /// What came of the task.
+    /// The outcome of the task.
     pub outcome: Option<String>,
 }
 
-/// Names a record, and optionally the version of its line that is meant.
+/// A record by its id, and optionally the expected version of its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guarded {
     /// The id.
@@ -48,7 +48,7 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// A record, whatever its version.
+    /// Names a record at any version.
     pub fn any(id: impl Into<String>) -> Self {
         Guarded { id: id.into(), expect: None }
     }
@@ -65,22 +65,22 @@ impl Guarded {
     }
 }
 
-/// What a change of one record did.
+/// The result of changing one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The record as it is now, or was before it was deleted.
+    /// The record as it is now, or as it was before it was deleted.
     pub record: Record,
     /// The version of its line now.
     pub version: Option<Version>,
 }
 
 impl Records {
-    /// Changes parts of a record; every other byte of its file stays (but for readings, which are
-    /// counted on the way).
+    /// Changes parts of a record. Every other byte of its file stays, except that waiting reads are
+    /// counted.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` where the expected version is not there; `Invalid` for a record that
-    /// would break the schema, or that is archived.
+    /// `NotFound`; `Conflict` if the expected version is not there; `Invalid` for a record that would
+    /// break the schema, or that is archived.
     pub fn update(&self, note: Note, which: &Guarded, patch: &Patch) -> Result<Done<Changed>> {
         self.change(note, |store, now| {
             let (file, table, at) = self.find(store, &which.id)?;
@@ -104,7 +104,7 @@ impl Records {
         })
     }
 
-    /// Refuses a file with a hard limit that would grow beyond it.
+    /// Refuses if a file would grow beyond its hard limit.
     fn check_room(&self, table: &Table, bytes: &[u8]) -> Result<()> {
         let limit = self.limits.of(table.kind);
         let grown = bytes.len() > table.bytes.len() && bytes.len() as u64 > limit.bytes_max;
@@ -139,7 +139,7 @@ impl Records {
         Ok((patched, record))
     }
 
-    /// Refuses what the change breaks; what was broken before may stay.
+    /// Refuses faults that the change introduces; older ones may stay.
     fn check_changed(&self, before: &Record, after: &Record) -> Result<()> {
         let old = before.faults(&self.limits);
         match after.faults(&self.limits).into_iter().find(|fault| !old.contains(fault)) {
@@ -149,10 +149,10 @@ impl Records {
         }
     }
 
-    /// Removes a record for good (its file's backup and the history still hold it).
+    /// Removes a record. Its file's backup and the history still hold it.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` where the expected version is not there.
+    /// `NotFound`; `Conflict` if the expected version is not there.
     pub fn delete(&self, note: Note, which: &Guarded) -> Result<Done<Changed>> {
         self.change(note, |store, now| {
             let (_, table, at) = self.find(store, &which.id)?;
@@ -164,7 +164,7 @@ impl Records {
         })
     }
 
-    /// The edits that take a record out of every file that has it, the archive included.
+    /// Returns the edits that remove a record from every file that has it, including the archive.
     pub(super) fn taken_out(&self, store: &Store, id: &str, now: Timestamp) -> Result<Vec<Edit>> {
         let (log, mut edits) = (self.log()?, Vec::new());
         for (file, table) in self.files(store)? {
@@ -178,7 +178,7 @@ impl Records {
     }
 }
 
-/// What differs, as members of the object.
+/// Returns the members to set in an object so that it becomes the changed record.
 fn splices(object: &str, before: &Record, after: &Record) -> Vec<(&'static str, Option<String>)> {
     let mut found = Vec::new();
     if before.content != after.content {
@@ -200,7 +200,7 @@ fn splices(object: &str, before: &Record, after: &Record) -> Vec<(&'static str, 
     found
 }
 
-/// A task's metadata with what others keep in it.
+/// Returns a task's metadata as JSON, keeping members of other programs.
 fn task_json(object: &str, task: &TaskMetadata) -> String {
     let there = jsonl::value(object, "task_metadata").filter(|text| text.starts_with('{')).unwrap_or("{}");
     let splices = [
@@ -216,7 +216,7 @@ fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a field is plain data")
 }
 
-/// What a task is known by after a change: each status keeps what belongs to it.
+/// Returns a task's metadata after a change: each status keeps only what belongs to it.
 pub(super) fn task_after(before: Option<&TaskMetadata>, patch: &Patch, now: &str) -> Option<TaskMetadata> {
     let touched = patch.status.is_some() || patch.blockers.is_some() || patch.outcome.is_some();
     if !touched {

@@ -1,18 +1,17 @@
-//! The `.lock` of a folder that other programs write to as well.
+//! How memgrove takes the `.lock` of a folder that other programs write to as well.
 //!
 //! The format's protocol is `flock` on `.lock`, which holds the owner's process id and the time,
 //! and which the owner deletes when it is done. Two things follow from "deletes":
 //!
-//! * A lock that was waited for may be on a file that is no longer `.lock`. So after it is had,
-//!   the name is checked to be still the same file.
-//! * A program that waits and does not check would then work beside the next owner. So memgrove
-//!   leaves the file where it is, with the word `free` in it, and only others delete it. And since
-//!   they delete it after they have let it go, a file that does not say `free` is given a moment
-//!   to disappear before it is believed.
+//! - After waiting, the locked file may no longer be `.lock`. So once the lock is taken, the name is
+//!   checked to still lead to the same file.
+//! - A program that waits without this check would then work beside the next owner. So memgrove leaves the
+//!   file in place, with the word `free` in it, and only others delete it. Because they delete it after
+//!   unlocking it, a file that does not say `free` is given a moment to disappear before it is trusted.
 //!
-//! A process that died has let go of its `flock`, whatever the file says. A file that names a
-//! living process and is not locked is waited for, as a program may use the file without `flock`,
-//! until it is older than 30 seconds or its process is gone.
+//! A process that died has released its `flock`, whatever the file says. A file that is not locked but
+//! names a living process is waited for, because a program may use the file without `flock`, until it is
+//! older than 30 seconds or its process is gone.
 
 use std::io;
 use std::sync::Arc;
@@ -25,11 +24,11 @@ use crate::vfs::{Open, Vfs, VfsFile};
 /// The lock's name.
 pub const LOCK: &str = ".lock";
 const FREE: &[u8] = b"free\n";
-/// How long a lock is waited for.
+/// How long to wait for a lock.
 const WAIT: Duration = Duration::from_secs(10);
-/// How old the lock of a process must be before it may count as left behind.
+/// The age from which a lock file may count as left behind.
 const STALE_MS: i64 = 30_000;
-/// How long a file that another program let go of is given to disappear.
+/// How long a file that another program has unlocked is given to disappear.
 const GRACE: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(2);
 /// Rounds of [`PAUSE`] that make up [`WAIT`].
@@ -49,18 +48,18 @@ pub struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // If this fails, the words of a process that lets go right now are left: harmless.
+        // If this fails, the file names a process that has released the lock, which does no harm.
         let _ = self.file.set_len(0).and_then(|()| self.file.write_at(0, FREE));
         let _ = self.file.unlock();
     }
 }
 
-/// What a lock that nobody holds says of itself.
+/// What the file of an unlocked lock says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
-    /// memgrove let it go, or nobody wrote to it for long: it may be taken.
+    /// memgrove released it, or it was not written to for long: it may be taken.
     Free,
-    /// Another program has just let it go, and may be about to delete it.
+    /// Another program has just released it, and may be about to delete it.
     Recent,
     /// It names a living process.
     Claimed,
@@ -75,7 +74,7 @@ impl FolderLock {
     /// Takes the lock.
     ///
     /// # Errors
-    /// `Busy` when another program holds it too long; `Denied` or `Io` as the machine says.
+    /// `Busy` if another program holds it too long; `Denied` or `Io` as the system reports.
     pub fn take(&self) -> Result<Held> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => busy(),
@@ -107,7 +106,7 @@ impl FolderLock {
         Err(busy())
     }
 
-    /// Whether a file that was just let go of is deleted within [`GRACE`].
+    /// Whether a file that was just unlocked is deleted within [`GRACE`].
     fn disappears(&self, file: &dyn VfsFile) -> bool {
         (0..GRACE.as_millis() / PAUSE.as_millis()).any(|_| {
             std::thread::sleep(PAUSE);
@@ -141,7 +140,7 @@ impl FolderLock {
 #[cfg(unix)]
 fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    // A process of another user answers with "not permitted", and is alive.
+    // The process of another user answers with "not permitted", so it is alive.
     pid.is_some_and(|pid| {
         !matches!(rustix::process::test_kill_process(pid), Err(error) if error == rustix::io::Errno::SRCH)
     })

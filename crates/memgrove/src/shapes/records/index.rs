@@ -1,9 +1,9 @@
-//! `index.json`: what other programs find records by. Derived, in the format's own form.
+//! How `index.json` is written, by which other programs find records: derived, in the format's own form.
 //!
-//! memgrove never looks anything up in it: what is searched is the [`Table`] of each file, which is
-//! read from the file itself and kept as long as the file stays what it was. So the index may be
-//! missing, damaged, old or wrong, and costs an addition nothing: it is written behind, with
-//! [`Records::settle`](super::Records::settle), when it does not say what the files say.
+//! memgrove never looks anything up in it. It searches the [`Table`] of each file, which is read from the
+//! file itself and kept until the file changes. So the index may be missing, damaged, old or wrong, and it
+//! does not slow down an addition: [`Records::settle`](super::Records::settle) rewrites it later, if it
+//! differs from the files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,15 +28,15 @@ pub struct Index {
     pub last_updated: String,
     /// Counts.
     pub statistics: Statistics,
-    /// The ids of each tag.
+    /// The ids with each tag.
     pub tags_index: BTreeMap<String, Vec<String>>,
-    /// The ids of each category.
+    /// The ids in each category.
     pub category_index: BTreeMap<String, Vec<String>>,
-    /// The ids of each importance.
+    /// The ids with each importance.
     pub importance_index: BTreeMap<String, Vec<String>>,
 }
 
-/// Counts of records that are not archived, and of those that are.
+/// Counts of records, archived and not archived.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// Records that are not archived.
@@ -60,14 +60,14 @@ pub struct ByType {
     pub task: u64,
 }
 
-/// What there is in the archive.
+/// What the archive holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Archived {
     pub(super) records: u64,
     pub(super) bytes: u64,
 }
 
-/// The counts of the three files and the archive.
+/// Counts the three files and the archive.
 pub(super) fn statistics<'a>(tables: impl IntoIterator<Item = &'a Table>, archived: Archived) -> Statistics {
     let mut counts = Statistics {
         archived_count: archived.records,
@@ -89,7 +89,7 @@ pub(super) fn statistics<'a>(tables: impl IntoIterator<Item = &'a Table>, archiv
     counts
 }
 
-/// The index's text: in the format's form, one id after the other in the order of the files.
+/// Returns the text of the index, in the format's form, with ids in the order of the files.
 pub(super) fn text(tables: &[&Table], archived: Archived, version: &str, now: Timestamp) -> String {
     let (mut tags, mut categories) = (BTreeMap::<&str, Vec<&str>>::new(), BTreeMap::<&str, Vec<&str>>::new());
     let mut importances: [Vec<&str>; 3] = Default::default();
@@ -130,7 +130,7 @@ fn put<'a>(out: &mut String, name: &str, entries: impl Iterator<Item = (&'a str,
         let _ = write!(out, "{comma}\n    {}: [", quoted(key));
         for (at, id) in ids.iter().enumerate() {
             out.push_str(if at == 0 { "\"" } else { ", \"" });
-            // Ids are printable text almost always; the rest is escaped.
+            // Ids are almost always plain text; any other is escaped.
             match id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
                 true => out.push_str(id),
                 false => out.push_str(quoted(id).trim_matches('"')),
@@ -145,22 +145,22 @@ fn put<'a>(out: &mut String, name: &str, entries: impl Iterator<Item = (&'a str,
     out.push('\n');
 }
 
-/// What the index on disk is worth.
+/// The state of the index on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// It says what the files say.
+    /// It agrees with the files.
     Current,
-    /// There is none.
+    /// It does not exist.
     Missing,
     /// It cannot be read.
     Damaged(String),
     /// It is of another version of the format.
     OtherVersion(String),
-    /// It says something else than the files.
+    /// It differs from the files.
     Stale,
 }
 
-/// Compares the index on disk with what it should say, apart from when it was written.
+/// Compares the index on disk with what it should be, except for when it was written.
 pub(super) fn standing(there: Option<&[u8]>, wanted: &str, version: &str) -> Standing {
     let Some(there) = there else { return Standing::Missing };
     let without_time = |text: &str| -> Option<(usize, usize)> {
@@ -174,7 +174,7 @@ pub(super) fn standing(there: Option<&[u8]>, wanted: &str, version: &str) -> Sta
     {
         return Standing::Current;
     }
-    // Another program's spelling, or another content.
+    // Either another program wrote it differently, or its content differs.
     match serde_json::from_slice::<Index>(there) {
         Err(error) => match version_of(there) {
             Some(other) if other != version => Standing::OtherVersion(other),
@@ -191,7 +191,7 @@ pub(super) fn standing(there: Option<&[u8]>, wanted: &str, version: &str) -> Sta
     }
 }
 
-/// The version that an index names, whatever else it says.
+/// Returns the version in an index, whatever else it contains.
 pub(super) fn version_of(index: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {

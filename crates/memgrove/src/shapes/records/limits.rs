@@ -67,7 +67,7 @@ impl Default for Limits {
     }
 }
 
-/// What one file may hold.
+/// The limits of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLimit {
     /// Records.
@@ -77,14 +77,14 @@ pub struct FileLimit {
 }
 
 impl FileLimit {
-    /// Whether so much is more than it may hold.
+    /// Whether these counts exceed the limits.
     pub fn is_over(self, records: u64, bytes: u64) -> bool {
         records > self.records_max || bytes > self.bytes_max
     }
 }
 
 impl Limits {
-    /// What the file of a type may hold.
+    /// Returns the limits of a type's file.
     pub fn of(&self, kind: RecordType) -> FileLimit {
         let (records_max, bytes_max) = match kind {
             RecordType::Core => (self.core_records_max, self.core_bytes_max),
@@ -94,7 +94,7 @@ impl Limits {
         FileLimit { records_max, bytes_max }
     }
 
-    /// Every limit is raised out of reach.
+    /// Returns limits that nothing reaches.
     #[must_use]
     pub fn unbounded() -> Self {
         let most = u64::MAX;
@@ -110,7 +110,7 @@ impl Limits {
     }
 }
 
-/// The refusal of a file with a hard limit, with what to archive.
+/// Returns the refusal for a full file with a hard limit, with records to archive.
 pub(super) fn full(kind: RecordType, table: &Table, limit: FileLimit) -> Error {
     let mut rows: Vec<&Row> = table.rows.iter().filter(|row| !row.archived).collect();
     rows.sort_by_key(|row| (row.count, row.accessed, row.created));

@@ -1,4 +1,4 @@
-//! Bringing records to another version of the format: a chain of small steps, whole or not at all.
+//! How records are brought to another version of the format: by a chain of small steps, all or none.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct Migration {
     pub to: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// What it changes of one object; every other byte stays.
+    /// Returns its changes of one object; every other byte stays.
     pub apply: fn(&serde_json::Value) -> Splices,
 }
 
@@ -57,7 +57,8 @@ impl fmt::Display for Migrated {
 }
 
 impl Records {
-    /// The version that the records are in, if a chain of migrations leads from there to this one.
+    /// Returns the version of the records and the migrations from there to this version, if there is such
+    /// a chain.
     pub(super) fn pending_migration(&self) -> Result<Option<(String, Vec<&'static Migration>)>> {
         let Some(content) = self.memory.store().read_optional(&self.root.child(index::FILE)?)? else {
             return Ok(None);
@@ -69,7 +70,7 @@ impl Records {
         let mut at = there.clone();
         while at != self.version {
             let step = self.migrations.iter().find(|step| step.from == at);
-            // A version that no chain starts from: its index is built anew, its records stay.
+            // No chain starts from this version: its index is rebuilt, and its records stay.
             let Some(step) = step.filter(|_| steps.len() < self.migrations.len()) else { return Ok(None) };
             steps.push(step);
             at = step.to.to_owned();
@@ -77,11 +78,11 @@ impl Records {
         Ok(Some((there, steps)))
     }
 
-    /// Brings every record, archived ones too, to this version: one change with every file backed
-    /// up, or none.
+    /// Brings every record, archived ones too, to this version: in one change with every file backed up,
+    /// or not at all.
     ///
     /// # Errors
-    /// `Corrupt` where a record cannot be migrated; else as the storage says.
+    /// `Corrupt` if a record cannot be migrated; else as the storage says.
     pub fn migrate(&self, note: Note) -> Result<Done<Migrated>> {
         let mut done = self.change(note, |store, now| {
             let Some((from, steps)) = self.pending_migration()? else {
@@ -129,7 +130,7 @@ impl Records {
         Ok(done)
     }
 
-    /// The index with the new version; what it lists is written right after.
+    /// Returns an index with the new version; its lists are written right after.
     fn version_mark(&self, store: &crate::Store, now: crate::clock::Timestamp) -> Result<Vec<u8>> {
         let tables = self.tables(store)?;
         let tables: Vec<&super::table::Table> = tables.iter().map(|table| &**table).collect();

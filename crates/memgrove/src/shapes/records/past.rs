@@ -1,4 +1,4 @@
-//! The past of one record: its line as it was, the changes that made it so, and having it back.
+//! What one record was before: its earlier lines, the changes that made them, and how they are restored.
 
 use super::rewrite::{Rewrite, kind_of_file};
 use super::table::folded;
@@ -16,11 +16,11 @@ use crate::text::jsonl;
 pub struct RecordPast {
     /// The changes that touched it, newest first.
     pub changes: Vec<Past>,
-    /// Whether the history goes further back than was looked.
+    /// Whether the history goes back further than was looked.
     pub cut: bool,
 }
 
-/// A record as it was.
+/// An earlier state of a record.
 struct Then {
     kind: RecordType,
     put_away: bool,
@@ -28,7 +28,7 @@ struct Then {
 }
 
 impl Records {
-    /// The line of a record at a point in its past; `None` if there was none.
+    /// Returns the line of a record at a point in its past; `None` if there was none.
     ///
     /// # Errors
     /// As [`Memory::read_past`](crate::Memory::read_past).
@@ -36,11 +36,11 @@ impl Records {
         Ok(self.then(id, point)?.map(|then| then.line))
     }
 
-    /// The changes that touched a record, at most so many; 0 is no limit. It goes back to where something of
-    /// its file was redacted, or pruned.
+    /// Returns the changes that touched a record, at most `limit`; 0 is no limit. It goes back to where
+    /// something of its file was redacted or pruned.
     ///
     /// # Errors
-    /// `NotFound` for a record that there never was; else as
+    /// `NotFound` if there never was such a record; else as
     /// [`Backend::history`](crate::Backend::history).
     pub fn history_of(&self, id: &str, limit: usize) -> Result<RecordPast> {
         let query = HistoryQuery { at: Some(self.root.clone()), ..HistoryQuery::default() };
@@ -58,11 +58,11 @@ impl Records {
         Ok(RecordPast { changes, cut: !whole })
     }
 
-    /// Makes a record what it was at a point in its past: its line as it was then, at its place now.
+    /// Restores a record to a point in its past: its line as it was then, at its present place.
     ///
     /// # Errors
-    /// `NotFound` for a record that there never was; `Conflict` where the expected version is not there;
-    /// `Full` where a hard limit is reached.
+    /// `NotFound` if there never was such a record; `Conflict` if the expected version is not there;
+    /// `Full` if a hard limit is reached.
     pub fn restore_past(&self, note: Note, which: &Guarded, point: &Point) -> Result<Done<Restored>> {
         self.change(note, |store, now| {
             let then = self.then(&which.id, point)?;
@@ -76,7 +76,8 @@ impl Records {
                     return Err(Error::new(Kind::Conflict, message));
                 }
                 let Some(then) = then else {
-                    // A history that was shortened cannot tell that it never was, but nothing tells that it was.
+                    // A shortened history cannot prove that there never was such a record, but it does not
+                    // show one either.
                     if self.history_of(&which.id, 1)?.changes.is_empty() {
                         return Err(unknown(&which.id));
                     }
@@ -147,8 +148,8 @@ impl Records {
         Ok(None)
     }
 
-    /// The object of an id in a file as it was. Only lines that may have it are read: its letters
-    /// may be of either case, or written as escapes.
+    /// Returns the object with an id in a file at a moment. Only lines that may contain the id are parsed;
+    /// its letters may be of either case, or written as escapes.
     pub(super) fn object_then(&self, at: &Locator, id: &str, moment: &Moment) -> Result<Option<String>> {
         let Some(kind) = kind_of_file(at.name()) else { return Ok(None) };
         let Some(bytes) = self.memory.store().backend().read_past(at, moment)? else { return Ok(None) };
@@ -164,7 +165,7 @@ impl Records {
         }))
     }
 
-    /// The type of a record that is there.
+    /// Returns the type of a record, if it exists.
     pub(super) fn kind_now(&self, store: &Store, id: &str) -> Result<Option<RecordType>> {
         match self.find(store, id) {
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
@@ -172,7 +173,8 @@ impl Records {
         }
     }
 
-    /// The type of the records that a place holds: a file of records, not a copy or a list of them.
+    /// Returns the type of the records in a file; `None` if it is a backup or an index, not a file of
+    /// records.
     pub(super) fn kind_held(&self, at: &Locator) -> Option<RecordType> {
         let inside = at.relative_to(&self.root)?;
         if inside.split('/').any(|part| part.starts_with('.')) { None } else { kind_of_file(at.name()) }

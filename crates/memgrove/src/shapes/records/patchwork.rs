@@ -1,5 +1,5 @@
-//! Reading a file that was changed here and there by what changed, so that a change of one record
-//! costs the reading of one line, not of all.
+//! How a changed file is read again by its changed lines alone, so that after a change of one record one
+//! line is read, not all.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use crate::clock::Timestamp;
 /// How many bytes are compared at once.
 const BLOCK_BYTES: usize = 4096;
 
-/// The lines in which two contents differ: those before and behind are the same.
+/// The lines in which two contents differ; those before and after are the same.
 struct Difference {
-    /// Where the lines start that differ, in both.
+    /// Where the differing lines start, in both.
     head: usize,
     /// Where they end in the old content.
     old_end: usize,
@@ -34,8 +34,8 @@ impl Difference {
 }
 
 impl Table {
-    /// Makes it the table of other bytes: rows whose lines are as they were stay. `false`, with
-    /// nothing changed, where it is simpler to read it all.
+    /// Turns this into the table of other bytes, keeping the rows of unchanged lines. Returns `false`,
+    /// with nothing changed, if reading the whole file is simpler.
     pub fn follow(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -74,7 +74,7 @@ impl Table {
         true
     }
 
-    /// Puts other rows in the place of some, here and in what rows are found by.
+    /// Replaces rows by others, here and in the lists that rows are found by.
     fn exchange_rows(&mut self, old: Range<usize>, new: Vec<Row>) {
         let number = |at: usize| u32::try_from(at).expect("a file has fewer than four milliard lines");
         for at in old.clone() {
@@ -99,7 +99,7 @@ impl Table {
     }
 }
 
-/// Takes a row out of the list of a key.
+/// Removes a row from the list of a key.
 fn take_out(index: &mut HashMap<Box<str>, Vec<u32>>, key: &str, at: u32) {
     let Some(rows) = index.get_mut(key) else { return };
     if let Ok(found) = rows.binary_search(&at) {
@@ -110,14 +110,14 @@ fn take_out(index: &mut HashMap<Box<str>, Vec<u32>>, key: &str, at: u32) {
     }
 }
 
-/// How many bytes two contents begin with alike.
+/// Returns how many bytes two contents have in common at the beginning.
 fn alike(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK_BYTES).zip(b.chunks_exact(BLOCK_BYTES));
     let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK_BYTES;
     same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes two contents end with alike.
+/// Returns how many bytes two contents have in common at the end.
 fn alike_at_end(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.rchunks_exact(BLOCK_BYTES).zip(b.rchunks_exact(BLOCK_BYTES));
     let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK_BYTES;

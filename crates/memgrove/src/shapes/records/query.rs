@@ -1,4 +1,4 @@
-//! Finding records by what they are: type, tags, category, importance, time, words.
+//! Which records a query finds: by type, tags, category, importance, time and words.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::schema::{Importance, Record, RecordType, Status};
 use super::table::{Row, Table};
 use crate::clock::Timestamp;
 
-/// Which records are wanted. All that is said must hold.
+/// Conditions for records, all of which must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Of these types; none is all.
+    /// Of one of these types; empty for all.
     pub kinds: Vec<RecordType>,
     /// With all of these tags.
     pub tags: Vec<String>,
@@ -22,69 +22,69 @@ pub struct Query {
     pub category: Option<String>,
     /// Of this importance.
     pub importance: Option<Importance>,
-    /// Tasks that are this far.
+    /// Tasks with this status.
     pub status: Option<Status>,
     /// Changed at this moment or later.
     pub since: Option<Timestamp>,
     /// Changed before this moment.
     pub until: Option<Timestamp>,
-    /// Archived or not.
+    /// Whether archived records are included.
     pub archived: Archived,
-    /// With all of these words in the content, the category, the tags, or what a task waits for and came
-    /// to, ignoring case.
+    /// With all of these words, ignoring case, in the content, category, tags, or a task's blockers and
+    /// outcome.
     pub text: Option<String>,
-    /// In this order.
+    /// The order of the records.
     pub sort: Sort,
-    /// At most so many; 0 is no limit.
+    /// The most records to return; 0 is no limit.
     pub limit: usize,
 }
 
-/// Whether archived records are wanted.
+/// Which records are wanted, archived or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Archived {
-    /// Not archived.
+    /// Those that are not archived.
     #[default]
     No,
-    /// Archived, in the archive or in place.
+    /// Those that are archived, moved to the archive or marked in place.
     Only,
     /// Both.
     Any,
 }
 
-/// The order of an answer; among equals that of the files.
+/// The order of an answer. Equals keep the order of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
-    /// Changed last, first.
+    /// Last changed first.
     #[default]
     Updated,
-    /// Made last, first.
+    /// Newest first.
     Created,
-    /// Made first, first.
+    /// Oldest first.
     Oldest,
-    /// Read last, first.
+    /// Last read first.
     Accessed,
-    /// Read most, first.
+    /// Most read first.
     Used,
-    /// What matters most first, then what was changed last.
+    /// Most important first, then last changed.
     Importance,
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The records, as many as were asked for.
+    /// The records, up to the limit.
     pub records: Vec<Record>,
-    /// How many there are.
+    /// How many match without the limit.
     pub total: usize,
 }
 
-/// Whether a table is of a file of the archive: then all in it is archived, whatever a line says.
+/// Whether a table is of an archive file: all its records are archived, whatever their lines say.
 pub(super) type PutAway = bool;
 
-/// Looks through tables. The rows that are tried are those of the rarest tag or category asked
-/// for, so nothing is parsed but what is answered (and, for words, what they may be in).
+/// Searches tables. Only rows with the rarest wanted tag or category are tried, so that only the records
+/// to return are parsed (and, for words, those that may have them).
 pub(super) fn run(tables: &[(Arc<Table>, PutAway)], query: &Query, limits: &Limits, log: &Log) -> Found {
     let words: Vec<String> = query.text.iter().flat_map(|text| text.split_whitespace()).map(folded).collect();
     let mut hits: Vec<(&(Arc<Table>, PutAway), &Row)> = Vec::new();
@@ -103,7 +103,7 @@ pub(super) fn run(tables: &[(Arc<Table>, PutAway)], query: &Query, limits: &Limi
         }
     }
     let total = hits.len();
-    // A stable sort, so that equals stay in the order of the files.
+    // The sort is stable, so that equals keep the order of the files.
     match query.sort {
         Sort::Updated => hits.sort_by_key(|(_, row)| -row.updated),
         Sort::Created => hits.sort_by_key(|(_, row)| -row.created),
@@ -125,9 +125,9 @@ pub(super) fn run(tables: &[(Arc<Table>, PutAway)], query: &Query, limits: &Limi
 }
 
 impl Query {
-    /// The rows worth trying; `None` for all.
+    /// Returns the rows to try; `None` for all.
     fn candidates<'a>(&self, table: &'a Table) -> Option<&'a [u32]> {
-        // Only what is not archived is listed by tag and category.
+        // Only records that are not archived are listed by tag and category.
         if self.archived != Archived::No {
             return None;
         }
@@ -153,7 +153,7 @@ impl Query {
     }
 }
 
-/// A text without case, and with each character written in one way.
+/// Returns a text in lower case and in normal form.
 fn folded(text: &str) -> String {
     match text.is_ascii() {
         true => text.to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! One object as a record, whatever is wrong with it: what can be corrected is, what cannot is told.
+//! How one object is read as a record, whatever its faults: some are corrected, and the others reported.
 
 use serde_json::{Map, Value};
 
@@ -8,16 +8,16 @@ use super::schema::{Importance, Record, RecordType, Status, TaskMetadata, moment
 use crate::clock::Timestamp;
 use crate::text::jsonl;
 
-/// What an object says.
+/// The result of reading an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The record, corrected.
     pub record: Record,
     /// When it was made, changed and read, in milliseconds since the epoch.
     pub moments: [i64; 3],
-    /// The members that were corrected, as JSON: spliced in, they make the line right.
+    /// The members that were corrected, as JSON: setting them repairs the line.
     pub corrections: Vec<Correction>,
-    /// What breaks the schema and is left alone, because a correction would lose something.
+    /// Faults that are left alone, because correcting them would lose something.
     pub remarks: Vec<String>,
 }
 
@@ -26,16 +26,16 @@ pub struct Reading {
 pub struct Correction {
     /// The member.
     pub field: &'static str,
-    /// What it should be, as JSON.
+    /// Its corrected value, as JSON.
     pub value: String,
     /// What was wrong.
     pub what: String,
 }
 
-/// Reads an object of a file of this type.
+/// Reads an object in a file of this type.
 ///
 /// # Errors
-/// Why it cannot be a record: the sentence's end, after "line 3".
+/// Why it cannot be a record, as the end of a sentence after "line 3".
 pub fn read(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) -> Result<Reading, String> {
     let record = match serde_json::from_str::<Record>(object) {
         Ok(record) if record.kind == kind => record,
@@ -49,12 +49,13 @@ pub fn read(object: &str, kind: RecordType, limits: &Limits, now: Timestamp) -> 
     corrected(object, kind, limits, now)
 }
 
-/// Why an object can be no record of the file of this name; `None` where it can, and for a file of no records.
+/// Returns why an object cannot be a record in a file of this name; `None` if it can, or if the file is
+/// not one of records.
 pub fn unfit(file: &str, object: &str) -> Option<String> {
     read(object, kind_of_file(file)?, &Limits::default(), Timestamp::UNIX_EPOCH).err()
 }
 
-/// The members of an object, with what was corrected on the way.
+/// The members of an object, with the corrections made so far.
 struct Desk<'a> {
     object: &'a str,
     members: Map<String, Value>,
@@ -139,7 +140,7 @@ impl Desk<'_> {
         }
     }
 
-    /// The moment of a member; one without a zone is taken as UTC, and a number as seconds.
+    /// Reads the moment in a member. One without a zone is taken as UTC, and a number as seconds.
     fn time(&mut self, field: &'static str) -> Option<Timestamp> {
         match self.members.get(field)? {
             Value::String(text) => moment(text).or_else(|| {
@@ -154,7 +155,7 @@ impl Desk<'_> {
         }
     }
 
-    /// The member as it is if it is right, else the corrected time.
+    /// Returns the member as it is if it is valid, else the corrected time.
     fn settled(&mut self, field: &'static str, time: Timestamp) -> String {
         if let Some(text) = self.members.get(field).and_then(Value::as_str)
             && moment(text).is_some()
@@ -225,7 +226,7 @@ impl Desk<'_> {
         let mut task: TaskMetadata = serde_json::from_value(given.clone()).ok()?;
         if task.status == Status::Completed && task.completed_at.is_none() {
             task.completed_at = Some(updated_at.to_owned());
-            // Spliced into what is written there, which may hold more than is understood.
+            // Set within the written metadata, which may have unknown members.
             let written = jsonl::value(self.object, "task_metadata")?;
             let value =
                 jsonl::spliced(written, &[("completed_at", Some(Value::from(updated_at).to_string()))]);

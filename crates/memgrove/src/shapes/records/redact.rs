@@ -1,4 +1,4 @@
-//! Taking a record that was deleted out of the history for good.
+//! How a deleted record is removed from the history for good.
 
 use super::{Records, archive, backup};
 use crate::backend::{Depth, Edit, Expect, FileKind, Note, upkeep};
@@ -8,20 +8,27 @@ use crate::memory::{Plan, REDACTION};
 use crate::text::jsonl;
 
 impl Records {
-    /// Takes a record that was deleted out of the history and out of the backups for good, and keeps in
-    /// the history that this was done. Gives back how many changes kept it. What other records of its
-    /// file were at those times goes with it; what they are now does not.
+    /// Refuses to redact a record that still exists.
     ///
     /// # Errors
-    /// `Conflict` while it is there; as
+    /// `Conflict` while the record exists.
+    pub fn check_forgotten(&self, id: &str) -> Result<()> {
+        if self.view(id).is_err() {
+            return Ok(());
+        }
+        let message = format!("the record `{id}` is still there");
+        Err(Error::new(Kind::Conflict, message).hint(format!("`memgrove forget record:{id}` first")))
+    }
+
+    /// Removes a deleted record from the history and the backups for good, notes this in the history, and
+    /// returns how many changes held it. The earlier states of other records in the same contents are lost
+    /// with it, but not their present ones.
+    ///
+    /// # Errors
+    /// `Conflict` while the record exists; as
     /// [`Backend::redact_holding`](crate::Backend::redact_holding).
     pub fn redact(&self, note: Note, id: &str) -> Result<usize> {
-        if self.view(id).is_ok() {
-            let message = format!("the record `{id}` is still there");
-            return Err(
-                Error::new(Kind::Conflict, message).hint(format!("`memgrove forget record:{id}` first"))
-            );
-        }
+        self.check_forgotten(id)?;
         let holds = |bytes: &[u8]| jsonl::holds_id(bytes, id);
         let backups = self.root.child(backup::FOLDER)?;
         let of_copies = Note { verb: upkeep::REDACT_COPIES.into(), ..note.clone() };

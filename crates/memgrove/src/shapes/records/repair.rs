@@ -1,4 +1,5 @@
-//! What is wrong with the files, and mending what can be mended: a backup first, nothing dropped.
+//! What is wrong with the files of records, and how it is repaired: after a backup, and without dropping
+//! anything.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -24,18 +25,18 @@ const REPORTED_MAX: usize = 50;
 const ROUNDS_MAX: usize = 4;
 const FIX: &str = "`memgrove doctor --fix` repairs it, after a backup";
 
-/// What mending did.
+/// The result of repairing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Mended {
-    /// What was done, a sentence each.
+    /// What was done, one sentence each.
     pub done: Vec<String>,
 }
 
 impl Records {
-    /// What is wrong with the records, line by line.
+    /// Returns the faults of the records, line by line.
     ///
     /// # Errors
-    /// As the storage says: damage is a finding.
+    /// As the storage says; damage is a finding, not an error.
     pub fn check(&self) -> Result<Vec<Finding>> {
         let store = self.memory.store();
         let mut findings = Vec::new();
@@ -76,7 +77,7 @@ impl Records {
         Ok(findings)
     }
 
-    /// The three files, there or not, and the archive.
+    /// Returns the three files, existing or not, and those of the archive.
     fn wanted(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
         let active = self.tables(store)?.into_iter();
         let active = active.map(|table| Ok((self.root.child(table.kind.file())?, table)));
@@ -85,7 +86,7 @@ impl Records {
         Ok(files)
     }
 
-    /// The three files that are there, and the archive.
+    /// Returns those of the three files that exist, and those of the archive.
     pub(super) fn files(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
         let mut files = self.wanted(store)?;
         files.retain(|(_, table)| table.version.is_some());
@@ -109,7 +110,7 @@ impl Records {
         let at = self.root.child(index::FILE)?.to_string();
         let (level, what) = match self.index_standing()? {
             Standing::Current => return Ok(None),
-            // Nothing to index is no news, and neither is an index that is a little behind.
+            // Having nothing to index is no fault, and neither is an index that is a little behind.
             Standing::Missing | Standing::Stale => return Ok(None),
             Standing::Damaged(why) => (Level::Warning, format!("it cannot be read: {why}")),
             Standing::OtherVersion(version) => {
@@ -120,8 +121,8 @@ impl Records {
         Ok(Some(Finding { level, at, what, hint: hint.to_owned() }))
     }
 
-    /// Mends what can be mended: one change with a backup of every file it touches. What cannot be
-    /// mended stays where it is.
+    /// Repairs what can be repaired, in one change with a backup of every file that it touches. Everything
+    /// else stays as it is.
     ///
     /// # Errors
     /// As the storage says.
@@ -146,8 +147,7 @@ impl Records {
         Ok(done)
     }
 
-    /// A file as it should be, and what was done to it: with the records that it has lost, and
-    /// everything mended that can be.
+    /// Returns the repaired content of a file, with lost records restored, and what was done.
     fn remade(
         &self,
         store: &Store,
@@ -173,11 +173,11 @@ impl Records {
         })
     }
 
-    /// A file with everything mended that can be.
+    /// Returns the content of a file with every possible repair.
     fn mended(&self, table: &Table, now: Timestamp) -> (Vec<u8>, String) {
         let (mut bytes, lines) = self.regrouped(table);
         let mut corrections = 0;
-        // A correction may show that two lines are the same, so it takes a few rounds at most.
+        // A correction may turn two lines into duplicates, so a few rounds may be needed.
         for _ in 0..ROUNDS_MAX {
             let again = Table::parse(table.kind, bytes.clone(), None, &self.limits, now);
             let mut rewrite = Rewrite::new(&again);
@@ -195,15 +195,15 @@ impl Records {
         (bytes, format!("records corrected: {corrections}, lines fixed: {lines}"))
     }
 
-    /// The file with one object a line, names for the nameless, and without byte order mark, NUL
-    /// bytes and lines that are there twice byte for byte.
+    /// Returns the file with one object in each line, ids for objects without one, and without byte order
+    /// mark, NUL bytes and exact duplicates.
     fn regrouped(&self, table: &Table) -> (Vec<u8>, usize) {
         let mut bytes = Vec::with_capacity(table.bytes.len() + 64);
         let mut count = usize::from(table.bytes.starts_with(BYTE_ORDER_MARK));
         let (mut rows_left, mut skips_left) = (&table.rows[..], &table.skipped[..]);
         for line in jsonl::lines(&table.bytes) {
             let body = &table.bytes[line.body.clone()];
-            // Both are in the order of the lines.
+            // Both lists are in the order of the lines.
             let rows = rows_left.iter().take_while(|row| row.span.start < line.whole.end).count();
             rows_left = &rows_left[rows..];
             let skips = skips_left.iter().take_while(|(span, _)| span.start < line.whole.end).count();
@@ -247,14 +247,14 @@ impl Records {
     }
 }
 
-/// Whether a record is, byte for byte, the one whose id it has.
+/// Whether a record is an exact duplicate of the one with its id.
 fn is_copy(table: &Table, object: &[u8]) -> bool {
     let text = std::str::from_utf8(object).ok();
     let id: Option<String> = text.and_then(|text| serde_json::from_str(jsonl::value(text, "id")?).ok());
     id.and_then(|id| table.find(&id)).is_some_and(|at| table.bytes[table.rows[at].span.clone()] == *object)
 }
 
-/// What is wrong with the lines of one file.
+/// Returns the faults in the lines of one file.
 fn lines_of(at: &Locator, table: &Table) -> Vec<Finding> {
     let finding = |problem: &super::table::Problem| {
         let (level, hint) = match problem.fate {

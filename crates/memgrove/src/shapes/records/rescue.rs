@@ -1,5 +1,5 @@
-//! What a file is brought back from when its records are lost: none can be read, the file is empty or
-//! gone, or nearly all went at once though memgrove did not take them out.
+//! Where lost records of a file are restored from. They are lost if none can be read, if the file is empty
+//! or gone, or if nearly all vanished at once without memgrove removing them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,23 +14,23 @@ use crate::locator::Locator;
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// How many of the newest changes of a file are looked at for records that are gone.
+/// How many of a file's newest changes are searched for vanished records.
 const LOOKED_AT_MAX: usize = 64;
 
-/// Whether the records of a file are lost, and where they are still to be had.
+/// Whether the records of a file are lost, and where they can be restored from.
 pub(super) enum Ruin {
     /// Nothing is lost.
     None,
-    /// They are nowhere else.
+    /// They are lost, and nothing else has them.
     Hopeless,
-    /// They are there.
+    /// They are lost, and can be restored.
     From(Rescue),
 }
 
-/// Records that are still to be had.
+/// Lost records that can be restored.
 pub(super) struct Rescue {
     pub(super) bytes: Vec<u8>,
-    /// Whether what the file holds now stays behind them.
+    /// Whether the present content of the file stays, after them.
     pub(super) beside: bool,
     records: usize,
     source: String,
@@ -67,8 +67,8 @@ impl Ruin {
 }
 
 impl Records {
-    /// Looks whether the records of a file are lost: then it is rebuilt from the newest that is known
-    /// of it. That is what the history holds, else a backup, else the archive.
+    /// Finds out whether the records of a file are lost, and the newest source to restore them from: the
+    /// history, else a backup, else the archive.
     pub(super) fn ruin(&self, store: &Store, at: &Locator, table: &Table) -> Result<Ruin> {
         let emptied = table.bytes.is_empty();
         if !table.rows.is_empty() {
@@ -94,8 +94,8 @@ impl Records {
         Ok(Ruin::From(Rescue { bytes, records: lines.len(), beside: false, source }))
     }
 
-    /// Records that memgrove left in a file and did not find there again, where nearly all went at once
-    /// or damage came in their place. Whatever else is missing was taken out by hand, and stays out.
+    /// Finds records that memgrove left in a file and later found missing, where nearly all vanished at
+    /// once or damage took their place. Any other missing record was removed by hand, and stays removed.
     fn vanished(&self, store: &Store, at: &Locator, table: &Table) -> Result<Ruin> {
         let query = HistoryQuery { at: Some(at.clone()), before: None, limit: LOOKED_AT_MAX };
         let history = match store.backend().history(&query) {
@@ -105,7 +105,7 @@ impl Records {
         let mut known: HashSet<Box<str>> = HashSet::new();
         let others = self.files(store)?;
         others.iter().for_each(|(_, table)| known.extend(table.rows.iter().map(|row| folded(&row.id))));
-        // What was there when memgrove came next, with its version where that is known.
+        // The content that memgrove's next change found, with its version if that is known.
         let (mut next, mut version) = (self.parsed(table.kind, table.bytes.clone()), table.version.clone());
         for past in history.iter().filter(|past| past.note.actor.origin != Origin::FileEdit) {
             let edits = || past.edits.iter().filter(|edit| edit.at == *at);
@@ -140,8 +140,7 @@ impl Records {
         Ok(Ruin::None)
     }
 
-    /// A file as it was, empty where nothing was there; `None` where the history does not hold it any
-    /// more.
+    /// Returns a file at a moment, empty if it did not exist; `None` if the history no longer has it.
     fn table_then(
         &self,
         store: &Store,
@@ -155,8 +154,8 @@ impl Records {
         }
     }
 
-    /// The newest state of a file with a record in it, unless memgrove itself has since written one
-    /// without: then the records were taken out, and what is damaged was so before.
+    /// Finds the newest content of a file with a record in it. If memgrove itself has since written one
+    /// without, nothing is lost: the records were removed, and any damage is older.
     fn in_history(&self, store: &Store, at: &Locator, kind: RecordType) -> Result<Option<Ruin>> {
         let query = HistoryQuery { at: Some(at.clone()), ..HistoryQuery::default() };
         let history = match store.backend().history(&query) {
@@ -165,7 +164,7 @@ impl Records {
         };
         for past in history {
             let bytes = match store.backend().read_past(at, &Moment::After(past.change.clone())) {
-                // It is too old, or was redacted.
+                // It was pruned or redacted.
                 Err(error) if error.kind() == Kind::NotFound => continue,
                 bytes => bytes?.unwrap_or_default(),
             };
@@ -185,7 +184,7 @@ impl Records {
         Ok(None)
     }
 
-    /// The newest backup of a file with a record in it, unless all that is damaged stands in it too.
+    /// Finds the newest backup of a file with a record in it, unless it already has all of the damage.
     fn in_backups(&self, store: &Store, at: &Locator, damaged: &Table) -> Result<Option<Ruin>> {
         let mut backups = self.backups_in(store)?;
         backups.retain(|backup| backup.file == at.name());
@@ -215,13 +214,13 @@ impl Records {
         Ok(lines)
     }
 
-    /// A file that is not the one that is there.
+    /// Reads a content that is not the present file.
     pub(super) fn parsed(&self, kind: RecordType, bytes: Vec<u8>) -> Table {
         Table::parse(kind, bytes, None, &self.limits, Timestamp::UNIX_EPOCH)
     }
 }
 
-/// Whether memgrove wrote, moved or deleted all of a file in a change, so that what it held then is
+/// Whether memgrove wrote, moved or deleted the whole file in a change, so that its content after it is
 /// certain.
 fn is_written(past: &Past, at: &Locator) -> bool {
     let whole = |edit: &crate::backend::PastEdit| {
@@ -235,14 +234,14 @@ fn source_of(past: &Past) -> String {
     format!("change {} of the history", past.change)
 }
 
-/// Whether nine in ten records of a file are not in what it became, or fewer and damage is in their
-/// place: nobody does that by hand.
+/// Whether at least nine in ten records vanished between two contents of a file, or fewer while new damage
+/// appeared: nobody does that by hand.
 fn is_lost(left: &Table, next: &Table) -> bool {
     let lost = left.rows.iter().filter(|row| next.find(&row.id).is_none()).count();
     lost > 0 && (lost * 10 >= left.rows.len() * 9 || is_damaged_since(left, next))
 }
 
-/// Whether a file has damage that was not in it before.
+/// Whether a file has damage that it did not have before.
 fn is_damaged_since(before: &Table, now: &Table) -> bool {
     let is_new = |(span, skip): &(std::ops::Range<usize>, Skip)| {
         let same = |(known, _): &(std::ops::Range<usize>, Skip)| {

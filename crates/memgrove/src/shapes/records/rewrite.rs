@@ -1,4 +1,4 @@
-//! A file of records with some of them changed or gone, and every other byte as it was.
+//! How a file is rewritten with some records changed or removed, and every other byte as it was.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::locator::Locator;
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// Changes of one file.
+/// The changes of one file.
 pub(super) struct Rewrite<'a> {
     table: &'a Table,
-    /// What each changed row becomes: another object, or nothing.
+    /// The new object of each changed row; `None` removes it.
     rows: BTreeMap<usize, Option<String>>,
     /// Lines that are added at the end.
     added: Vec<String>,
 }
 
 impl<'a> Rewrite<'a> {
-    /// No change yet.
+    /// Begins without any change.
     pub(super) fn new(table: &'a Table) -> Self {
         Rewrite { table, rows: BTreeMap::new(), added: Vec::new() }
     }
 
-    /// Makes a row another object.
+    /// Replaces the object of a row.
     pub(super) fn set(&mut self, row: usize, object: String) {
         self.rows.insert(row, Some(object));
     }
 
-    /// Takes a row out.
+    /// Removes a row.
     pub(super) fn remove(&mut self, row: usize) {
         self.rows.insert(row, None);
     }
@@ -43,7 +43,7 @@ impl<'a> Rewrite<'a> {
         self.added.push(line);
     }
 
-    /// Puts the readings of the log into the rows that stay.
+    /// Folds the reads in the log into the rows that stay.
     pub(super) fn fold(&mut self, log: &Log) {
         for id in log.ids() {
             let Some(at) = self.table.find(id) else { continue };
@@ -60,7 +60,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The file as it shall be.
+    /// Returns the new content of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let old = &self.table.bytes;
         let added: usize = self.added.iter().map(|line| line.len() + 1).sum();
@@ -89,8 +89,8 @@ impl<'a> Rewrite<'a> {
 }
 
 impl Records {
-    /// The edits that make a file what it shall be, its backup included. The file comes first, so
-    /// that a writer who was faster is noticed before anything else is looked at.
+    /// Returns the edits that write a file and back it up. The file comes first, so that a conflict with a
+    /// faster writer is noticed first.
     pub(super) fn replaced(
         &self,
         store: &Store,
@@ -106,7 +106,7 @@ impl Records {
     }
 }
 
-/// The object of a row with what is corrected in it whenever it is read.
+/// Returns the object of a row with the corrections that reading it makes.
 pub(super) fn corrected(table: &Table, row: &Row, limits: &Limits) -> String {
     let reading = table.reading(row, limits);
     let splices: Vec<(&str, Option<String>)> = reading
@@ -117,7 +117,7 @@ pub(super) fn corrected(table: &Table, row: &Row, limits: &Limits) -> String {
     jsonl::spliced(table.object(row), &splices)
 }
 
-/// The type whose file, or whose archive, has this name. Archives of other programs may be named
+/// Returns the type of a file of records by its name, archives included. Other programs may name archives
 /// after the type: `learning_memories_2025_Q4.jsonl`.
 pub(crate) fn kind_of_file(name: &str) -> Option<RecordType> {
     let is_archive = |stem: &str| {

@@ -13,11 +13,11 @@ use crate::error::{Error, Kind, Result, code};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordType {
-    /// What stays true.
+    /// Something that stays true.
     Core,
-    /// What was learnt.
+    /// Something that was learnt.
     Learning,
-    /// What was done, or is to be.
+    /// Something that was done, or is to be done.
     Task,
 }
 
@@ -57,12 +57,12 @@ impl RecordType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Importance {
-    /// First.
+    /// It matters most.
     High,
-    /// As usual.
+    /// It matters as most records do.
     #[default]
     Medium,
-    /// Last.
+    /// It matters least.
     Low,
 }
 
@@ -80,7 +80,7 @@ impl Importance {
     }
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -132,23 +132,23 @@ named!(RecordType, "a type of record");
 named!(Importance, "an importance");
 named!(Status, "a status of a task");
 
-/// What is known of a task beyond a record.
+/// What is known of a task in addition to a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMetadata {
-    /// How far it is.
+    /// Its status.
     pub status: Status,
-    /// When it was completed; there if and only if it is.
+    /// When it was completed; given exactly if it is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<String>,
-    /// What it waits for; there if and only if it is blocked.
+    /// What it waits for; given exactly if it is blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockers: Option<Vec<String>>,
-    /// What came of it, once completed.
+    /// Its outcome, once completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
 
-/// One memory, as a line of its file says it.
+/// One record, as a line of its file holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// A UUID, version 4.
@@ -161,7 +161,7 @@ pub struct Record {
     /// What it is about, in a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// When it was made: ISO 8601 with a zone, as all times here.
+    /// When it was made, in ISO 8601 with a zone, as all times here.
     pub created_at: String,
     /// When it was last changed.
     pub updated_at: String,
@@ -173,7 +173,7 @@ pub struct Record {
     pub tags: Vec<String>,
     /// How much it matters.
     pub importance: Importance,
-    /// Whether it is put away.
+    /// Whether it is archived.
     pub archived: bool,
     /// What is known of a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,19 +181,19 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record as one line of JSON, without its newline.
+    /// Returns the record as one line of JSON, without its newline.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("a record is plain data")
     }
 
-    /// When it was made, changed and read, in milliseconds since the epoch; `None` where one of
-    /// these is no time.
+    /// Returns when it was made, changed and read, in milliseconds since the epoch; `None` if one of these
+    /// is not a time.
     pub(super) fn moments(&self) -> Option<[i64; 3]> {
         let ms = |text: &str| moment(text).map(Timestamp::as_millisecond);
         Some([ms(&self.created_at)?, ms(&self.updated_at)?, ms(&self.accessed_at)?])
     }
 
-    /// What breaks the constraints of the schema: the field, and how.
+    /// Returns the faults against the schema: the field, and what is wrong.
     pub fn faults(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = self.faults_beside_times(limits);
         let mut fault = |field, what: String| found.push((field, what));
@@ -206,7 +206,7 @@ impl Record {
         found
     }
 
-    /// What breaks the constraints, but for the times.
+    /// Returns the faults against the schema, except for those of times.
     pub(super) fn faults_beside_times(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut fault = |field, what: String| found.push((field, what));
@@ -245,7 +245,7 @@ impl Record {
         found
     }
 
-    /// Refuses a record that breaks the constraints.
+    /// Refuses a record with a fault against the schema.
     ///
     /// # Errors
     /// `Invalid`, naming the field; code `TOO_LARGE` for content and line.
@@ -266,7 +266,7 @@ impl Record {
     }
 }
 
-/// The same error with what to try, where its field is not one that callers give.
+/// Returns the error with a hint, if its field is not one that callers give.
 pub(super) fn hinted(field: &str, error: Error) -> Error {
     match field {
         "status" | "blockers" | "outcome" => error.hint(
@@ -277,7 +277,7 @@ pub(super) fn hinted(field: &str, error: Error) -> Error {
     }
 }
 
-/// Refuses a line of so many bytes.
+/// Refuses a line that is too long.
 pub(super) fn check_line(bytes: usize, limits: &Limits) -> Result<()> {
     if bytes <= limits.line_bytes_max {
         return Ok(());
@@ -319,12 +319,12 @@ fn task_faults(kind: RecordType, task: &TaskMetadata) -> Vec<(&'static str, Stri
     found
 }
 
-/// The moment that a text of ISO 8601 with a zone names.
+/// Reads a moment in ISO 8601 with a zone.
 pub fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// A moment as records spell it: UTC, to the millisecond where it has any.
+/// Writes a moment as records do: in UTC, with milliseconds if it has any.
 pub fn spelled(time: Timestamp) -> String {
     Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time).to_string()
 }

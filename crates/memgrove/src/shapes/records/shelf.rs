@@ -1,4 +1,4 @@
-//! The files as they were last read, and when that still holds.
+//! What the files of records held when they were last read, and whether that is still true.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::vfs::Open;
 pub(super) struct State {
     held: HashMap<Locator, Held>,
     tails: HashMap<RecordType, Tail>,
-    /// Readings that are not logged yet.
+    /// Reads that are not logged yet.
     pub(super) pending: Vec<Access>,
-    /// What a person should know.
+    /// Warnings that a person should see.
     pub(super) warnings: Vec<String>,
     modes_checked: bool,
-    /// Whether records were changed here since the index was written.
+    /// Whether this process has changed records since the index was written.
     pub(super) behind: bool,
-    /// What others wrote past memgrove and was looked at already.
+    /// Changes by other programs that were already examined.
     pub(super) examined: HashSet<ChangeId>,
 }
 
 impl State {
-    /// Forgets every file, but not what waits to be written.
+    /// Forgets every file, but not the reads that wait to be logged.
     pub(super) fn forget(&mut self) {
         self.held.clear();
         self.tails.clear();
@@ -46,20 +46,21 @@ struct Held {
     table: Arc<Table>,
 }
 
-/// What an addition needs to know of a file; enough even where the file was never read.
+/// What an addition needs to know of a file, which need not have been read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tail {
     stamp: u64,
     /// Its bytes.
     pub(super) size: u64,
-    /// Its records, where they are known.
+    /// Its number of records, if it is known.
     pub(super) records: Option<u64>,
     /// Whether its last line lacks its newline.
     pub(super) open: bool,
 }
 
 impl Records {
-    /// One file of the folder. Costs no reading, and where the folder is at hand hardly anything.
+    /// Returns one file of the folder, without reading it; with direct access to the folder, at almost no
+    /// cost.
     pub(super) fn file_info(&self, store: &Store, name: &str) -> Result<Option<Info>> {
         let Some(folder) = &self.folder else { return Ok(self.folder(store)?.remove(name)) };
         let Ok(stat) = folder.stat(name) else { return Ok(None) };
@@ -76,13 +77,13 @@ impl Records {
         }))
     }
 
-    /// What is in the folder, by name. Costs no reading.
+    /// Lists the folder by name, without reading its files.
     pub(super) fn folder(&self, store: &Store) -> Result<BTreeMap<String, Info>> {
         let infos = store.backend().list(&self.root, Depth::Children)?;
         Ok(infos.into_iter().map(|info| (info.locator.name().to_owned(), info)).collect())
     }
 
-    /// The three files.
+    /// Returns the tables of the three files.
     pub(super) fn tables(&self, store: &Store) -> Result<[Arc<Table>; 3]> {
         let folder = self.folder(store)?;
         let [core, learning, task] =
@@ -90,7 +91,7 @@ impl Records {
         Ok([core?, learning?, task?])
     }
 
-    /// The file of a type, read unless it is still what it was.
+    /// Returns the table of a type's file, which is read only if it has changed.
     pub(super) fn table(&self, store: &Store, kind: RecordType, info: Option<&Info>) -> Result<Arc<Table>> {
         self.check_modes();
         match info {
@@ -121,13 +122,13 @@ impl Records {
             Some(old) if follows => old,
             _ => Arc::new(Table::parse(kind, content.bytes, version, &self.limits, now)),
         };
-        // The stamp was taken before the bytes: a writer in between leads to another reading.
+        // The stamp is older than the bytes, so a write in between causes another read.
         let held = Held { stamp: info.stamp, table: Arc::clone(&table) };
         self.state().held.insert(info.locator.clone(), held);
         Ok(table)
     }
 
-    /// Every file of the archive, in the order of names.
+    /// Returns every file of the archive, in the order of names.
     pub(super) fn archives(&self, store: &Store) -> Result<Vec<(Locator, Arc<Table>)>> {
         let mut found = Vec::new();
         for info in self.archive_files(store)? {
@@ -152,7 +153,7 @@ impl Records {
         Ok(all)
     }
 
-    /// The file, its table and the row of an id: in the three files, else in the archive.
+    /// Returns the file, the table and the row of an id: from the three files, else from the archive.
     pub(super) fn find(&self, store: &Store, id: &str) -> Result<(Locator, Arc<Table>, usize)> {
         for table in self.tables(store)? {
             if let Some(at) = table.find(id) {
@@ -167,7 +168,7 @@ impl Records {
         Err(unknown(id))
     }
 
-    /// What an addition needs to know of a file that is there.
+    /// Returns what an addition needs to know of an existing file.
     pub(super) fn tail(&self, store: &Store, kind: RecordType, info: &Info) -> Result<Tail> {
         if let Some(tail) = self.state().tails.get(&kind)
             && tail.stamp == info.stamp
@@ -182,7 +183,7 @@ impl Records {
             (Some((records, open)), _) => (Some(records), open),
             (None, Some(last)) => (None, last != b'\n'),
             (None, None) if info.size == 0 => (Some(0), false),
-            // A storage that only gives whole files.
+            // The storage can only read whole files.
             (None, None) => {
                 let table = self.load_named(store, kind)?;
                 (Some(table.rows.len() as u64), table.bytes.last().is_some_and(|byte| *byte != b'\n'))
@@ -191,13 +192,13 @@ impl Records {
         Ok(Tail { stamp: info.stamp, size: info.size, records, open })
     }
 
-    /// The file of a type, as a listing of the folder shows it.
+    /// Returns the table of a type's file, found by a listing of the folder.
     pub(super) fn load_named(&self, store: &Store, kind: RecordType) -> Result<Arc<Table>> {
         let folder = self.folder(store)?;
         self.table(store, kind, folder.get(kind.file()))
     }
 
-    /// Remembers the count of a file that was read after all, so that the next addition knows it.
+    /// Remembers the count of a file that had to be read, for the next addition.
     pub(super) fn counted(&self, kind: RecordType, info: &Info, table: &Table) {
         if table.bytes.len() as u64 == info.size {
             let open = table.bytes.last().is_some_and(|byte| *byte != b'\n');
@@ -223,14 +224,14 @@ impl Records {
         Ok(())
     }
 
-    /// The last byte of a file, where the folder itself is at hand.
+    /// Returns the last byte of a file, if there is direct access to the folder.
     fn last_byte(&self, name: &str) -> Option<u8> {
         let file = self.folder.as_ref()?.open(name, Open::Read).ok()?;
         let size = file.stat().ok()?.size;
         file.read_at(size.checked_sub(1)?, 1).ok()?.first().copied()
     }
 
-    /// Takes away what others may do to the files, once, and says so.
+    /// Once, removes other users' access to the files, with a warning.
     fn check_modes(&self) {
         let Some(folder) = &self.folder else { return };
         if std::mem::replace(&mut self.state().modes_checked, true) {

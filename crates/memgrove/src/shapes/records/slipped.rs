@@ -1,8 +1,8 @@
-//! What other programs added to a file just while memgrove was replacing it.
+//! Which lines other programs added to a file just while memgrove was replacing it.
 //!
-//! The storage keeps what they wrote in the history, but the file does not have it. Where it is a
-//! content that memgrove knew with more lines behind it, these lines were only appended, and belong
-//! to the end of the file as it is now.
+//! The storage keeps such a content in the history, but the file no longer has it. If it is a content that
+//! memgrove knew with more lines at the end, these lines were appended, and belong to the end of the
+//! present file.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::memory::Plan;
 use crate::store::Store;
 use crate::text::jsonl;
 
-/// How many of the newest changes are looked through after a change.
+/// How many of the newest changes are examined after a change.
 const RECENT: usize = 64;
-/// How many of them a check looks through.
+/// How many of the newest changes a check examines.
 pub(super) const CHECKED: usize = 1_024;
 /// How many lines another program may have added at once.
 const LINES_MAX: usize = 256;
-/// How many later states are asked whether a record came back meanwhile.
+/// How many later contents are searched for a record that came back meanwhile.
 const LATER_MAX: usize = 64;
 
-/// Lines that belong to the end of a file.
+/// Lines to put back at the end of a file.
 pub(super) struct Slipped {
     pub(super) at: Locator,
     pub(super) table: Arc<Table>,
@@ -34,12 +34,12 @@ pub(super) struct Slipped {
 }
 
 impl Slipped {
-    /// What is to be appended to the file that is there.
+    /// Returns the bytes to append to the present file.
     fn bytes(&self) -> Vec<u8> {
         closed(&self.table.bytes, self.lines.iter().map(String::as_str))
     }
 
-    /// Adds them to what the file shall be.
+    /// Adds the lines to a new content of the file.
     pub(super) fn add_to(&self, bytes: &mut Vec<u8>) {
         let more = closed(bytes, self.lines.iter().map(String::as_str));
         bytes.extend(more);
@@ -52,10 +52,10 @@ impl Records {
         matches!(edit, Edit::Write { at, .. } if self.kind_held(at).is_some())
     }
 
-    /// After a change that replaced files: puts back what others had added to them meanwhile. If that
-    /// fails, the change stands, and a check finds it later.
+    /// After a change that replaced files, puts back what others had added to them meanwhile. If that
+    /// fails, the change stands, and a check finds the lines later.
     pub(super) fn take_in(&self) {
-        // Only into a folder of this machine can others write past memgrove.
+        // Other programs can write past memgrove only into a folder of this machine.
         if self.folder.is_none() {
             return;
         }
@@ -73,7 +73,7 @@ impl Records {
     }
 
     fn taken_in(&self) -> Result<usize> {
-        // What slips in is kept right behind the change that it slipped under, or before the next.
+        // What slipped in is in the history right after the change that replaced it, or before the next.
         let news = |past: &Past| past.note.verb == OUTSIDE && !self.state().examined.contains(&past.change);
         if !self.newest(self.memory.store(), 2)?.iter().any(news) {
             return Ok(0);
@@ -106,8 +106,8 @@ impl Records {
         }
     }
 
-    /// The lines that others appended and no file has, by a part of the history (newest first),
-    /// without what was examined before.
+    /// Returns the lines that others appended and no file has, from a part of the history (newest first),
+    /// without the changes that were already examined.
     pub(super) fn slipped(
         &self,
         store: &Store,
@@ -147,8 +147,8 @@ impl Records {
         Ok(found)
     }
 
-    /// Whether a record was in the file after one of these changes (newest first): then whoever has
-    /// taken it out since meant to.
+    /// Whether a record was in the file after one of these later changes (newest first): then it was
+    /// removed since on purpose.
     fn came_later(&self, store: &Store, at: &Locator, id: &str, later: &[&Past]) -> Result<bool> {
         let kept = later.iter().rev().filter(|past| past.note.verb != OUTSIDE).take(LATER_MAX);
         for past in kept {
@@ -163,14 +163,14 @@ impl Records {
 
     fn content_after(&self, store: &Store, at: &Locator, past: &Past) -> Result<Option<Vec<u8>>> {
         match store.backend().read_past(at, &Moment::After(past.change.clone())) {
-            // It is too old, or was redacted.
+            // It was pruned or redacted.
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             content => content,
         }
     }
 }
 
-/// What stands behind the longest beginning of a content that is known; nothing if none is.
+/// Returns what follows the longest known beginning of a content; nothing if no beginning is known.
 fn appended<'b>(content: &'b [u8], known: &HashSet<&Version>) -> &'b [u8] {
     let starts: Vec<usize> =
         jsonl::lines(content).map(|line| line.whole.start).filter(|at| *at > 0).collect();

@@ -1,4 +1,4 @@
-//! One file of records, read: where each record lies, what it can be found by, and what is wrong.
+//! What one file of records contains: where each record is, what it can be found by, and what is wrong.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,15 +10,14 @@ use crate::backend::Version;
 use crate::clock::Timestamp;
 use crate::text::jsonl::{self, BYTE_ORDER_MARK, Line, Piece};
 
-/// What is known of a record without reading its line again.
+/// What is known of a record without parsing its line again.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The number of its line, from 1.
     pub line: usize,
-    /// Its object in the file's bytes.
+    /// Where its object is in the file's bytes.
     pub span: Range<usize>,
-    /// What is removed with it: its line with the newline, or its object alone where it shares
-    /// the line.
+    /// What is removed with it: its line with the newline, or only its object if others share the line.
     pub removal: Range<usize>,
     /// Its id.
     pub id: Box<str>,
@@ -28,9 +27,9 @@ pub struct Row {
     pub tags: Box<[Box<str>]>,
     /// How much it matters.
     pub importance: Importance,
-    /// Whether it is put away.
+    /// Whether it is archived.
     pub archived: bool,
-    /// How far the task is.
+    /// The status of the task.
     pub status: Option<Status>,
     /// When it was made, in milliseconds since the epoch, as all times here.
     pub created: i64,
@@ -42,7 +41,7 @@ pub struct Row {
     pub completed: Option<i64>,
     /// How often it was read.
     pub count: u64,
-    /// Whether something in it is corrected whenever it is read.
+    /// Whether reading it makes corrections.
     pub corrected: bool,
 }
 
@@ -60,11 +59,11 @@ pub struct Problem {
 /// What is done about a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// The bytes are skipped, and nothing can mend them but a person.
+    /// The bytes are skipped, and only a person can repair them.
     Skipped,
-    /// The bytes are skipped until they are mended.
+    /// The bytes are skipped until they are repaired.
     Mendable,
-    /// The record is used, corrected; mending writes the correction down.
+    /// The record is used with a correction, which a repair writes to the file.
     Corrected,
     /// The record is used as it is.
     Kept,
@@ -75,17 +74,17 @@ pub enum Fate {
 pub struct Table {
     /// The type of its records.
     pub kind: RecordType,
-    /// The file.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// Its version; `None` where there is no file.
+    /// Its version; `None` if there is no file.
     pub version: Option<Version>,
-    /// Its records in order; of several with one id only the first.
+    /// Its records in order; of several with one id, only the first.
     pub rows: Vec<Row>,
     /// What is wrong with it.
     pub problems: Vec<Problem>,
-    /// How many lines are read, and where the next one begins.
+    /// How many lines have been read, and where the next one begins.
     pub(super) read: (usize, usize),
-    /// Objects that cannot be records or have an id twice: skipped, with why.
+    /// Bytes that are not used as a record, each with the reason.
     pub skipped: Vec<(Range<usize>, Skip)>,
     pub(super) by_id: HashMap<Box<str>, u32>,
     pub(super) by_tag: HashMap<Box<str>, Vec<u32>>,
@@ -103,12 +102,12 @@ pub enum Skip {
     Nameless,
     /// They are an object that cannot be a record.
     Unfit,
-    /// They are a record whose id came before.
+    /// They are a record with an id that an earlier record has.
     Duplicate,
 }
 
 impl Table {
-    /// Reads a file. Nothing in it can make this fail.
+    /// Reads a file. No content makes this fail.
     pub fn parse(
         kind: RecordType,
         bytes: Vec<u8>,
@@ -132,19 +131,19 @@ impl Table {
         table
     }
 
-    /// Whether these bytes are the file as it was, and more lines.
+    /// Whether these bytes are the file with more lines at the end.
     pub fn is_grown(&self, bytes: &[u8]) -> bool {
         self.read.1 == self.bytes.len() && bytes.starts_with(&self.bytes)
     }
 
-    /// Adds a row, whose id did not come before.
+    /// Adds a row with an id that no earlier row has.
     fn put(&mut self, row: Row) {
         let at = u32::try_from(self.rows.len()).expect("a file has fewer than four milliard lines");
         self.list_row(&row, at);
         self.rows.push(row);
     }
 
-    /// Lets a row be found.
+    /// Adds a row to the lists that rows are found by.
     pub(super) fn list_row(&mut self, row: &Row, at: u32) {
         self.by_id.insert(folded(&row.id), at);
         if row.archived {
@@ -158,20 +157,20 @@ impl Table {
         }
     }
 
-    /// Reads the lines that the file has gained; its bytes before are as they were.
+    /// Reads the lines that were added to the file.
     pub fn grow(&mut self, bytes: Vec<u8>, version: Option<Version>, limits: &Limits, now: Timestamp) {
         self.read_lines(&bytes, limits, now);
         (self.bytes, self.version) = (bytes, version);
     }
 
-    /// Takes the lines that are not read yet.
+    /// Reads the lines that have not been read yet.
     pub(super) fn read_lines(&mut self, bytes: &[u8], limits: &Limits, now: Timestamp) {
         if self.read.1 == 0 && bytes.starts_with(BYTE_ORDER_MARK) {
             let what = "a byte order mark stands before the first record".to_owned();
             self.problems.push(Problem { line: 1, what, fate: Fate::Corrected });
         }
         for line in jsonl::lines_from(bytes, self.read.1, self.read.0 + 1) {
-            // A last line without its newline may still grow, so it is read again when it has.
+            // A last line without a newline may still grow, so it is read again next time.
             if bytes.get(line.whole.end - 1) == Some(&b'\n') {
                 self.read = (line.number, line.whole.end);
             }
@@ -182,7 +181,7 @@ impl Table {
     fn take_line(&mut self, bytes: &[u8], line: &Line, limits: &Limits, now: Timestamp) {
         let body = &bytes[line.body.clone()];
         let removal = line.body.start..line.whole.end;
-        // Nearly every line is one good object: the parser itself says so.
+        // Nearly every line is one valid object, which parsing it shows directly.
         if body.len() <= jsonl::LINE_BYTES_MAX
             && body.first() == Some(&b'{')
             && let Ok(text) = std::str::from_utf8(body)
@@ -257,7 +256,7 @@ impl Table {
         self.put(row);
     }
 
-    /// The row of an id, whose letters may be of either case.
+    /// Returns the row with an id, ignoring case.
     pub fn find(&self, id: &str) -> Option<usize> {
         let found = match self.by_id.get(id) {
             Some(at) => Some(at),
@@ -267,12 +266,12 @@ impl Table {
         found.map(|at| *at as usize)
     }
 
-    /// The rows with a tag that are not archived.
+    /// Returns the rows with a tag that are not archived.
     pub fn tagged(&self, tag: &str) -> &[u32] {
         self.by_tag.get(tag).map_or(&[], Vec::as_slice)
     }
 
-    /// The rows of a category that are not archived.
+    /// Returns the rows in a category that are not archived.
     pub fn of_category(&self, category: &str) -> &[u32] {
         self.by_category.get(category).map_or(&[], Vec::as_slice)
     }
@@ -288,7 +287,7 @@ impl Table {
         reading::read(self.object(row), self.kind, limits, now).expect("it was read before")
     }
 
-    /// Whether the file is damaged and no record in it can be read, or made readable.
+    /// Whether the file is damaged and has no record that can be read or repaired.
     pub fn is_ruined(&self) -> bool {
         let has = |wanted: &[Skip]| self.skipped.iter().any(|(_, skip)| wanted.contains(skip));
         self.rows.is_empty() && has(&[Skip::Damaged, Skip::Nul]) && !has(&[Skip::Nameless])
@@ -323,7 +322,7 @@ fn push(index: &mut HashMap<Box<str>, Vec<u32>>, key: &str, at: u32) {
     match index.get_mut(key) {
         Some(rows) if rows.last().is_some_and(|last| *last < at) => rows.push(at),
         Some(rows) => match rows.binary_search(&at) {
-            // A tag that a record has twice is listed once.
+            // A record may have the same tag twice.
             Ok(_) => {}
             Err(place) => rows.insert(place, at),
         },

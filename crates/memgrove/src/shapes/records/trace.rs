@@ -1,9 +1,9 @@
-//! Which changes touched one record: the files it may be in, walked back change by change.
+//! Which changes touched one record, found by walking back through the changes of the files it may be in.
 //!
-//! The history knows files, not lines. An append adds lines and touches no other, so among many of
-//! them the one that brought a record is found by halving. Of every other change the file is looked
-//! at before it, and after it unless the next change tells that. What became of a line between two
-//! changes is the work of neither.
+//! The history knows files, not lines. An append only adds lines, so among several appends the one that
+//! added a record is found by bisection. For any other change the file is read before it, and after it
+//! unless the next change shows that content. What happened to a line between two changes counts for
+//! neither.
 
 use std::collections::HashMap;
 
@@ -13,28 +13,28 @@ use crate::error::{Kind, Result};
 use crate::locator::Locator;
 use crate::text::jsonl;
 
-/// How many steps back are looked at for one record.
+/// How many steps back are taken for one record.
 const LOOKED_AT_MAX: usize = 256;
 
-/// One record on its way back.
+/// One record, followed back through the history.
 pub(super) struct Trace<'a> {
     records: &'a Records,
     id: &'a str,
     kind: Option<RecordType>,
-    /// Each file as the next change found it; at first as it is now.
+    /// Each file as the next later change found it; at first, as it is now.
     later: HashMap<Locator, Seen>,
 }
 
-/// What a file says of the record.
+/// What a file holds of the record.
 #[derive(Default)]
 struct Seen {
     version: Option<Version>,
-    /// Its object, without what reading it changes.
+    /// Its object, without the members that reading changes.
     line: Option<String>,
 }
 
 impl<'a> Trace<'a> {
-    /// A record as it is now.
+    /// Begins with a record as it is now.
     pub(super) fn of(records: &'a Records, id: &'a str) -> Result<Self> {
         let store = records.memory.store();
         let (kind, mut later) = (records.kind_now(store, id)?, HashMap::new());
@@ -45,7 +45,7 @@ impl<'a> Trace<'a> {
         Ok(Trace { records, id, kind, later })
     }
 
-    /// Whether the record is there now.
+    /// Whether the record exists now.
     pub(super) fn is_there(&self) -> bool {
         self.kind.is_some()
     }
@@ -55,8 +55,8 @@ impl<'a> Trace<'a> {
         past.edits.iter().any(|edit| self.is_file(&edit.at))
     }
 
-    /// The changes (newest first) that touched the record, at most so many (0 is no limit), and
-    /// whether all were looked at.
+    /// Returns the changes (newest first) that touched the record, at most `limit` (0 is no limit), and
+    /// whether all were examined.
     pub(super) fn walk(mut self, all: &[Past], limit: usize) -> Result<(Vec<Past>, bool)> {
         let (mut changes, mut rest) = (Vec::new(), all);
         for _ in 0..LOOKED_AT_MAX {
@@ -67,7 +67,7 @@ impl<'a> Trace<'a> {
             let (step, older) = rest.split_at(run);
             match self.touching(step, older) {
                 Ok(touching) => changes.extend(touching.into_iter().map(|at| step[at].clone())),
-                // The history does not hold what was before.
+                // The history no longer has what was before.
                 Err(error) if error.kind() == Kind::NotFound => return Ok((changes, false)),
                 Err(error) => return Err(error),
             }
@@ -76,7 +76,8 @@ impl<'a> Trace<'a> {
         Ok((changes, rest.is_empty()))
     }
 
-    /// Which changes of a step back touched the record: appends, or one of any kind.
+    /// Returns which changes of a step touched the record. A step is a run of appends, or one other
+    /// change.
     fn touching(&mut self, step: &[Past], older: &[Past]) -> Result<Vec<usize>> {
         match step {
             [outside] if outside.note.verb == OUTSIDE => {
@@ -106,7 +107,7 @@ impl<'a> Trace<'a> {
         Ok(touched)
     }
 
-    /// Which of some appends (newest first) brought the record.
+    /// Returns which of several appends (newest first) added the record.
     fn brought_by(&mut self, appends: &[Past]) -> Result<Vec<usize>> {
         let mut files: Vec<Locator> = appends.iter().flat_map(|past| self.files_of(past)).collect();
         files.sort_unstable();
@@ -128,7 +129,7 @@ impl<'a> Trace<'a> {
                     }
                 }
                 let (place, past) = appends[not];
-                // Else it was written past memgrove, before the next append.
+                // Otherwise another program wrote it before the next append.
                 if self.line(&at, Moment::After(past.change.clone()))?.is_some() {
                     found.push(place);
                 }
@@ -139,8 +140,8 @@ impl<'a> Trace<'a> {
         Ok(found)
     }
 
-    /// Whether what someone wrote past memgrove, and the next change replaced, says of the record
-    /// what neither that change nor the one before it says.
+    /// Whether a content that another program wrote, and the next change replaced, holds the record
+    /// differently from both that change and the one before it.
     fn is_told_apart(&self, outside: &Past, older: &[Past]) -> Result<bool> {
         for at in self.files_of(outside) {
             let line = self.line(&at, Moment::After(outside.change.clone()))?;

@@ -1,4 +1,4 @@
-//! What is done now and then, off the path of any call: the index, what is due, migrations.
+//! How records are maintained now and then, outside of any call: the index, archiving, migrations.
 
 use super::index::{self, Standing};
 use super::schema::RecordType;
@@ -7,16 +7,16 @@ use crate::backend::{Edit, Expect, Note};
 use crate::error::Result;
 use crate::memory::Plan;
 
-/// How old an index may be that does not know the newest changes.
+/// The most that an index may lag behind the newest changes.
 const INDEX_AGE_MAX_MS: i64 = 60_000;
-/// How many bytes of records a process reads to leave a true index behind when it ends. The
-/// format's own limits are beneath it with records of usual length; reading so much takes less than
-/// starting a process and syncing one change.
+/// How many bytes of records a process reads to leave a current index when it ends. With records of usual
+/// length, the format's own limits stay below this. Reading so much takes less time than starting a
+/// process and syncing one change.
 const INDEXED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 impl Records {
-    /// Does what is due after a change, if it is a while since it was last done: then an addition
-    /// costs an append, and the index is at most about a minute behind the writers.
+    /// Does what [`Records::settle`] does, if that was not done for a while: so an addition costs one
+    /// append, and the index is at most about a minute old.
     ///
     /// # Errors
     /// As [`Records::settle`].
@@ -32,8 +32,8 @@ impl Records {
         }
     }
 
-    /// Writes down readings, and brings `index.json` up to date if records were changed here, for a
-    /// process that ends or rests. Where the files are large, the next [`Records::settle_if_due`] does it instead.
+    /// Logs the waiting reads, and updates `index.json` if this process has changed records: for a process
+    /// that ends or rests. If the files are large, the next [`Records::settle_if_due`] does it instead.
     ///
     /// # Errors
     /// As [`Records::settle`].
@@ -51,11 +51,11 @@ impl Records {
         }
     }
 
-    /// Writes down readings, migrates records of an older version, archives what is due, and
-    /// writes `index.json` if it does not say what the files say.
+    /// Logs the waiting reads, migrates records of an older version, archives what is due, and writes
+    /// `index.json` if it differs from the files.
     ///
     /// # Errors
-    /// As [`Memory::apply`](crate::Memory::apply); every step stands for itself.
+    /// As [`Memory::apply`](crate::Memory::apply); each step is a change of its own.
     pub fn settle(&self) -> Result<()> {
         self.flush()?;
         if self.pending_migration()?.is_some() {
@@ -71,7 +71,7 @@ impl Records {
         self.write_index().map(drop)
     }
 
-    /// What the index on disk is worth.
+    /// Returns the state of the index on disk.
     ///
     /// # Errors
     /// As the storage says.
@@ -89,7 +89,7 @@ impl Records {
         Ok(index::text(&tables, self.archived(store)?, self.version, self.memory.clock().now()))
     }
 
-    /// Writes the index, unless it says what the files say. Gives back what it was worth.
+    /// Writes the index if it differs from the files, and returns the state that it was in.
     ///
     /// # Errors
     /// As [`Memory::apply`](crate::Memory::apply).
@@ -103,7 +103,7 @@ impl Records {
             let edit = Edit::Write {
                 at: self.root.child(index::FILE)?,
                 bytes: self.index_text()?.into(),
-                // It is derived: whoever writes it last has read the files last.
+                // It is derived, and whoever writes it last has read the files last.
                 expect: Expect::Any,
             };
             Ok(Plan { edits: vec![edit], outcome: () })

@@ -1,4 +1,4 @@
-//! Taking a change of a file of lines back where other lines of it were changed since.
+//! How a change of a file of lines is undone after other lines of it were changed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 use super::{Line, lines, spliced, value};
 
-/// The members of a record that reading it changes.
+/// The members of a record that change when it is read.
 pub const READINGS: [&str; 2] = ["access_count", "accessed_at"];
 
-/// An object without what reading it changes.
+/// Returns an object without the members that change when it is read.
 pub fn beside_readings(object: &str) -> String {
     spliced(object, &READINGS.map(|member| (member, None)))
 }
 
-/// What a line is known by: its id or, without one, what it says; and which of several it is.
+/// What identifies a line: its id or, without one, its content; and its number among equal ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key<'a> {
     id: Option<Cow<'a, str>>,
@@ -23,7 +23,7 @@ struct Key<'a> {
     nth: usize,
 }
 
-/// The lines of a file, in order and by what they are known by.
+/// The lines of a file, in order and by their keys.
 struct Lines<'a> {
     bytes: &'a [u8],
     order: Vec<(Key<'a>, Line)>,
@@ -49,9 +49,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The present content of a file without a change of it: what the change did to a line is taken
-/// back, whatever happened to other lines since. `None` if something happened to those lines
-/// themselves, beyond that the records in them were read.
+/// Returns the present content of a file without one earlier change: what the change did to its lines is
+/// undone, whatever has happened to other lines since. `None` if those lines themselves have changed
+/// since, other than by being read.
 ///
 /// ```
 /// use memgrove::text::jsonl::taken_back;
@@ -62,14 +62,14 @@ impl<'a> Lines<'a> {
 /// ```
 pub fn taken_back<'a>(before: &'a [u8], after: &'a [u8], now: &'a [u8]) -> Option<Vec<u8>> {
     let (before, after, now) = (Lines::of(before), Lines::of(after), Lines::of(now));
-    // What the change left must still be there to be taken back.
+    // Every line that the change wrote must still be as the change left it.
     let says = |lines: &Lines<'a>, key: &Key<'a>, line: &[u8]| {
         lines.by_key.get(key).is_some_and(|there| same(there, line))
     };
     if after.by_key.iter().any(|(key, line)| !says(&before, key, line) && !says(&now, key, line)) {
         return None;
     }
-    // The lines that the change removed, behind the line that they stood behind.
+    // The removed lines, by the line that each of them comes after.
     let mut returning: HashMap<Option<&Key<'a>>, Vec<&[u8]>> = HashMap::new();
     let mut behind = None;
     for (key, line) in &before.order {
@@ -119,7 +119,7 @@ fn id_of(body: &[u8]) -> Option<Cow<'_, str>> {
     serde_json::from_str(value(text, "id")?).ok().map(Cow::Owned)
 }
 
-/// Whether two lines say the same, however they are written and however often they were read.
+/// Whether two lines have the same content, however it is written and however often it was read.
 fn same(one: &[u8], other: &[u8]) -> bool {
     let object = |line| serde_json::from_slice::<Map<String, Value>>(line).ok();
     let without_readings = |mut object: Map<String, Value>| {
@@ -133,7 +133,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
         }
 }
 
-/// A line as it was, with the readings that were counted since.
+/// Returns a line as it was, with the count of reads that it has now.
 fn with_readings<'a>(was: &'a [u8], left: &[u8], there: &[u8]) -> Cow<'a, [u8]> {
     let texts = (std::str::from_utf8(was), std::str::from_utf8(there));
     let (Ok(text), Ok(there)) = texts else { return Cow::Borrowed(was) };

@@ -1,10 +1,10 @@
-//! Whether something with an id is written somewhere, however deep.
+//! Whether an object with an id is written somewhere, however deep.
 
 use serde_json::Value;
 
 use super::lines;
 
-/// Whether JSON, or one of several lines of it, holds an object with this id.
+/// Whether JSON, as a whole or in one of its lines, holds an object with this id.
 pub fn holds_id(bytes: &[u8], id: &str) -> bool {
     let is_held = |bytes: &[u8]| serde_json::from_slice(bytes).is_ok_and(|value| is_within(&value, id));
     memchr::memmem::find(bytes, id.as_bytes()).is_some()

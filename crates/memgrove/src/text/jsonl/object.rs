@@ -1,4 +1,4 @@
-//! The members of one JSON object, where they lie, and how to change one of them alone.
+//! Where the members of one JSON object are, and how to change one of them alone.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,8 +14,8 @@ pub struct Member<'a> {
     pub value: Range<usize>,
 }
 
-/// The members of an object in the order in which they are written, duplicates included. Of text
-/// that is no object, those that can be told.
+/// Returns the members of an object in the order in which they are written, duplicates included; of a
+/// malformed object, those before the fault.
 pub fn members(object: &str) -> Vec<Member<'_>> {
     let bytes = object.as_bytes();
     let mut found = Vec::new();
@@ -47,13 +47,13 @@ pub fn members(object: &str) -> Vec<Member<'_>> {
     found
 }
 
-/// The value of a member as it is written; of duplicates the last, which counts.
+/// Returns the value of a member as it is written. Of duplicates the last counts.
 pub fn value<'a>(object: &'a str, key: &str) -> Option<&'a str> {
     members(object).into_iter().rfind(|member| member.key == key).map(|member| &object[member.value])
 }
 
-/// The object with members set (`Some`, as JSON) or removed (`None`). All other bytes stay: a
-/// member that is there keeps its place, of duplicates the last is set, a new one comes last.
+/// Returns the object with members set (`Some`, as JSON) or removed (`None`). All other bytes stay: an
+/// existing member keeps its place, of duplicates the last is set, and a new member comes last.
 pub fn spliced(object: &str, changes: &[(&str, Option<String>)]) -> String {
     let mut text = object.to_owned();
     for (key, value) in changes {
@@ -80,7 +80,7 @@ fn set(text: &mut String, key: &str, value: &str) {
     text.insert_str(at, &format!("{comma}{key}:{value}"));
 }
 
-/// Removes one member of that name with its comma, and says whether there was one.
+/// Removes one member of that name with its comma, and returns whether there was one.
 fn remove(text: &mut String, key: &str) -> bool {
     let found = members(text);
     let Some(index) = found.iter().position(|member| member.key == key) else { return false };

@@ -70,6 +70,45 @@ fn a_text_that_is_written_twice_is_there_once() {
     assert!(kept.contains(&expected.replace("five", "- five")), "{kept}");
 }
 
+/// Lines that no other section has.
+fn lines(about: &str, count: usize) -> String {
+    let line = |number: usize| format!("- the {about} has an entry {number} that somebody wrote one day\n");
+    (0..count).map(line).collect()
+}
+
+/// Texts whose first heading is not the title of the note: it stays behind when the note comes apart.
+#[test]
+fn a_text_that_is_written_again_is_known_also_after_a_split() {
+    let topics = ["Onboarding", "Travel", "Security", "Releases", "Holidays"];
+    let sections = topics.map(|topic| format!("## {topic}\n\n{}\n", lines(topic, 60)));
+    let handbook = format!("# Handbook\n\n{}", sections.concat());
+    let days = (1..=6).flat_map(|month| [2, 16].map(|day| format!("2026-{month:02}-{day:02}")));
+    let days: String = days.map(|day| format!("## {day}\n\n{}\n", lines(&day, 20))).collect();
+    let journal = format!("# Journal\n\n{days}");
+    let mut nested = "# Handbook\n\nAn introduction.\n\n".to_owned();
+    for part in &topics[..3] {
+        nested.push_str(&format!("## {part}\n\nAbout {part}.\n\n"));
+        for inner in ["people", "rules", "ends"] {
+            let about = format!("{part} {inner}");
+            nested.push_str(&format!("### {about}\n\n{}\n", lines(&about, 60)));
+        }
+    }
+    let list = format!("# Handbook\n\n{}", lines("list", 250));
+    let titled = list.replace("# Handbook", "# Memory");
+    for text in [&handbook, &journal, &nested, &list, &titled] {
+        let notes = notes();
+        assert!(update(&notes, text).split_triggered, "{text}");
+        let kept = files(&notes);
+        let again = update(&notes, text);
+        assert!(!again.changed && files(&notes) == kept, "{again:?} of {text}");
+    }
+    let notes = notes();
+    update(&notes, &handbook);
+    update(&notes, "# Handbook\n\n## Travel\n\n- trains come first\n\n## Lunch\n\n- soup\n");
+    assert!(read(&notes, "travel").contains("- trains come first\n"), "{}", read(&notes, "travel"));
+    assert!(read(&notes, "").contains("# Handbook\n\n## Lunch\n\n- soup\n"), "{}", read(&notes, ""));
+}
+
 #[test]
 fn a_section_with_a_heading_that_is_there_goes_under_it() {
     let notes = notes();

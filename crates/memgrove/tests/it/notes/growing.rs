@@ -136,6 +136,21 @@ fn facts_without_names_grow_as_well() {
     check(3_000, |number| format!("this is the fact with the number {number} and nothing more"));
 }
 
+/// And for all of them at once: the root comes apart into so many notes that its links are too many too.
+#[test]
+fn a_large_text_leaves_no_note_too_large() {
+    let notes = notes();
+    let line = |number: usize| {
+        format!("- fact number {number} about topic{} and value {}\n", number % 50, number * 7)
+    };
+    let text: String = (0..12_000).map(line).collect();
+    update(&notes, &text);
+    for (name, text) in files(&notes).into_iter().filter(|(name, _)| name.ends_with(".md")) {
+        assert!(text.len() <= 10_240, "{name} has {} bytes", text.len());
+    }
+    assert!(!update(&notes, &text).changed);
+}
+
 /// And for a diary.
 #[test]
 fn a_diary_grows_by_its_dates() {

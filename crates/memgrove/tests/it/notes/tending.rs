@@ -72,6 +72,18 @@ fn what_is_wrong_is_told_and_metadata_is_mended() {
 }
 
 #[test]
+fn a_list_of_links_can_be_too_large_too() {
+    let notes = notes();
+    let link = |number: usize| format!("- [[far/{number}]] - where the place of number {number} is told\n");
+    let links: String = (0..200).map(link).collect();
+    by_hand(&notes, "hub", &format!("# Hub\n\n## Links\n\n{links}"));
+    let too_large = |(level, at, what): &(Level, String, String)| {
+        *level == Level::Warning && at == "notes/hub.md" && what.contains("more than the 10240")
+    };
+    assert!(told(&notes).iter().any(too_large), "{:?}", told(&notes));
+}
+
+#[test]
 fn a_merge_is_proposed_where_children_have_stayed_small() {
     let notes = notes();
     write(&notes, "", &three_projects(), Mode::Replace);

@@ -1,4 +1,4 @@
-//! Storing an entity: what is new joins what is known.
+//! How an entity is stored: what is new is added to what is known.
 
 use super::{Draft, How, Stored};
 use crate::clock::Timestamp;
@@ -7,7 +7,7 @@ use crate::locator::Locator;
 use crate::shapes::entities::{Entity, Facts, Relation};
 
 impl Draft<'_> {
-    /// Stores one entity that is valid.
+    /// Stores an entity after checking it.
     pub(in crate::shapes::entities) fn store(&mut self, given: &Entity, how: How) -> Result<Stored> {
         let kind = Some(given.kind.trim()).filter(|kind| !kind.is_empty());
         let there = self.only(kind, &given.name)?;
@@ -22,7 +22,7 @@ impl Draft<'_> {
         self.merge(given, there, how)
     }
 
-    /// Stores one entity, whatever it is, in a file that is there or else in a new one.
+    /// Stores an entity without checking it, in an existing file or else in a new one.
     pub(in crate::shapes::entities) fn merge(
         &mut self,
         given: Entity,
@@ -58,14 +58,14 @@ fn tidied(given: &Entity) -> Entity {
     entity
 }
 
-/// Whether what is given is known: it holds at present, or it ended as the given did.
+/// Whether a given statement is already known: the known one holds at present, or ended in the same way.
 fn is_known(known: &Facts, given: &Facts, now: Timestamp) -> bool {
     let span =
         |facts: &Facts| [&facts.valid_from, &facts.valid_until, &facts.superseded_by].map(Clone::clone);
     known.holds_at(now) || span(known) == span(given)
 }
 
-/// What an entity becomes.
+/// Combines the stored entity with the given one.
 fn combined(old: &Entity, given: Entity, how: How, now: Timestamp, tick: &str) -> Entity {
     let mut relations = if how == How::Merge { old.relations.clone() } else { Vec::new() };
     for mut relation in given.relations {
@@ -89,7 +89,7 @@ fn combined(old: &Entity, given: Entity, how: How, now: Timestamp, tick: &str) -
             for mut given in given.observations {
                 let mut same = old.observations.iter().filter(|known| known.text == given.text).peekable();
                 if same.peek().is_some() {
-                    // What was known once and is stated again is known again from now on.
+                    // A statement that held before and is made again holds from now on.
                     given.facts.date.get_or_insert_with(|| tick.to_owned());
                 }
                 if !same.any(|known| is_known(&known.facts, &given.facts, now)) {

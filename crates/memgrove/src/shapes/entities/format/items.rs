@@ -1,24 +1,24 @@
-//! The items of a file, observations and relations: an update takes out those that are gone, states
-//! anew what is known about those that stay, and puts new ones behind the last. Nothing else moves.
+//! How the items of a file, observations and relations, are updated: missing ones are removed, the facts
+//! of those that stay are rewritten, and new ones are added after the last. Nothing else moves.
 
 use super::reading::marker;
 use super::{Document, OBSERVATIONS, Piece, RELATIONS, What};
 use crate::shapes::entities::escape::{escaped, escaped_text};
 use crate::shapes::entities::{Facts, Observation, Relation};
 
-/// How far what is known about an item is indented where it has no mark of a list.
+/// How far the facts of an item without a list marker are indented.
 const INDENT: usize = 2;
 
-/// What an entity has several of.
+/// A kind of item: an observation or a relation.
 pub(super) trait Item: Clone + PartialEq {
-    /// The section where new ones go.
+    /// The section where new items go.
     const SECTION: &'static str;
     fn of(piece: &Piece) -> Option<&Self>;
-    /// Whether it is the same thing, whatever is known about it.
+    /// Whether it is the same statement, whatever its facts are.
     fn says(&self, other: &Self) -> bool;
     fn facts(&self) -> &Facts;
     fn into_what(self) -> What;
-    /// Its lines without its facts.
+    /// Returns its lines without its facts.
     fn print(&self, number: usize, newline: &str) -> String;
 }
 
@@ -111,7 +111,7 @@ impl Document {
         self.add(T::SECTION, made.collect());
     }
 
-    /// Adds items to the end of a section's items, and the section if there is none.
+    /// Adds items after the last item of a section, which is added too if it is missing.
     fn add(&mut self, section: &str, made: Vec<Piece>) {
         if made.is_empty() {
             return;
@@ -123,15 +123,15 @@ impl Document {
         let start = self.pieces.iter().rposition(head).expect("it was just made sure of") + 1;
         let next = self.pieces[start..].iter().position(|piece| matches!(piece.what, What::Section(_)));
         let end = next.map_or(self.pieces.len(), |next| start + next);
-        // Behind the last item; text of others that follows it stays behind.
+        // After the last item; other text that follows it stays where it is.
         let item = self.pieces[start..end].iter().rposition(is_item).map_or(start, |at| start + at + 1);
         self.end_line_before(item);
         self.pieces.splice(item..item, made);
     }
 }
 
-/// What each item becomes: one of the new ones that says the same, in the same order, or nothing.
-/// The new ones that are not among them come behind all others.
+/// Returns for each present item the new one that makes the same statement, in the same order, or `None`
+/// if it is gone. New items that match none are added at the end.
 fn aligned<'a, T: Item>(now: &[T], to: &'a [T]) -> Vec<Option<&'a T>> {
     let mut becomes: Vec<Option<&T>> = vec![None; now.len()];
     let same = now.iter().zip(to).take_while(|(a, b)| a == b).count();
@@ -162,7 +162,7 @@ fn is_item(piece: &Piece) -> bool {
 }
 
 impl Piece {
-    /// Says something else about the same thing; the thing itself stays as it is written.
+    /// Replaces the facts of an item; the statement itself stays as it is written.
     fn restate<T: Item>(&mut self, item: &T, newline: &str) {
         if T::of(self) == Some(item) {
             return;
@@ -185,14 +185,14 @@ impl Piece {
         }
     }
 
-    /// Gives the `was`-th item its new number, if it bore its old one: a number that someone else has
-    /// chosen stays.
+    /// Gives the item at place `was` its new number, if it had the number of its place; a number that
+    /// someone chose differently stays.
     fn renumber<T: Item>(&mut self, was: usize, is: usize, newline: &str) {
         let (old, new) = (format!("{was}. "), format!("{is}. "));
         let Some(rest) = self.raw.strip_prefix(&old).filter(|_| was != is) else { return };
         match (old.len() == new.len(), T::of(self)) {
             (true, _) => self.raw = format!("{new}{rest}"),
-            // Further lines are indented by the width of the number.
+            // The width of the number has changed, and with it the indentation of further lines.
             (false, Some(item)) => *self = made(&item.clone(), is, newline),
             (false, None) => {}
         }

@@ -1,4 +1,4 @@
-//! Reading a file into pieces. Every text is a file: what is not understood is kept.
+//! How a file is read into pieces. Every text is valid: what is not understood is kept.
 
 use super::{FIELDS, OBSERVATIONS, Piece, RELATIONS, TITLE, What};
 use crate::shapes::entities::escape::{unescaped, unescaped_text};
@@ -15,7 +15,7 @@ fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The pieces of a text.
+/// Reads a text into pieces.
 pub(super) fn pieces(text: &str, ordinary: bool) -> Vec<Piece> {
     let mut reader =
         Reader { lines: lines(text), at: 0, pieces: Vec::new(), section: String::new(), ordinary };
@@ -55,7 +55,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The title and the fields.
+    /// Reads a line that is the title or a field.
     fn header(&mut self, line: &str) -> bool {
         let titled = self.pieces.iter().any(|piece| matches!(piece.what, What::Title(_)));
         if let Some(name) = line.strip_prefix(TITLE).filter(|_| !titled) {
@@ -123,7 +123,7 @@ impl Reader<'_> {
         self.push_item(1, used, What::Relation(Relation { kind, to, facts }));
     }
 
-    /// A heading or a paragraph of ordinary markdown.
+    /// Reads a heading or a paragraph of ordinary Markdown.
     fn prose(&mut self, line: &str) {
         if line.trim().is_empty() {
             return self.push(1, What::Other);
@@ -146,7 +146,7 @@ impl Reader<'_> {
         self.push_item(said, used, What::Observation(Observation { text, facts }));
     }
 
-    /// An item of which so many lines are itself, and the others say something about it.
+    /// Adds an item of `used` lines, of which the first `said` are the statement and the others its facts.
     fn push_item(&mut self, said: usize, used: usize, what: What) {
         let said = self.lines[self.at..self.at + said].iter().map(|line| line.len()).sum();
         self.push(used, what);
@@ -160,13 +160,13 @@ impl Reader<'_> {
     }
 }
 
-/// What stands on a line that is indented far enough to belong to an item.
+/// Returns the content of a line that is indented far enough to belong to an item.
 fn indented(line: &str) -> Option<&str> {
     let content = line.trim_start_matches(' ');
     (line.len() - content.len() >= 2).then_some(content)
 }
 
-/// How wide the number or bullet in front of an observation is, the space included.
+/// Returns the width of the number or bullet before an observation, including the space.
 pub(super) fn marker(line: &str) -> Option<usize> {
     if line.starts_with("- ") || line.starts_with("* ") {
         return Some(2);
@@ -186,7 +186,7 @@ fn relation(line: &str) -> Option<(String, String)> {
 }
 
 impl Facts {
-    /// Takes a line that states one, and says whether it did.
+    /// Reads a line that states a fact, and returns whether it did.
     fn read(&mut self, content: &str) -> bool {
         let Some(stated) = content.strip_prefix("- ") else { return false };
         for (key, value) in self.entries_mut() {

@@ -1,4 +1,4 @@
-//! The graph as the server tells it, made of what was read of the entities.
+//! How the graph is made that the server answers with, from the entities that were read.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,12 +14,12 @@ pub(super) fn search(shelf: &Shelf, query: &str) -> Graph {
     graph(shelf, Some(&places), present)
 }
 
-/// What holds of an entity at present.
+/// Returns what holds of an entity at present.
 pub(super) fn present(card: &Card) -> &Entity {
     &card.present
 }
 
-/// The graph of some entities, or of all, with what is seen of each.
+/// Returns the graph of some entities, or of all. `seen` picks what is shown of each.
 pub(in crate::shapes::entities) fn graph(
     shelf: &Shelf,
     places: Option<&BTreeSet<Locator>>,
@@ -61,7 +61,7 @@ pub(in crate::shapes::entities) fn graph(
 
 type Order<'a> = (&'a str, &'a str, usize);
 
-/// The relations in some files, each with what it is ordered by.
+/// Returns the relations in some files, each with its sort key.
 fn edges_in<'a>(
     shelf: &'a Shelf,
     holders: impl IntoIterator<Item = &'a Locator>,

@@ -1,5 +1,5 @@
-//! The fields of a JSON object as they are written: what is not understood goes back unchanged, down
-//! to the digits of its numbers.
+//! How the fields of a JSON object are kept as they are written: what is not understood is written back
+//! unchanged, down to the digits of its numbers.
 
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,27 +16,27 @@ impl Fields {
         self.0.iter().any(|(there, _)| there == key)
     }
 
-    /// Takes a value out. Of several of one key the last counts.
+    /// Removes a field and returns its value; of duplicates the last counts.
     pub(super) fn taken<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         let value = self.0.iter().rfind(|(there, _)| there == key).map(|(_, value)| value.clone());
         self.0.retain(|(there, _)| there != key);
         serde_json::from_str(&value?).ok()
     }
 
-    /// Takes out what makes an entity.
+    /// Removes the fields of an entity, and returns it.
     pub(super) fn node(&mut self) -> Option<Node> {
         let (name, entity_type) = (self.taken("name"), self.taken("entityType"));
         let observations = self.taken("observations");
         Some(Node { name: name?, entity_type: entity_type?, observations: observations? })
     }
 
-    /// Takes out what makes a relation.
+    /// Removes the fields of a relation, and returns it.
     pub(super) fn edge(&mut self) -> Option<Edge> {
         let (from, to, relation_type) = (self.taken("from"), self.taken("to"), self.taken("relationType"));
         Some(Edge { from: from?, to: to?, relation_type: relation_type? })
     }
 
-    /// An object with these fields behind its own.
+    /// Returns an object followed by these fields, as JSON.
     pub(super) fn behind(&self, object: &impl Serialize) -> Vec<u8> {
         let mut line = serde_json::to_string(object).expect("lines are plain data");
         line.pop();

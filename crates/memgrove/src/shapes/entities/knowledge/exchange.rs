@@ -1,4 +1,4 @@
-//! Moving to and from the MCP memory server.
+//! How entities are imported from the MCP memory server and exported to it.
 
 use std::collections::HashMap;
 
@@ -18,27 +18,27 @@ use crate::store::Store;
 /// How many entities or relations are imported in one change.
 const IMPORT_BATCH: usize = 250;
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Imported {
     /// Entities that were stored.
     pub entities: usize,
-    /// Of these, entities that were there already and have taken in what was new.
+    /// How many of these existed before and were merged with.
     pub merged: usize,
     /// Relations that were stored.
     pub relations: usize,
-    /// Of these, relations whose start does not exist.
+    /// How many of these start at an entity that does not exist.
     pub loose: usize,
-    /// Entities and relations of which nothing was new.
+    /// Entities and relations with nothing new.
     pub known: usize,
     /// What could not be stored, and why.
     pub errors: Vec<String>,
-    /// What has no place here and stays in the file alone.
+    /// What has no place here and remains only in the imported file.
     pub left_out: Vec<String>,
 }
 
 impl Imported {
-    /// Counts what else was imported.
+    /// Adds the counts of another import.
     fn add(&mut self, more: &Imported) {
         self.entities += more.entities;
         self.merged += more.merged;
@@ -48,38 +48,38 @@ impl Imported {
     }
 }
 
-/// Of when an export tells.
+/// Which time an export covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// What holds now.
     Now,
-    /// What held once, too.
+    /// What holds now or held before.
     Ever,
 }
 
-/// What came of an export.
+/// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exported {
     /// The file.
     pub bytes: Vec<u8>,
-    /// What it says.
+    /// The graph that it describes.
     pub graph: Graph,
-    /// Observations and relations that hold no longer, and were left out.
+    /// Observations and relations that were left out because they no longer hold.
     pub left_out: usize,
 }
 
-/// Whether what is imported is at fault, and not the storage, which would fail for the others too.
+/// Whether the imported data is at fault, and not the storage, which would fail for all data.
 fn is_at_fault(error: &Error) -> bool {
     !matches!(error.kind(), Kind::Io | Kind::Denied | Kind::Full | Kind::Busy)
 }
 
 impl Knowledge {
-    /// Takes over the file of an MCP memory server, or a graph that was saved as it answers with one:
-    /// entities are merged into those that are there, relations into the entities that they start from.
-    /// Nothing is dropped without a word, and all of it is undone together.
+    /// Imports the file of an MCP memory server, or a graph saved in the form of its answer. Entities are
+    /// merged into existing ones, relations into the entities that they start from. Whatever is dropped is
+    /// reported, and the whole import is undone together.
     ///
     /// # Errors
-    /// As the store says. What a line or an entity is at fault for is in [`Imported::errors`].
+    /// As the store says. Faults of a line or an entity are in [`Imported::errors`].
     pub fn import(&self, note: &Note, bytes: &[u8]) -> Result<Imported> {
         let (file, note) = (GraphFile::parse_any(bytes), &note.of_job());
         let mut imported = Imported { left_out: file.left_out(), ..Imported::default() };
@@ -89,7 +89,7 @@ impl Knowledge {
         for nodes in file.graph.entities.chunks(IMPORT_BATCH) {
             match self.import_entities(note, nodes) {
                 Ok(done) => imported.add(&done),
-                // One by one, so that one at fault keeps no other out.
+                // One by one, so that a faulty one does not stop the others.
                 Err(error) if is_at_fault(&error) => {
                     for node in nodes {
                         match self.import_entities(note, std::slice::from_ref(node)) {
@@ -143,7 +143,7 @@ impl Knowledge {
         let done = self.apply(note.clone(), |store, desk| {
             let mut draft = Draft::new(store, desk);
             let mut imported = Imported::default();
-            // Of which types the starts are, nobody says: the catalog knows without a look at each.
+            // A relation does not give the type of its start; the catalog finds it without reading files.
             let starts: HashMap<&str, Vec<Locator>> = self.look(desk, |shelf| {
                 let places =
                     |edge: &Edge| shelf.named(&edge.from).into_iter().map(|(at, _)| at.clone()).collect();
@@ -180,7 +180,7 @@ impl Knowledge {
         Ok(done.outcome)
     }
 
-    /// What is known, as the file of an MCP memory server.
+    /// Exports what is known as the file of an MCP memory server.
     ///
     /// # Errors
     /// As the store says.
@@ -197,7 +197,7 @@ impl Knowledge {
         })
     }
 
-    /// Imports into a copy, made in an empty store that is thrown away, to see what would come of it.
+    /// Imports into a copy, made in an empty store that is thrown away, to see what the result would be.
     ///
     /// # Errors
     /// As [`Knowledge::import`].

@@ -1,4 +1,4 @@
-//! Where an entity lies: by its name, by its address, and by a look through what people have named.
+//! Where an entity is stored: found by its name, by its address, or among files that people have named.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,11 @@ use crate::shapes::entities::catalog::Shelf;
 use crate::shapes::entities::draft::{Desk, Draft, typed};
 use crate::shapes::entities::{Entity, Observation, folder_name, indexes};
 
-/// How often the list of names is looked through before it is better to know all entities.
+/// How often the list of names is searched before reading all entities is the better way.
 const MISSES_MAX: usize = 4;
 
 impl Knowledge {
-    /// Where the entities of a name are, the oldest first.
+    /// Returns the files of the entities with a name, oldest first.
     pub(super) fn places(&self, name: &str, kind: Option<&str>) -> Result<Vec<Locator>> {
         let desk = self.desk();
         let elsewhere = self.elsewhere(&desk);
@@ -22,7 +22,8 @@ impl Knowledge {
         draft.find(kind, name)
     }
 
-    /// All entities of a name as `TYPE/NAME`, the one that the name alone leads to first.
+    /// Returns all entities with a name as `TYPE/NAME`, beginning with the one that the name alone leads
+    /// to.
     ///
     /// # Errors
     /// As the store says.
@@ -38,14 +39,14 @@ impl Knowledge {
         self.store_itself().exists(&self.desk().entities().child(folder_name(kind))?)
     }
 
-    /// The files where an entity of a name may be that is not where its name leads to, because a
-    /// person has named the file.
+    /// Returns a function that finds the files that may hold an entity under a file name other than its
+    /// own, because a person has named the file.
     ///
-    /// The catalog knows them, but to make it every file is read. A process that asks a few times,
-    /// such as a command, looks at the list of names instead, and into what that does not know yet:
-    /// storing one entity reads no others. One that stays asks the catalog, which is then at hand.
+    /// The catalog knows them, but building it reads every file. A process that asks only a few times,
+    /// such as a command, searches the list of names instead, and the files that the list does not cover
+    /// yet. A long-lived process asks the catalog, which it then has at hand.
     ///
-    /// What is planned together looks at one state of the catalog.
+    /// Within one plan all questions see the same state of the catalog.
     pub(super) fn elsewhere<'a>(&'a self, desk: &'a Desk) -> impl Fn(&str) -> Result<Vec<Locator>> + 'a {
         let looked = Cell::new(false);
         move |name| {
@@ -65,7 +66,7 @@ impl Knowledge {
         }
     }
 
-    /// The file of the entity that an address names: the folder of its type, and its name.
+    /// Returns the file of the entity that an address names by the folder of its type and its name.
     ///
     /// # Errors
     /// As the store says.
@@ -95,15 +96,15 @@ impl Knowledge {
         Ok(None)
     }
 
-    /// The file that an address names, and the number of the one observation if it names one: behind
-    /// a `#`, which may be part of a name too. An entity of the whole name comes first.
+    /// Returns the file that an address names, and the number of an observation if it names one after a
+    /// `#`. A name may contain `#` too: an entity with the whole name comes first.
     ///
     /// # Errors
     /// As the store says.
     pub fn resolve(&self, folder: &str, name: &str) -> Result<Option<(Locator, Option<usize>)>> {
         let desk = self.desk();
         let part = name.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse().ok()?)));
-        // Where names lead to is looked at before all that is elsewhere, which takes longer.
+        // The file names that names lead to are tried before all others, which takes longer.
         for find in [Self::located, Self::located_elsewhere] {
             if let Some(at) = find(self, &desk, folder, name)? {
                 return Ok(Some((at, None)));

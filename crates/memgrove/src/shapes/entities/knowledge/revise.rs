@@ -1,5 +1,5 @@
-//! Changing one entity with conditions: at a version, and with one observation in the place of
-//! another; and letting go of it.
+//! How one entity is changed on conditions, at an expected version or with one observation superseding
+//! another, and how it is removed.
 
 use std::cell::OnceCell;
 
@@ -12,27 +12,27 @@ use crate::shapes::entities::draft::{Draft, How, Stored};
 use crate::shapes::entities::{Entity, Observation};
 use crate::store::Store;
 
-/// What becomes of an entity.
+/// A change of an entity, with its conditions.
 pub struct Revision<'a> {
-    /// What is stored.
+    /// What to store.
     pub entity: &'a Entity,
-    /// How it meets what is known.
+    /// What happens to an entity that already exists.
     pub how: How,
-    /// The observation whose place the entity's only one takes: it stays, and says so.
+    /// The observation that the entity's only one supersedes: it stays, marked as superseded.
     pub supersedes: Option<&'a str>,
-    /// Which version must be there, if one must.
+    /// The version that must be there, if any.
     pub expect: Option<&'a Expected<'a>>,
 }
 
-/// Tells which version a file must be at.
+/// Returns the version that a file must have.
 pub type Expected<'a> = dyn Fn(&Store, &Locator) -> Result<Option<Version>> + 'a;
 
 impl Knowledge {
-    /// Stores an entity on conditions, as one change.
+    /// Stores an entity if the conditions hold, as one change.
     ///
     /// # Errors
-    /// As [`Knowledge::store`]; `Conflict` at another version; `NotFound` where what is superseded is
-    /// not there.
+    /// As [`Knowledge::store`]; `Conflict` at another version; `NotFound` if the superseded observation
+    /// does not exist.
     pub fn revise(&self, note: Note, revision: &Revision<'_>) -> Result<Done<Vec<Stored>>> {
         let Revision { entity, how, supersedes, expect } = revision;
         let new = match (supersedes, entity.observations.as_slice()) {
@@ -63,7 +63,7 @@ impl Knowledge {
         })
     }
 
-    /// Deletes an entity's file. Relations of others to it stay.
+    /// Deletes an entity's file. Relations of other entities to it stay.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` where several types have the name and none is given; `Conflict` at
@@ -85,7 +85,7 @@ impl Knowledge {
         })
     }
 
-    /// Forgets what an address names: an entity's file, or one observation.
+    /// Removes what an address names: an entity's file, or one observation.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` at another version.
@@ -103,7 +103,7 @@ impl Knowledge {
             let entity = draft.read(&place)?.ok_or_else(|| unknown(name))?;
             let at = number.map(|number| number.wrapping_sub(1));
             let said = at.and_then(|at| entity.observations.get(at)).cloned();
-            // Planned anew, the number may be that of another observation by now.
+            // When the plan is made again, the number may be that of another observation.
             if said.is_none() && at.is_some() || *meant.get_or_init(|| said.clone()) != said {
                 return Err(unknown(name));
             }
@@ -117,7 +117,7 @@ impl Knowledge {
     }
 }
 
-/// Checks that a file is at the version at which it must be.
+/// Checks that a file is at the expected version.
 fn require(
     draft: &Draft<'_>,
     store: &Store,
@@ -132,7 +132,7 @@ fn require(
     }
 }
 
-/// Says of an observation that another takes its place, from when that holds.
+/// Marks an observation as superseded by another, from when that one holds.
 fn supersede(draft: &mut Draft<'_>, place: &Locator, old: &str, new: &mut Observation) -> Result<()> {
     let now = draft.tick();
     let holds = |o: &Observation| o.text == old && o.facts.superseded_by.is_none();

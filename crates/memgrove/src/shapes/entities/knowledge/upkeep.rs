@@ -1,4 +1,4 @@
-//! What keeps entities in order: the indexes and the check.
+//! How entities are kept in order: by rewriting the indexes, and by a check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -9,21 +9,21 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::shapes::entities::catalog::is_entity_file;
-use crate::shapes::entities::indexes;
+use crate::shapes::entities::{folder_name, indexes};
 use crate::tier::{DerivedMaintenance, Tier};
 
-/// What the history would be told of the lists, if they were not derived.
+/// The note of a change of the lists, which are derived and not in the history.
 fn lists() -> Note {
     Note { derived: true, ..noted("entity_index") }
 }
 
 impl Knowledge {
-    /// Whether indexes wait to be written.
+    /// Whether all indexes are up to date with what this process has changed.
     pub fn is_settled(&self) -> bool {
         self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Takes note of files that were changed by another way than through here: by an undo, say.
+    /// Notes files that were changed elsewhere, such as by an undo.
     pub fn note_changed<'a>(&self, places: impl IntoIterator<Item = &'a Locator>) {
         let desk = self.desk();
         let ours = places.into_iter().filter(|at| is_entity_file(at, &desk)).cloned();
@@ -54,7 +54,7 @@ impl Knowledge {
         Ok(())
     }
 
-    /// Writes the indexes anew from all entities, and says how many were not true.
+    /// Writes the indexes again from all entities, and returns how many were wrong.
     ///
     /// # Errors
     /// As the store says.
@@ -74,7 +74,7 @@ impl Knowledge {
         })?
     }
 
-    /// What is wrong with the entities, and of which a person should know.
+    /// Returns the faults of entities that a person should know of.
     ///
     /// # Errors
     /// As the store says.
@@ -104,11 +104,21 @@ impl Knowledge {
                     let hint = "write it as 2026-06-01; until then it is ignored";
                     findings.push(warning(at, format!("`{}` is not a date", what.escape_debug()), hint));
                 }
-                places.entry((card.entity.kind.to_lowercase(), &card.entity.name)).or_default().push(at);
+                // Addresses name the folder of the file, or the folder of the type.
+                let folder = at.parent().unwrap_or_default().name().to_owned();
+                for folder in BTreeSet::from([folder, folder_name(&card.entity.kind)]) {
+                    places.entry((folder, card.entity.name.as_str())).or_default().push(at);
+                }
             }
-            for ((_, name), places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
-                let what = format!("the entity `{name}` is also in `{}`", places[0]);
-                findings.push(warning(places[1], what, "merge the two files, or rename one of the entities"));
+            let mut told = BTreeSet::new();
+            for ((_, name), places) in places {
+                for at in &places[1..] {
+                    if told.insert((*at, places[0])) {
+                        let what = format!("the entity `{name}` is also in `{}`", places[0]);
+                        let hint = "merge the two files, or rename one of the entities";
+                        findings.push(warning(at, what, hint));
+                    }
+                }
             }
             findings
         })
@@ -121,7 +131,7 @@ impl DerivedMaintenance for Knowledge {
             Tier::Source => Err(Error::new(Kind::Invalid, "the source is not derived from anything")
                 .hint("name a derived tier")),
             Tier::SharedAbstracts => self.rebuild().map(drop),
-            // The catalog is in memory, and true whenever it is looked at.
+            // The catalog is in memory, and is brought up to date before each use.
             Tier::LocalIndex => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Connecting nodes, and taking nodes and connections away.
+//! How nodes are connected, and how nodes and connections are removed.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ use crate::shapes::graph::place::Thing;
 /// How many connections an error names.
 const NAMED_MAX: usize = 5;
 
-/// A connection that is to be made.
+/// A connection to be made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewConnection {
     /// Its id; `None` for the next free one.
     pub id: Option<String>,
-    /// In which way the nodes are connected. The inverse that an ontology names is understood too.
+    /// The type of the connection, or the inverse that an ontology names.
     #[serde(rename = "type")]
     pub kind: String,
     /// The node where it starts.
@@ -28,21 +28,21 @@ pub struct NewConnection {
     pub to: String,
     /// What is known of it.
     pub properties: Properties,
-    /// The kind of its content; `None` for markdown, or binary where the content is not text.
+    /// The kind of its content; `None` for Markdown, or for binary if the content is not text.
     pub format: Option<String>,
     /// Its content.
     #[serde(skip)]
     pub content: Option<Bytes>,
-    /// What else is said of it: a JSON object whose members are kept as they are written.
+    /// Further members of its entry: a JSON object whose members are kept as they are written.
     #[serde(skip)]
     pub said: Option<String>,
 }
 
-/// What becomes of the connections of a node that is removed.
+/// What happens to the connections of a node that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
-    /// A node that has some stays.
+    /// A node that has connections is not removed.
     #[default]
     Refuse,
     /// They are removed with it.
@@ -54,7 +54,7 @@ pub enum Removal {
 pub struct Removed {
     /// The node.
     pub id: String,
-    /// The connections that went with it.
+    /// The connections that were removed with it.
     pub connections: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Draft<'_> {
         Ok(connection)
     }
 
-    /// Refuses one connection more than a type may have at an end.
+    /// Refuses one connection more than its type allows at a node.
     pub(super) fn check_cardinality(&mut self, kind: &str, from: &str, to: &str) -> Result<()> {
         let Some(ontology) = self.ontology.clone() else { return Ok(()) };
         let (place, cardinality) = ontology.cardinality(kind);
@@ -144,7 +144,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The connections that touch a node, as this draft leaves them.
+    /// Returns the connections that touch a node, with the changes of this draft.
     pub(super) fn touching(&mut self, id: &str) -> Result<Vec<Connection>> {
         let mut known = self.whole_catalog()?.touching(id);
         for link in &self.links {
@@ -196,7 +196,7 @@ impl Draft<'_> {
     }
 }
 
-/// The error for a node that cannot go, because connections lead to it.
+/// Returns the error for a node that cannot be removed, because connections lead to it.
 pub(in crate::shapes::graph) fn connected(id: &str, touching: &[Connection]) -> Error {
     let named: Vec<String> = (touching.iter().take(NAMED_MAX))
         .map(|one| format!("{} ({} {} {})", one.id, one.from, one.kind, one.to))

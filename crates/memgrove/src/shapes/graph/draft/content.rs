@@ -1,4 +1,4 @@
-//! What nodes and connections hold, and its editing by the six operations.
+//! How the contents of nodes and connections are edited, by the six operations.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::store;
 /// The largest content.
 const CONTENT_BYTES_MAX: usize = 256 << 20;
 
-/// How a content is to be changed. To view it is to read the node.
+/// A change of a content. To view a content, read its node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ContentEdit {
@@ -31,7 +31,7 @@ pub enum ContentEdit {
     Write {
         /// The content.
         content: Bytes,
-        /// Its kind; the one it has, if it has one.
+        /// Its kind; `None` keeps the present one.
         format: Option<String>,
     },
     /// Replaces a text that is in it exactly once.
@@ -49,9 +49,9 @@ pub enum ContentEdit {
         /// The text.
         new_str: String,
     },
-    /// Takes the content away; the node stays.
+    /// Removes the content; the node stays.
     Delete,
-    /// Says that the content is of another kind, and names its file accordingly.
+    /// Changes the kind of the content, and renames its file accordingly.
     Rename {
         /// The kind.
         format: String,
@@ -73,7 +73,7 @@ impl ContentEdit {
 }
 
 impl Draft<'_> {
-    /// Changes the content of a node or connection, and gives back its entry.
+    /// Changes the content of a node or connection, and returns its entry.
     pub(in crate::shapes::graph) fn edit(
         &mut self,
         thing: Thing,
@@ -139,7 +139,7 @@ impl Draft<'_> {
         self.keep(thing, id, &entry, changed)
     }
 
-    /// Writes a content, in another file if its kind is another.
+    /// Writes a content, to another file if its kind has changed.
     fn rewrite(
         &mut self,
         thing: Thing,
@@ -148,7 +148,7 @@ impl Draft<'_> {
         format: Option<String>,
         content: Bytes,
     ) -> Result<Storage> {
-        // What belongs to another is left alone; the thing gets a content of its own.
+        // A content that belongs to another thing is left alone; this one gets a content of its own.
         let own = self.own(thing, id, old)?.cloned();
         let format = match (&own, old) {
             (None, Some(old)) => format.or_else(|| Some(old.format.clone()).filter(|old| !old.is_empty())),
@@ -179,19 +179,19 @@ impl Draft<'_> {
         self.bytes(&at)
     }
 
-    /// What a thing holds, and where.
+    /// Returns the content of a node or connection, and where it is.
     pub(in crate::shapes::graph) fn held(
         &mut self,
         thing: Thing,
         id: &str,
     ) -> Result<Option<(Storage, Vec<u8>)>> {
         let Some(storage) = self.entry(thing, id)?.storage() else { return Ok(None) };
-        // What names no place for content has none.
+        // An entry without a valid path has no content.
         let Ok(at) = self.desk.layout.content(&storage.path) else { return Ok(None) };
         Ok(self.bytes(&at)?.map(<[u8]>::to_vec).map(|bytes| (storage, bytes)))
     }
 
-    /// The storage of a content that is there.
+    /// Returns where a content is, if it exists.
     fn present(&mut self, thing: Thing, id: &str, storage: Option<&Storage>) -> Result<Storage> {
         if let Some(storage) = storage
             && self.content(storage)?.is_some()
@@ -210,8 +210,8 @@ impl Draft<'_> {
         Ok((storage, store::text(&at, bytes)?))
     }
 
-    /// The storage of a content, unless it is another's too, or nobody's: an entry that somebody copied by
-    /// hand names the content of the one that it was copied from.
+    /// Returns where a content is, if it belongs to this thing alone. An entry that somebody copied by
+    /// hand names the content of the original, which is not its own.
     fn own<'s>(
         &mut self,
         thing: Thing,
@@ -228,7 +228,7 @@ impl Draft<'_> {
         Ok(own.then_some(storage))
     }
 
-    /// Whether others name a content too, and are still there.
+    /// Whether another entry that is not removed names a content too.
     fn is_shared(&mut self, at: &Locator, thing: Thing, id: &str) -> Result<bool> {
         self.catalog()?;
         let Desk { layout, shelf, .. } = &self.desk;
@@ -247,13 +247,13 @@ impl Draft<'_> {
         Ok(false)
     }
 
-    /// Removes a content's file, if it is there. It need not be read for that.
+    /// Removes a content's file, if it exists, without reading it.
     pub(super) fn drop_content(&mut self, thing: Thing, id: &str, storage: Option<&Storage>) -> Result<()> {
         let Some(storage) = self.own(thing, id, storage)? else { return Ok(()) };
         let at = self.desk.layout.content(&storage.path)?;
         if !self.files.contains_key(&at) {
             let before = self.desk.store.info_optional(&at)?.and_then(|info| info.version);
-            // What it held matters to nobody who comes later in this draft.
+            // No later step of this draft needs what it held.
             let now = before.is_some().then(Bytes::new);
             self.files.insert(at.clone(), File { before, now });
         }

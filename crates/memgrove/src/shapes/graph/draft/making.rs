@@ -1,4 +1,4 @@
-//! Making nodes, and changing what is known of nodes and connections.
+//! How nodes are made, and how nodes and connections are changed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::shapes::graph::place::{Thing, content_key};
 
 const KIND_BYTES_MAX: usize = 200;
 
-/// A node that is to be made.
+/// A node to be made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewNode {
@@ -23,28 +23,28 @@ pub struct NewNode {
     pub kind: String,
     /// What is known of it.
     pub properties: Properties,
-    /// The kind of its content; `None` for markdown, or binary where the content is not text.
+    /// The kind of its content; `None` for Markdown, or for binary if the content is not text.
     pub format: Option<String>,
     /// Its content.
     #[serde(skip)]
     pub content: Option<Bytes>,
-    /// What else is said of it: a JSON object whose members are kept as they are written.
+    /// Further members of its entry: a JSON object whose members are kept as they are written.
     #[serde(skip)]
     pub said: Option<String>,
 }
 
-/// How a node or connection is to be changed.
+/// A change of a node or connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Update {
-    /// Another type.
+    /// The new type.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Properties to set.
     pub set: Properties,
     /// Properties to remove.
     pub unset: Vec<String>,
-    /// What else is said of it: a JSON object whose members are kept as they are written.
+    /// Further members of its entry: a JSON object whose members are kept as they are written.
     #[serde(skip)]
     pub said: Option<String>,
 }
@@ -81,14 +81,14 @@ impl Draft<'_> {
         entry.node()
     }
 
-    /// An id that someone has chosen.
+    /// Checks an id that someone has chosen.
     pub(super) fn chosen_id(&mut self, thing: Thing, id: String) -> Result<String> {
         id::check(&id)?;
         self.refuse_taken(thing, &id)?;
         Ok(id)
     }
 
-    /// Refuses an id that something has already.
+    /// Refuses an id that is taken.
     pub(in crate::shapes::graph) fn refuse_taken(&mut self, thing: Thing, id: &str) -> Result<()> {
         match self.is_there(thing, id)? {
             false => Ok(()),
@@ -98,8 +98,9 @@ impl Draft<'_> {
         }
     }
 
-    /// The next id of a prefix whose files, of a content too if there is one, are free: those that
-    /// others are just making are not in the registry yet. The change expects them to stay so.
+    /// Returns the next id with a prefix whose entry file, and content file if there is one, do not exist:
+    /// those that others are just making are not in the registry yet. The change expects these files to
+    /// stay absent.
     pub(super) fn fresh_id(&mut self, thing: Thing, prefix: &str, format: Option<&str>) -> Result<String> {
         let mut passed = 0;
         loop {
@@ -116,11 +117,11 @@ impl Draft<'_> {
         }
     }
 
-    /// The next number of a prefix. Whoever was not fast enough looks a little further on, so that
-    /// those who race do not meet again.
+    /// Returns the next id with a prefix. After a lost race it tries a number a little further on, so that
+    /// the same writers do not collide again.
     fn next_id(&mut self, prefix: &str, passed: u64) -> Result<String> {
         let desk = &mut self.desk;
-        // Whoever else has added to the tail may have taken numbers, and given some up.
+        // Others who have added to the tail may have taken numbers.
         let late = desk.attempt > 0 && self.lines.is_empty();
         let again = late || (self.lines.is_empty() && !desk.shelf.knows_numbers(self.tail_bytes));
         let random = desk.ids.random();
@@ -134,8 +135,8 @@ impl Draft<'_> {
         Ok(id)
     }
 
-    /// Puts a content where its file is to be, and says what it is. A file that is there and is not
-    /// the thing's `own` is somebody's, and stays.
+    /// Plans to write a content to the file of its kind, and returns its storage. A file that exists there
+    /// and is not this thing's `own` is not overwritten.
     pub(super) fn store_content(
         &mut self,
         thing: Thing,
@@ -166,7 +167,7 @@ impl Draft<'_> {
         Ok(storage)
     }
 
-    /// Changes what is known of a node.
+    /// Changes the entry of a node.
     pub(in crate::shapes::graph) fn update_node(
         &mut self,
         id: &str,
@@ -179,7 +180,7 @@ impl Draft<'_> {
         self.keep_node(id, &entry, changed)?.node()
     }
 
-    /// Writes what is said of a node, if the ontology allows it.
+    /// Writes the entry of a node, if the ontology allows it.
     pub(super) fn keep_node(&mut self, id: &str, entry: &Entry, changed: Entry) -> Result<Entry> {
         if let Some(ontology) = &self.ontology {
             let (old, new) = (entry.node()?, changed.node()?);
@@ -192,7 +193,7 @@ impl Draft<'_> {
         self.keep(Thing::Node, id, entry, changed)
     }
 
-    /// Changes what is known of a connection.
+    /// Changes the entry of a connection.
     pub(in crate::shapes::graph) fn update_connection(
         &mut self,
         id: &str,
@@ -205,7 +206,7 @@ impl Draft<'_> {
         self.keep_connection(id, &entry, changed)?.connection()
     }
 
-    /// Writes what is said of a connection, if the ontology allows it.
+    /// Writes the entry of a connection, if the ontology allows it.
     pub(super) fn keep_connection(&mut self, id: &str, entry: &Entry, changed: Entry) -> Result<Entry> {
         if self.ontology.is_some() {
             let (old, new) = (entry.connection()?, changed.connection()?);
@@ -238,7 +239,7 @@ impl Draft<'_> {
         Ok(changed)
     }
 
-    /// Refuses another type of a node that its connections do not allow at that end.
+    /// Refuses a new type of a node if one of its connections does not allow it at that end.
     fn check_ends(&mut self, id: &str, old: &str, new: &str) -> Result<()> {
         let Some(ontology) = self.ontology.clone() else { return Ok(()) };
         for one in self.touching(id)? {
@@ -257,7 +258,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Writes an entry that is not as it was. It is dated, unless the change says a date itself.
+    /// Writes an entry if it has changed. `updated` is set, unless the change sets it itself.
     pub(super) fn keep(&mut self, thing: Thing, id: &str, old: &Entry, new: Entry) -> Result<Entry> {
         if new == *old {
             return Ok(new);
@@ -291,7 +292,7 @@ pub(super) fn check_kind(thing: Thing, kind: &str) -> Result<()> {
     Ok(())
 }
 
-/// The kind of a content; what is not said is told by its bytes.
+/// Returns the kind of a content, by default according to its bytes.
 pub(super) fn format_of(format: Option<&str>, content: &[u8]) -> String {
     match format {
         Some(format) => format.to_ascii_lowercase(),

@@ -1,5 +1,4 @@
-//! What somebody has seen and rests a change on, and what is said of a thing in the words of whoever
-//! edits it by hand.
+//! How an entry that somebody edited by hand is written, and how a change expects what somebody has seen.
 
 use super::making::check_kind;
 use super::{Draft, Entry};
@@ -9,14 +8,14 @@ use crate::locator::Locator;
 use crate::shapes::graph::place::Thing;
 
 impl Draft<'_> {
-    /// Refuses if a file is no longer what somebody has seen.
+    /// Refuses if a file is no longer at the version that somebody has seen.
     pub(in crate::shapes::graph) fn rest_on(&mut self, at: &Locator, seen: &Version) -> Result<()> {
         self.touch(at)?;
         Expect::At(seen.clone()).check(at, self.files[at].before.as_ref())
     }
 
-    /// Says of a node or connection what a text says, as it is written. Where its content is, and what a
-    /// connection connects, is not for editing. What could not be read before is mended so.
+    /// Replaces the entry of a node or connection with a text, as it is written. Where its content is and
+    /// which nodes it connects cannot be changed this way; an entry that cannot be read can be repaired.
     pub(in crate::shapes::graph) fn resay(&mut self, thing: Thing, id: &str, text: &str) -> Result<Entry> {
         let new = Entry::read(thing, id, text.as_bytes().to_vec());
         let new = new.map_err(|error| Error::new(Kind::Invalid, error.message()))?;

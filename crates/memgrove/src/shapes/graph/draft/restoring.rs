@@ -1,4 +1,4 @@
-//! Making nodes and connections what they were.
+//! How nodes and connections are restored.
 
 use super::Draft;
 use super::connecting::Removal;
@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::shapes::graph::entry::Entry;
 use crate::shapes::graph::place::Thing;
 
-/// What a node or connection was.
+/// An earlier state of a node or connection.
 pub(in crate::shapes::graph) struct Former {
-    /// What was said of it.
+    /// Its entry then.
     pub(in crate::shapes::graph) entry: Entry,
-    /// What it held; `None` for what can no longer be told, or is there still.
+    /// Its content then; `None` if it is unknown, or the same as now.
     pub(in crate::shapes::graph) content: Option<Vec<u8>>,
 }
 
 impl Draft<'_> {
-    /// Makes a node or connection what it was; one that was not there is removed. Whether anything is
-    /// otherwise then.
+    /// Restores a node or connection to an earlier state, or removes it if it did not exist then. Returns
+    /// whether that changes anything.
     pub(in crate::shapes::graph) fn restore(
         &mut self,
         thing: Thing,

@@ -12,15 +12,15 @@ use super::Ontology;
 pub struct Difference {
     /// The place, such as `node_types.project.prefix`.
     pub at: String,
-    /// What the first says there, as JSON.
+    /// The value in the first, as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// What the second says there, as JSON.
+    /// The value in the second, as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
 }
 
-/// Every place where the second ontology says something else than the first.
+/// Returns every place where the second ontology differs from the first.
 pub fn differences(old: &Ontology, new: &Ontology) -> Vec<Difference> {
     let (old, new) = (places(old), places(new));
     let mut all: Vec<&String> = old.keys().chain(new.keys()).collect();

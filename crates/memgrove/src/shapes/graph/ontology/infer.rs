@@ -1,4 +1,4 @@
-//! The ontology that a graph has without saying so.
+//! Which ontology a graph follows without having one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{ConnectionType, NodeType, Ontology, PropertyRule, PropertyType};
 use crate::shapes::graph::entry::{Connection, Node, Properties};
 use crate::shapes::graph::id::kind_prefix;
 
-/// What is seen of the properties of one type.
+/// What was seen of the properties of one type.
 #[derive(Default)]
 struct Seen {
     count: usize,
@@ -38,7 +38,8 @@ impl Seen {
     }
 }
 
-/// The ontology that all of these nodes and connections fit. A property is required if none lacks it.
+/// Returns an ontology that all of these nodes and connections fit. A property is required if none lacks
+/// it.
 pub fn infer(nodes: &[Node], connections: &[Connection]) -> Ontology {
     let mut kinds: BTreeMap<&str, (Seen, BTreeSet<&str>)> = BTreeMap::new();
     let mut kind_of_node: BTreeMap<&str, &str> = BTreeMap::new();
@@ -81,7 +82,7 @@ fn kind_of(value: &Value) -> PropertyType {
     kinds.into_iter().find(|kind| kind.fits(value)).unwrap_or(Any)
 }
 
-/// The narrowest kind that fits what was seen and this too.
+/// Returns the narrowest type that fits both what was seen and this value.
 fn joined(kind: PropertyType, value: &Value) -> PropertyType {
     use PropertyType::{Any, Date, Datetime, Integer, Number, String};
     let other = kind_of(value);
@@ -94,7 +95,7 @@ fn joined(kind: PropertyType, value: &Value) -> PropertyType {
 }
 
 impl Ontology {
-    /// The ontology as YAML. Names are quoted where YAML might take them for something else.
+    /// Writes the ontology as YAML. Names are quoted if YAML could read them as something else.
     pub fn print(&self) -> String {
         let value = serde_json::to_value(self).expect("an ontology is plain data with text keys");
         let mut text = String::new();
@@ -108,7 +109,7 @@ fn print_members(value: &Value, depth: usize, text: &mut String) {
         let indent = "  ".repeat(depth);
         let name = plain(name);
         match value {
-            // A rule of a few words is one line.
+            // A rule without nested rules fits on one line.
             Value::Object(members) if members.values().any(Value::is_object) && depth < 3 => {
                 text.push_str(&format!("{indent}{name}:\n"));
                 print_members(value, depth + 1, text);
@@ -122,7 +123,7 @@ fn print_members(value: &Value, depth: usize, text: &mut String) {
     }
 }
 
-/// A value in YAML's flow style.
+/// Writes a value in YAML's flow style.
 fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => plain(text),
@@ -136,7 +137,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// A text as YAML: bare where it can only be text.
+/// Writes a text as YAML, unquoted if it can only be text.
 fn plain(text: &str) -> String {
     let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')

@@ -1,4 +1,4 @@
-//! What an ontology demands, and what breaks it.
+//! Which rules an ontology sets, and what breaks them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use super::{Cardinality, Ontology, PropertyRule, PropertyType};
 use crate::error::{Error, Kind, Result, code};
 use crate::shapes::graph::entry::Properties;
 
-/// How much of a value is shown.
+/// How many characters of a value are shown.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// A rule that is broken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Break {
-    /// The rule, as the place in the ontology where it stands.
+    /// The rule, by its place in the ontology.
     pub rule: String,
     /// What breaks it.
     pub what: String,
@@ -28,19 +28,19 @@ impl Break {
 }
 
 impl Ontology {
-    /// The prefix of a type's ids: its own, else that of what it extends.
+    /// Returns the prefix of a type's ids: its own, else that of a type it extends.
     pub fn prefix(&self, kind: &str) -> Option<&str> {
         self.lineage(kind).find_map(|kind| self.node_types.get(kind)?.prefix.as_deref())
     }
 
-    /// A type and those that it extends, nearest first. A circle is followed once.
+    /// Returns a type and those that it extends, nearest first. A cycle is followed once.
     fn lineage<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let mut seen = BTreeSet::new();
         let parent = |kind: &&'a str| self.node_types.get(*kind)?.extends.as_deref();
         std::iter::successors(Some(kind), parent).take_while(move |kind| seen.insert(*kind))
     }
 
-    /// Whether nodes of a type can take the place of those of another.
+    /// Whether nodes of a type are also of another type.
     pub fn is_a(&self, kind: &str, wanted: &str) -> bool {
         self.lineage(kind).any(|kind| kind == wanted)
     }
@@ -51,7 +51,7 @@ impl Ontology {
         std::iter::successors(Some(kind), parent).take_while(move |kind| seen.insert(*kind))
     }
 
-    /// The rules of a type's properties: what the type says, else what those say that it extends.
+    /// Returns the rules of a type's properties: its own, else those of the types it extends.
     fn node_rules<'a>(&'a self, kind: &'a str) -> Rules<'a> {
         let known = |kind| Some((format!("node_types.{kind}"), &self.node_types.get(kind)?.properties));
         rules(self.lineage(kind).filter_map(known))
@@ -63,17 +63,17 @@ impl Ontology {
         rules(self.connection_lineage(kind).filter_map(known))
     }
 
-    /// Gives a new node what it has where nobody says.
+    /// Sets the default values of a new node.
     pub fn complete_node(&self, kind: &str, properties: &mut Properties) {
         complete(&self.node_rules(kind), properties);
     }
 
-    /// Gives a new connection what it has where nobody says.
+    /// Sets the default values of a new connection.
     pub fn complete_connection(&self, kind: &str, properties: &mut Properties) {
         complete(&self.connection_rules(kind), properties);
     }
 
-    /// The rules that a node breaks.
+    /// Returns the rules that a node breaks.
     pub fn node_breaks(&self, kind: &str, properties: &Properties) -> Vec<Break> {
         if self.node_types.is_empty() {
             return Vec::new();
@@ -95,7 +95,7 @@ impl Ontology {
         breaks
     }
 
-    /// The rules that a connection breaks, cardinality aside.
+    /// Returns the rules that a connection breaks, except for cardinality.
     pub fn connection_breaks(&self, kind: &str, from: &str, to: &str, properties: &Properties) -> Vec<Break> {
         if self.connection_types.is_empty() {
             return Vec::new();
@@ -114,7 +114,7 @@ impl Ontology {
         breaks
     }
 
-    /// The rules that the ends of a connection break, by their types.
+    /// Returns the rules that the types of a connection's ends break.
     pub fn end_breaks(&self, kind: &str, from: &str, to: &str) -> Vec<Break> {
         let mut breaks = Vec::new();
         for (end, there) in [("from", from), ("to", to)] {
@@ -143,7 +143,7 @@ impl Ontology {
         self.refuse(self.node_breaks(kind, properties), &[])
     }
 
-    /// Refuses what breaks rules, unless it broke them already in just this way.
+    /// Refuses what breaks a rule, unless it already broke it in the same way.
     ///
     /// # Errors
     /// `Invalid` (`ONTOLOGY_RULE`), naming the first such rule.
@@ -156,7 +156,7 @@ impl Ontology {
         }
     }
 
-    /// The type of connections that this is the inverse of, unless it is a type itself.
+    /// Returns the type of connections that this is the inverse of, unless it is a type itself.
     pub fn inverted(&self, kind: &str) -> Option<&str> {
         if self.connection_types.contains_key(kind) {
             return None;
@@ -165,8 +165,9 @@ impl Ontology {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// The types that a type of connections means, each with whether it leads the other way: itself, those
-    /// that extend it, and the inverses of them all, which older connections may still have.
+    /// Returns the types that a type of connections stands for, each with whether it is read from end to
+    /// start: itself, those that extend it, and the inverses of all of them, which older connections may
+    /// still have.
     pub fn meant(&self, kind: &str) -> Vec<(String, bool)> {
         let (kind, turned) = self.inverted(kind).map_or((kind, false), |known| (known, true));
         let extends =
@@ -181,7 +182,7 @@ impl Ontology {
         kinds.iter().map(|kind| ((*kind).to_owned(), turned)).chain(inverses).collect()
     }
 
-    /// How many connections of a type there may be at an end, and the type that says so: it, else the
+    /// Returns the cardinality of a type of connections, and the type that sets it: this one, else the
     /// nearest that it extends.
     pub fn cardinality<'a>(&'a self, kind: &'a str) -> (&'a str, Cardinality) {
         let said = |kind: &'a str| Some((kind, self.connection_types.get(kind)?.cardinality));
@@ -190,7 +191,7 @@ impl Ontology {
             .unwrap_or((kind, Cardinality::ManyToMany))
     }
 
-    /// What is wrong with the ontology itself.
+    /// Returns the faults of the ontology itself.
     pub fn problems(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut unknown = |place: &str, other: &BTreeMap<String, Value>, known: &[&str]| {
@@ -245,7 +246,7 @@ impl Ontology {
         }
     }
 
-    /// An inverse must say which type it is of.
+    /// Checks that each inverse belongs to exactly one type.
     fn inverse_problems(&self, found: &mut Vec<String>) {
         let mut first: BTreeMap<&str, &str> = BTreeMap::new();
         for (kind, known) in &self.connection_types {
@@ -265,7 +266,7 @@ impl Ontology {
             .iter()
             .map(|(kind, known)| (&known.properties, self.connection_rules(kind)));
         for (properties, rules) in nodes.chain(connections) {
-            // What is only inherited is told where it stands.
+            // An inherited rule is reported at the type that sets it.
             for (name, rule) in rules.iter().filter(|(name, _)| properties.contains_key(**name)) {
                 if let Some((at, values)) = &rule.values {
                     for value in values.iter().filter(|value| !rule.fits(value)) {
@@ -286,7 +287,7 @@ impl Ontology {
 /// The rules of a type by property.
 type Rules<'a> = BTreeMap<&'a str, Rule<'a>>;
 
-/// What holds of a property, each part with the place where it stands: the nearest type that says it.
+/// The rules of a property, each with the place of the nearest type that sets it.
 #[derive(Default)]
 struct Rule<'a> {
     kind: Option<(String, PropertyType)>,
@@ -295,7 +296,7 @@ struct Rule<'a> {
     default: Option<(String, &'a Value)>,
 }
 
-/// The rules of types, nearest first, as one.
+/// Combines the rules of several types, nearest first.
 fn rules<'a>(types: impl Iterator<Item = (String, &'a BTreeMap<String, PropertyRule>)>) -> Rules<'a> {
     let mut rules = Rules::new();
     for (place, properties) in types {
