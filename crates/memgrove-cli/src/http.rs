@@ -33,6 +33,7 @@ pub(crate) use route::{Call, Need, Route, Voice};
 use served::{DEFAULT_SPACE, Limits};
 pub(crate) use served::{Served, Space};
 
+use crate::config::How;
 use crate::context::{Context, Input, random_id};
 use crate::ending::asked_to_end;
 
@@ -40,7 +41,7 @@ use crate::ending::asked_to_end;
 const PORT: u16 = 4747;
 /// How long work may go on after everything has been answered.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// After how much time what is written behind is brought up to date.
+/// How often put-off upkeep is done.
 const SETTLE_EVERY: Duration = Duration::from_secs(30);
 
 /// Serve the HTTP API, MCP at /mcp and the web page on this machine
@@ -132,7 +133,7 @@ impl Serve {
         Ok(())
     }
 
-    /// The stores, opened, so that what is wrong with them is told now.
+    /// Opens the stores, so that what is wrong with them is reported at the start.
     fn opened(&self, cx: &Context) -> Result<Vec<(String, Context)>> {
         let mut spaces = vec![(DEFAULT_SPACE.to_owned(), cx.clone())];
         for given in &self.spaces {
@@ -149,7 +150,7 @@ impl Serve {
                 return Err(Error::new(Kind::Invalid, format!("two spaces are named `{name}`"))
                     .hint("choose another name; `default` is the store that --store names"));
             }
-            spaces.push((name.to_owned(), cx.over_store(path.as_ref())?));
+            spaces.push((name.to_owned(), cx.over_store(path.as_ref(), How::Other("named by --space"))?));
         }
         for (name, cx) in &mut spaces {
             *cx = cx.clone().taking(Input::None);
@@ -184,7 +185,7 @@ impl Serve {
         }
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         match TcpListener::bind(at).await {
-            // Another server has the usual port: any other is as good.
+            // Another server has the usual port, so any free one will do.
             Err(_) if self.listen.is_none() => TcpListener::bind(free).await,
             bound => bound,
         }
@@ -242,7 +243,7 @@ fn routes() -> Vec<Route> {
         Route::new(Method::GET, "/api/openapi.json", READ, openapi::described),
         Route::new(Method::GET, "/api/content", READ, content::get),
         Route::new(Method::PUT, "/api/content", WRITE, content::put),
-        // What a tool may do is decided where it is called.
+        // Whether a tool may be called is decided when it is called.
         Route::new(Method::GET, "/mcp", READ, mcp::serve),
         Route::new(Method::POST, "/mcp", READ, mcp::serve),
         Route::new(Method::DELETE, "/mcp", READ, mcp::serve),
@@ -262,7 +263,7 @@ async fn metrics(call: Call) -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, kind)], call.served.metrics.told()).into_response())
 }
 
-/// Brings up to date what is written behind, now and then.
+/// Does put-off upkeep from time to time.
 async fn settling(served: Arc<Served>) {
     loop {
         tokio::time::sleep(SETTLE_EVERY).await;

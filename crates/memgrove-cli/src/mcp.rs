@@ -36,9 +36,11 @@ pub(crate) use kg::Server as KgServer;
 use kg_listing::Listing;
 pub(crate) use kg_listing::listed;
 use lines::Lines;
+pub(crate) use lines::misread;
 pub(crate) use resources::decoded as percent_decoded;
-pub(crate) use server::{Asked, Server};
+pub(crate) use server::{Asked, SESSION, Server};
 pub(crate) use tools::Profile;
+use tools::Toolbox;
 pub(crate) use worker::Worker;
 
 /// Serve MCP over standard input and output
@@ -57,7 +59,7 @@ impl Serve {
     pub(crate) fn run(self, cx: &Context) -> Result<()> {
         let profile = Profile::new(self.tools)?;
         let wrong = |error: String| Error::new(Kind::Io, format!("the MCP connection failed: {error}"));
-        // Everything happens on two threads: this one speaks the protocol, the other one works.
+        // There are two threads: this one speaks the protocol, and the other one does the work.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
@@ -75,7 +77,7 @@ impl Serve {
             }
         };
         runtime.shutdown_background();
-        // With the connection goes the last work; what was written behind is then made true.
+        // The worker ends with the connection, after its last work and the upkeep that was put off.
         let _ = ended.recv_timeout(END_WAIT);
         match served.map_err(wrong)? {
             0 => Ok(()),
@@ -91,8 +93,8 @@ impl Serve {
 /// How long the worker may take to end.
 const END_WAIT: Duration = Duration::from_secs(20);
 
-/// Serves over standard input and output, by way of what is made of them. Gives back how many requests
-/// were left without an answer when the input ended.
+/// Serves over standard input and output, through the transport that `way` makes of them. Returns how many
+/// requests were left unanswered when the input ended.
 async fn serve<T: Transport<RoleServer> + 'static>(
     server: impl ServerHandler,
     way: impl FnOnce(Lines) -> T,
@@ -106,7 +108,7 @@ async fn serve<T: Transport<RoleServer> + 'static>(
     };
     match started {
         Ok(running) => {
-            // This thread serves, so nothing more has been read yet.
+            // This thread drives the server, so nothing more has been read yet.
             greeted.store(true, Ordering::SeqCst);
             tokio::select! {
                 ended = running.waiting() => ended.map(|_| pending.left()).map_err(|error| error.to_string()),
@@ -121,8 +123,8 @@ async fn serve<T: Transport<RoleServer> + 'static>(
     }
 }
 
-/// The answer to a request that is no method, or whose parameters are not those of its method: the
-/// protocol's crate does not tell one from the other.
+/// The error for a request with an unknown method or unfit parameters: the protocol's crate does not tell the
+/// two apart.
 fn unknown(request: CustomRequest) -> ErrorData {
     let (method, params) = (request.method, request.params.unwrap_or_else(|| json!({})));
     let is_given = params.get("arguments").is_some_and(|arguments| !arguments.is_null());
@@ -136,8 +138,8 @@ fn unknown(request: CustomRequest) -> ErrorData {
     ErrorData::invalid_params(wrong, None)
 }
 
-/// Why parameters are not those of a method that there is. What the newer revision has removed is no method there, so
-/// it is not looked at.
+/// Why the parameters do not fit a known method; `None` for an unknown one. Methods that the newer revision
+/// has removed are not checked, because it no longer knows them.
 fn misfit(method: &str, params: &Value) -> Option<serde_json::Error> {
     fn of<T: DeserializeOwned>(params: &Value) -> Option<serde_json::Error> {
         T::deserialize(params).err()
@@ -167,10 +169,11 @@ fn told(reply: &dyn Reply) -> CallToolResult {
     result
 }
 
-/// A failure as a result: the model reads it and tries again.
-fn refused(error: &Error) -> CallToolResult {
+/// A failure as a result: the model reads it and tries again, with the tools that it has.
+fn refused(error: &Error, toolbox: &Toolbox) -> CallToolResult {
     let code = error.code_name().map_or(String::new(), |code| format!(" {code}"));
-    let hint = error.hint_text().map_or(String::new(), |hint| format!("\nhint: {hint}"));
+    let hint = error.hint_text().and_then(|hint| toolbox.reworded(hint));
+    let hint = hint.map_or(String::new(), |hint| format!("\nhint: {hint}"));
     let text = format!("error {}{code}: {}{hint}", error.kind().name(), error.message());
     CallToolResult::error(vec![ContentBlock::text(text)])
 }

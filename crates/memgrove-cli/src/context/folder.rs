@@ -11,9 +11,9 @@ use crate::config::{How, Place, resolved};
 use crate::opening;
 
 impl Context {
-    /// The same asker over a folder that itself is `/memories`, made if it is missing. Nothing but
-    /// memories is written into it: the journal and the lock lie in the state folder. The files of a store
-    /// have a journal already, and are used by way of it.
+    /// The same asker over a folder used as `/memories`, made if it is missing. Only memories are written
+    /// into it: the journal and the lock lie in the state folder. The `files` of a store are opened through
+    /// the store, which has a journal already.
     pub(crate) fn in_folder(&self, folder: &Path) -> Result<Self> {
         if let Some(Place { root, how: How::Flag }) = self.place() {
             let both = format!("both a folder and the store `{}` are given", root.display());
@@ -24,7 +24,7 @@ impl Context {
         let given = environment.absolute(folder)?;
         if let Some(store) = environment.store_around(&given) {
             if resolved(&given) == store.join(FILES) {
-                return self.over_store(&store);
+                return self.over_store(&store, How::Other("named by --memories"));
             }
             let (given, store) = (given.display(), store.display());
             let inside =
@@ -32,18 +32,18 @@ impl Context {
             return Err(Error::new(Kind::Invalid, inside)
                 .hint(format!("use `--store {store}` instead of `--memories`, or another folder")));
         }
-        // What could never be opened is not made.
+        // Checked first, so that no folder is made that could not be opened.
         located(&given)?;
         let made = memgrove::vfs::RealFs::create_root(&given).and_then(|_| given.canonicalize());
         let folder = made.map_err(|error| Error::from_io(error, given.display()))?;
-        // Whoever starts it learns at once that there is no place for the history, not whoever asks later.
+        // Fails at the start, rather than at a later request, if there is no place for the history.
         opening::state_in_place(&environment, &folder)?;
         let backend = self.shared.backend.clone();
         let shared = Arc::new(Shared::new(environment, Target::Folder(folder), backend));
         Ok(Context { shared, ..self.clone() })
     }
 
-    /// As [`Context::in_folder`], of a folder that must be there.
+    /// As [`Context::in_folder`], for a folder that must exist.
     pub(crate) fn in_made_folder(&self, folder: &Path) -> Result<Self> {
         let given = self.shared.environment.absolute(folder)?;
         match given.is_dir() {

@@ -1,4 +1,4 @@
-//! The shapes of a store, each opened once, and what is written behind.
+//! The shapes of a store, each opened once, and the upkeep that they put off.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +12,7 @@ use memgrove::{Index, Locator, Memory, Result};
 use super::Context;
 use crate::agents;
 use crate::mounts;
+use crate::rehearsal::rehearsed;
 use crate::repository;
 use crate::searching;
 
@@ -23,8 +24,8 @@ pub(crate) const GRAPH: &str = "graph";
 const NOTES: &str = "notes";
 
 impl Context {
-    /// What is opened once and kept. As long as the store is not made nothing is: it is another one when
-    /// it is.
+    /// Opens something once and keeps it; but not while the store does not exist yet, because then it would
+    /// belong to an empty stand-in.
     fn once<T: Clone>(&self, kept: &OnceLock<T>, open: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Some(known) = kept.get() {
             return Ok(known.clone());
@@ -43,6 +44,11 @@ impl Context {
         self.records_in(self.writing()?)
     }
 
+    /// The records, to change those that are there.
+    pub(crate) fn changing_records(&self) -> Result<Arc<Records>> {
+        self.records_in(self.changing()?)
+    }
+
     fn records_in(&self, memory: Memory) -> Result<Arc<Records>> {
         self.once(&self.shared.records, || Ok(Arc::new(mounts::records(self, memory)?)))
     }
@@ -57,11 +63,16 @@ impl Context {
         self.knowledge_over(self.writing()?)
     }
 
+    /// The entities, to change those that are there.
+    pub(crate) fn changing_knowledge(&self) -> Result<Knowledge> {
+        self.knowledge_over(self.changing()?)
+    }
+
     fn knowledge_over(&self, memory: Memory) -> Result<Knowledge> {
         self.once(&self.shared.knowledge, || Ok(Knowledge::new(memory, Locator::new(KNOWLEDGE)?)))
     }
 
-    /// Takes note of places that were changed by no verb of their shape, for what is written behind.
+    /// Notes places that were changed by no verb of their shape, so that their indexes are updated later.
     pub(crate) fn touched<'a>(&self, places: impl IntoIterator<Item = &'a Locator>) -> Result<()> {
         let root = Locator::new(KNOWLEDGE)?;
         let mut ours = places.into_iter().filter(|at| at.is_within(&root)).peekable();
@@ -76,7 +87,7 @@ impl Context {
         self.graph_over(self.reading()?)
     }
 
-    /// What ids are made of: where branches are merged, another may give the same number.
+    /// Where ids come from: if branches are merged, another branch may give out the same number.
     fn ids(&self) -> Arc<dyn Ids> {
         if self.place().is_some_and(|place| repository::merges(&place.root)) {
             Arc::new(mounts::Branching)
@@ -90,18 +101,23 @@ impl Context {
         self.graph_over(self.writing()?)
     }
 
+    /// The graph, to change what is there.
+    pub(crate) fn changing_graph(&self) -> Result<Graph> {
+        self.graph_over(self.changing()?)
+    }
+
     fn graph_over(&self, memory: Memory) -> Result<Graph> {
         let open = || Ok(Graph::new(memory, Locator::new(GRAPH)?, self.ids()));
         let graph = self.once(&self.shared.graph, open)?;
         Ok(if self.may_write().is_ok() { graph } else { graph.only_reading() })
     }
 
-    /// A memory in which undoing and restoring keep true what shapes make of their files.
+    /// A memory in which undo and restore also update what the graph derives from its files.
     pub(super) fn kept_true(memory: Memory) -> Result<Memory> {
         kept_true(memory, &Locator::new(GRAPH)?)
     }
 
-    /// Brings the registry of the graph up to date, and tells if it had to be made anew.
+    /// Brings the registry of the graph up to date, and reports it if it had to be rebuilt.
     fn settle_graph(&self) {
         let Some(graph) = self.shared.graph.get() else { return };
         if let Some(report) = graph.take_report() {
@@ -128,6 +144,17 @@ impl Context {
         self.notes_over(self.writing()?)
     }
 
+    /// The notes, to change those that are there.
+    pub(crate) fn changing_notes(&self) -> Result<Notes> {
+        self.notes_over(self.changing()?)
+    }
+
+    /// The notes, with every change planned and none made.
+    pub(crate) fn rehearsing_notes(&self) -> Result<Notes> {
+        let notes = self.changing_notes()?;
+        Ok(notes.over(rehearsed(notes.memory())))
+    }
+
     fn notes_over(&self, memory: Memory) -> Result<Notes> {
         self.once(&self.shared.notes, || {
             let notes = Notes::new(memory, Locator::new(NOTES)?)
@@ -144,7 +171,7 @@ impl Context {
         self.once(&self.shared.index, || searching::index(self, self.reading()?))
     }
 
-    /// Brings up to date what is written behind. What was answered stands, whatever comes of it.
+    /// Does the upkeep that was put off. What was answered stands, even if this fails.
     pub(crate) fn settle(&self) {
         if let Some(trouble) = self.shared.index.get().and_then(|index| index.trouble()) {
             let hint = trouble.hint_text().map_or(String::new(), |hint| format!(" ({hint})"));

@@ -1,4 +1,4 @@
-//! What askers were shown at the addresses of parts, which are counted anew when one before them is forgotten.
+//! What each asker was last shown at the address of a part: forgetting a part renumbers those after it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,36 +10,40 @@ use memgrove::{Error, Kind, Result};
 
 use super::{Context, Input};
 
-/// How many parts are remembered; with more, all are forgotten, and nothing is held to what was shown.
+/// How many parts are remembered; beyond that all are dropped, and nothing is checked against them.
 const PARTS_MAX: usize = 10_000;
 /// How much of a part an error shows.
 const SAID_CHARS_MAX: usize = 80;
 
-/// The versions of parts as they were shown, by asker and address.
+/// The versions of parts as they were last shown, by asker and address.
 #[derive(Default)]
-pub(super) struct Shown(Mutex<HashMap<(Option<String>, String), Version>>);
+pub(super) struct Shown(Mutex<HashMap<(Asker, String), Version>>);
+
+/// The client and the session of an asker.
+type Asker = (Option<String>, Option<String>);
 
 impl Shown {
-    /// Remembers what an asker sees at an address, and gives back what it saw there before.
+    /// Remembers what an asker sees at an address, and returns what it saw there before.
     fn put(&self, actor: &Actor, address: &str, version: Version) -> Option<Version> {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.len() >= PARTS_MAX {
             shown.clear();
         }
-        let asker = actor.session.clone().or_else(|| actor.client.clone());
+        // Clients may give their sessions the same name.
+        let asker = (actor.client.clone(), actor.session.clone());
         shown.insert((asker, address.to_owned()), version)
     }
 }
 
 impl Context {
-    /// Remembers what the asker knows of a part now, in a server that may be asked again.
+    /// Remembers what was shown of a part, in a server whose asker may come back to it.
     pub(crate) fn note_shown(&self, address: &str, text: &str) {
         if self.input == Input::None && address.contains('#') {
             self.shared.shown.put(&self.actor, address, Version::of(text.as_bytes()));
         }
     }
 
-    /// Refuses to forget a part that is another by now than the asker was shown at this address.
+    /// Refuses to forget a part that is not the one that the asker was shown at this address.
     pub(crate) fn check_shown(&self, address: &str) -> Result<()> {
         if self.input != Input::None || !address.contains('#') {
             return Ok(());

@@ -10,7 +10,7 @@ use memgrove::{Error, Kind, Result};
 
 use super::{Context, Input};
 
-/// What names standard input where a text or a file is asked for.
+/// Names standard input in place of a text or a file.
 const STANDARD_INPUT: &str = "-";
 /// The largest text that is taken from standard input or a file.
 const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -40,7 +40,7 @@ impl Context {
         let piped = given.as_deref().is_none_or(|text| self.is_piped(text));
         let mut fact = Context::utf8("what is to be remembered", self.text(given, None)?)?;
         if piped {
-            // The newline ends what a program prints; it is not what is to be remembered.
+            // The final newline comes from the program that printed the text, and is no part of it.
             fact.truncate(fact.trim_end_matches(['\r', '\n']).len());
         }
         Ok(fact)
@@ -74,7 +74,7 @@ fn read_from(file: Option<&Path>) -> Result<Vec<u8>> {
         let hint = "name a file on this machine, or - for standard input";
         Error::from_io(error, path.display()).hint(hint)
     })?;
-    // Room for all of it at once: a content is not to be moved as it grows.
+    // Reserves room for all of it, so that the content is not moved while it grows.
     let size = file.metadata().map_or(0, |about| about.len());
     bounded(file, size, &path.display().to_string())
 }

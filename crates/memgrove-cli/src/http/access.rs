@@ -69,7 +69,7 @@ impl Access {
         Access { keys, cookie: format!("memgrove_{port}"), links: Mutex::default(), read_only }
     }
 
-    /// A fresh secret for a link that works once; of too many that nobody used the oldest works no more.
+    /// Makes a secret for a link that works once; when too many are unused, the oldest stops working.
     pub(crate) fn link(&self) -> String {
         let fresh = secret();
         let mut links = self.links.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -94,7 +94,7 @@ impl Access {
     pub(crate) fn asker(&self, headers: &HeaderMap) -> Result<Asker, Error> {
         let token = bearer(headers).or_else(|| text(headers, "x-api-key"));
         let (key, by) = match token {
-            // A token that is given is what counts, even beside a cookie.
+            // A given token counts, even beside a cookie.
             Some(token) => (self.keys.by_token(token), By::Token),
             None => (cookie(headers, &self.cookie).and_then(|value| self.keys.by_cookie(value)), By::Cookie),
         };
@@ -109,8 +109,8 @@ impl Access {
 }
 
 impl Asker {
-    /// Whether a browser was made to send this by a page that is not ours: a cookie goes along with
-    /// whatever the browser sends, so what came with it must say where it comes from.
+    /// Whether another site's page made the browser send this: cookies come with every request, so a request
+    /// with a cookie must show where it comes from.
     pub(crate) fn is_forged(&self, method: &Method, headers: &HeaderMap) -> bool {
         let site = text(headers, "sec-fetch-site");
         let foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));

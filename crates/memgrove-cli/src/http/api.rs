@@ -22,7 +22,7 @@ pub(crate) fn offered() -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(|entry| entry.on.iter().any(|on| *on != On::Cli))
 }
 
-/// What most answers fit into.
+/// A size that most answers fit into.
 const BODY_BYTES: usize = 16 * 1024;
 
 /// A route for every verb, two for those that only read.
@@ -72,7 +72,7 @@ async fn posted(entry: &'static Entry, call: Call) -> Result<Response> {
     run(entry, call, guard?.added(entry, arguments)?).await
 }
 
-/// The arguments, if the verb takes them all: one that is misspelt would say something that is not heard.
+/// Returns the arguments if the verb takes them all: a misspelled one must not be ignored silently.
 fn taken(entry: &Entry, arguments: Value) -> Result<Value> {
     let Value::Object(given) = &arguments else {
         return Err(Error::new(Kind::Invalid, "the body is not a JSON object")
@@ -108,7 +108,7 @@ async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
         let message = format!("GET is read-only, and with `{name}` `{}` changes the store", entry.name);
         return Err(Error::new(Kind::Invalid, message).hint("send it with POST"));
     }
-    // A key says nothing here, but a version would be expected that is not looked at.
+    // A key is harmless here, but an expected version would not be checked, so it is refused.
     let guard = Guards { key: None, ..Guards::of(&call)? };
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in given {
@@ -122,8 +122,8 @@ async fn asked(entry: &'static Entry, call: Call) -> Result<Response> {
     run(entry, call, guard.added(entry, arguments)?).await
 }
 
-/// The values of a query under one name, as the schema of the verb types them: a list is a name that
-/// stands several times, or JSON.
+/// Types the values of a query under one name as the verb's schema says: a list is given by repeating the
+/// name, or as JSON.
 fn typed(schema: &Value, name: &str, mut values: Vec<String>) -> Result<Value> {
     let kinds: Vec<&str> = match &schema["type"] {
         Value::String(kind) => vec![kind],
@@ -167,7 +167,7 @@ async fn run(entry: &'static Entry, call: Call, arguments: Value) -> Result<Resp
 fn told(failed: Option<Kind>, body: Vec<u8>, known: Option<&str>) -> Response {
     let status = failed.map_or(200, status::http_status);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    // Most answers have none, and need not be read again to see that.
+    // Most answers have no version, which shows without parsing them.
     let may_have = str::from_utf8(&body).is_ok_and(|body| body.contains("\"version\""));
     let versioned: Versioned =
         may_have.then(|| serde_json::from_slice(&body).ok()).flatten().unwrap_or_default();
@@ -194,14 +194,14 @@ pub(super) fn names(header: &str, version: &str) -> bool {
     header.trim() == "*" || tags(header).any(|tag| tag == version)
 }
 
-/// What of an answer is its ETag; the rest is skipped.
+/// The part of an answer that becomes its ETag.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Versioned {
     version: Value,
 }
 
-/// What the headers of a request say of its change.
+/// What the headers of a request demand of its change.
 struct Guards {
     expect: Option<String>,
     key: Option<String>,
@@ -222,7 +222,7 @@ impl Guards {
         Ok(Guards { expect, key: call.key() })
     }
 
-    /// The arguments with what the headers said, for a verb that takes it.
+    /// Adds what the headers demand to the arguments; refused if the verb does not take it.
     fn added(self, entry: &Entry, mut arguments: Value) -> Result<Value> {
         if self.expect.is_none() && self.key.is_none() {
             return Ok(arguments);

@@ -20,7 +20,7 @@ use crate::context::{Context, Guard};
 
 /// How much is handed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
-/// What a browser may show as it is; anything else is text or unknown bytes, never a page.
+/// The types that a browser may display; all else is sent as text or unknown bytes, never as a page.
 const SHOWN: &[(&str, &str)] = &[
     (".png", "image/png"),
     (".jpg", "image/jpeg"),
@@ -57,7 +57,7 @@ pub(crate) async fn get(call: Call) -> Result<Response> {
     };
     let total = bytes.len();
     let bytes = Bytes::from(bytes);
-    // A part of what has changed since fits nothing that the client has.
+    // A part of changed content would not fit what the client already has.
     let fits = call.header(header::IF_RANGE.as_str()).is_none_or(|known| known.trim() == etag);
     let range = call.header(header::RANGE.as_str()).filter(|_| fits);
     let (status, range) = match range.and_then(|range| asked(range, total)) {
@@ -86,8 +86,8 @@ fn pieces(bytes: Bytes) -> impl Iterator<Item = Bytes> + Send {
     (0..bytes.len()).step_by(PIECE_BYTES).map(move |at| bytes.slice(at..bytes.len().min(at + PIECE_BYTES)))
 }
 
-/// The one range that was asked for; `None` inside if there is nothing there. What is not one plain
-/// range is answered whole, as HTTP allows.
+/// The one range that was asked for; the inner `None` means that nothing is there. Anything but one plain
+/// range is answered with the whole content, as HTTP allows.
 fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let range = match (first.trim(), last.trim()) {
@@ -98,11 +98,11 @@ fn asked(range: &str, total: usize) -> Option<Option<Range<usize>>> {
     Some((range.start < range.end).then_some(range))
 }
 
-/// What must be there before bytes are put.
+/// What must be there before the bytes are written.
 enum Before {
     Nothing,
     Anything,
-    /// A content of one of these versions.
+    /// Content at one of these versions.
     OneOf(Vec<String>),
 }
 
@@ -129,7 +129,7 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
         _ => call.work(move |cx| put_file(cx, &address, bytes, &before, key)).await,
     };
     match done {
-        // It is there, and the request was not to touch it then.
+        // Something is there, which `If-None-Match: *` forbids.
         Err(error) if is_new && error.kind() == Kind::Exists => {
             Ok(super::problem::refusal(StatusCode::PRECONDITION_FAILED, &error))
         }
@@ -137,7 +137,7 @@ pub(crate) async fn put(call: Call) -> Result<Response> {
     }
 }
 
-/// The refusal of a body that is not the bytes themselves, all of them.
+/// Refuses a body that is encoded or only a part of the content.
 fn not_whole(call: &Call) -> Option<Response> {
     let refused = |status, what: &str, hint: &str| {
         let error = Error::new(Kind::Invalid, what).hint(hint);
@@ -209,7 +209,7 @@ fn put_file(
     Ok(Written { version, change, replayed: done.replayed })
 }
 
-/// Makes a node or connection hold the bytes of the body. Versions are those of its content, as it is got.
+/// Makes a node or connection hold the bytes of the body. Versions are those of its content.
 fn put_in_graph(
     cx: &Context,
     address: &str,
@@ -227,7 +227,7 @@ fn put_in_graph(
         false => graph.connection(id).map(|got| (got.it.storage, got.version))?,
     };
     let mut resting = graph.clone();
-    // What was seen is still there when it is written.
+    // The write is bound to what was just read: it fails if that changes first.
     match (before, storage, said) {
         (Before::Nothing, Some(_), _) => return Err(exists(&memory_at(cx, address)?)),
         (Before::Nothing, None, Some(said)) => resting = resting.resting_on(changes_at(cx, address)?, said),
@@ -252,7 +252,7 @@ fn put_in_graph(
     Ok(Written { version, change, replayed })
 }
 
-/// The version that is there, if it is one of those that are wanted; `*` is any.
+/// Returns the version that is there, if it is one of those wanted; `*` stands for any.
 fn wanted_version(store: &memgrove::Store, at: &Locator, wanted: &[String]) -> Result<Version> {
     let there = store.info_optional(at)?.and_then(|info| info.version);
     let one = there.as_ref().filter(|there| wanted.iter().any(|one| one == "*" || one == there.as_str()));

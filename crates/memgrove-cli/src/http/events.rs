@@ -30,7 +30,7 @@ pub(crate) async fn stream(call: Call) -> Result<Response> {
     }
     let Since { since: last } = call.query()?;
     let last = call.header("last-event-id").map(str::to_owned).or(last).filter(|last| !last.is_empty());
-    // It is told back as the id of an event, which is one line.
+    // It is sent back as the id of an event, which must be one line.
     if last.as_deref().is_some_and(|last| last.contains(char::is_control)) {
         return Err(Error::new(Kind::Invalid, "`since` is not a change").hint("give the id of an event"));
     }

@@ -56,7 +56,7 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
     if let Err(error) = checked(served, request.headers(), named) {
         return voice.refusal(StatusCode::FORBIDDEN, &error);
     }
-    // Whoever watches over the server must be answered when it is busiest.
+    // Health checks must be answered even when the server is busiest.
     if request.uri().path() == "/healthz" {
         return next.run(request).await;
     }
@@ -66,7 +66,7 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
         let error = Error::new(Kind::Busy, message).hint("wait a second and send it again");
         return voice.refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
     };
-    // A mistake in one answer is that answer's alone.
+    // A panic must fail only the answer that it happened in.
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(served.limits.timeout, answer).await {
         Ok(Ok(response)) => response,
@@ -87,14 +87,14 @@ async fn passed(served: &Served, request: Request, next: Next) -> Response {
     }
 }
 
-/// Checks that the request is meant for this server, and does not come from a page of another.
+/// Checks that the request is meant for this server, and does not come from a foreign page.
 fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result<(), Error> {
     let denied =
         |message: String, code, hint: &str| Err(Error::new(Kind::Denied, message).code(code).hint(hint));
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
     let known = served.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
-    // An address that is written out, as to a proxy, must say the same.
+    // A host in the request line, as sent to a proxy, must be the same.
     let other = in_uri.is_some_and(|named| !named.eq_ignore_ascii_case(host));
     if !known || hosts.next().is_some() || other {
         let message = format!("`{}` is not a name of this server", host.escape_default());
@@ -105,7 +105,7 @@ fn checked(served: &Served, headers: &HeaderMap, in_uri: Option<&str>) -> Result
     }
     let origin = text(headers, header::ORIGIN.as_str()).unwrap_or_default();
     let at = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    // An origin is whoever served the page: it must be this very server, by the same name.
+    // The origin is the site of the page that sent this: it must be this very server, by the same name.
     match at.is_some_and(|at| at.eq_ignore_ascii_case(host))
         && headers.get_all(header::ORIGIN).iter().count() == 1
     {

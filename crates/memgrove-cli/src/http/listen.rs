@@ -1,4 +1,4 @@
-//! Connections: how many, how long they may dawdle, and how they end.
+//! Connections: how many there may be, how slow they may be, and how they end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// How long to wait when the machine has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until it is told to end, and then what is under way.
+/// Serves until it is told to end, then finishes the requests in progress.
 pub(super) async fn serve(listener: TcpListener, app: Router, ending: &CancellationToken) {
     let (graceful, room) = (GracefulShutdown::new(), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
     loop {
@@ -34,14 +34,14 @@ pub(super) async fn serve(listener: TcpListener, app: Router, ending: &Cancellat
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // An answer that waits for the next packet waits for nothing.
+        // Holding an answer back for a later packet would gain nothing.
         let _ = stream.set_nodelay(true);
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT);
         let service = TowerToHyperService::new(app.clone());
         let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            // A client that breaks off is its own affair.
+            // A client that breaks off is no failure of the server.
             let _ = connection.await;
             drop(place);
         });

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::Request;
-use axum::response::Response;
+use axum::http::{Method, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use memgrove::Result;
+use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::access::text;
@@ -19,10 +21,7 @@ use super::route::Call;
 use super::served::Limits;
 use crate::changes::Changes;
 use crate::context::Context;
-use crate::mcp::{Asked, KgServer, Profile, Server, Worker, listed};
-
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
+use crate::mcp::{Asked, KgServer, Profile, SESSION, Server, Worker, listed, misread};
 
 /// The MCP servers of one space: one for each choice of tools, made when it is first asked for.
 pub(crate) struct McpServers {
@@ -35,12 +34,12 @@ pub(crate) struct McpServers {
 type VerbServer = StreamableHttpService<Server, LocalSessionManager>;
 
 impl McpServers {
-    /// The servers over a store, which end with the whole.
+    /// The servers over a store, which end when `ending` is cancelled.
     pub(crate) fn new(cx: &Context, changes: &Changes, limits: &Limits, ending: &CancellationToken) -> Self {
         let (ending, body_bytes_max) = (ending.clone(), limits.body_bytes_max);
         let config = move || {
             let mut config = StreamableHttpServerConfig::default()
-                // The gate has checked both.
+                // The gate checks both already.
                 .disable_allowed_hosts()
                 .disable_allowed_origins();
             config.max_request_body_bytes = body_bytes_max;
@@ -62,7 +61,8 @@ impl McpServers {
 
     async fn handle(&self, profile: &Profile, request: Request<Body>) -> Response {
         let asked = text(request.headers(), SESSION).map(str::to_owned);
-        let answer = match profile.is_kg() {
+        let ends = request.method() == Method::DELETE;
+        let mut answer = match profile.is_kg() {
             true => self.kg.handle(request).await.map(|body| listed(Body::new(body))),
             false => self.of(profile).handle(request).await.map(Body::new),
         };
@@ -70,6 +70,10 @@ impl McpServers {
             (Some(begun), None) => self.sessions.begun(begun.into()).await,
             (_, Some(asked)) => self.sessions.used(&asked),
             (None, None) => {}
+        }
+        // The protocol's crate answers 202 when it has ended a session, which clients take for a failure.
+        if ends && answer.status() == StatusCode::ACCEPTED {
+            *answer.status_mut() = StatusCode::NO_CONTENT;
         }
         answer
     }
@@ -108,7 +112,7 @@ impl Sessions {
         }
     }
 
-    /// Takes in a session; those that were idle longest make room, if there are too many.
+    /// Takes in a session; if there are too many, closes those that were idle longest.
     async fn begun(&self, id: SessionId) {
         let open: HashSet<SessionId> = self.open.sessions.read().await.keys().cloned().collect();
         let idle = {
@@ -121,7 +125,7 @@ impl Sessions {
             ids.into_iter().take(over).map(|(_, id)| id).collect::<Vec<_>>()
         };
         for id in idle {
-            // One that has ended by itself meanwhile is gone all the same.
+            // A session that has ended by itself meanwhile is closed already.
             let _ = self.open.close_session(&id).await;
         }
     }
@@ -138,8 +142,23 @@ pub(crate) async fn serve(call: Call) -> Result<Response> {
     let profile = tools.map_or_else(|| Ok(Profile::default()), |names| names.parse())?;
     let space = Arc::clone(&call.space);
     let token = call.asker.as_ref().map(|asker| asker.name.clone()).unwrap_or_default();
+    let typed = call.header(header::CONTENT_TYPE.as_str());
+    let is_json = typed.is_some_and(|typed| typed.starts_with("application/json"));
+    let sent = call.body().await?;
     let asked = Asked { cx: call.cx(), token };
     let mut request = call.into_request();
+    *request.body_mut() = Body::from(sent.clone());
     request.extensions_mut().insert(asked);
-    Ok(space.mcp.handle(&profile, request).await)
+    let answer = space.mcp.handle(&profile, request).await;
+    // The protocol's crate refuses a body that it cannot read with this status, in plain text.
+    let is_unread = is_json && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    let wrong = if is_unread { misread(&sent) } else { None };
+    Ok(wrong.map_or(answer, unread))
+}
+
+/// The answer to a body that is not a message, as on standard output.
+fn unread((id, error): (Value, ErrorData)) -> Response {
+    let told = json!({"jsonrpc": "2.0", "id": id, "error": error});
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::BAD_REQUEST, kind, told.to_string()).into_response()
 }

@@ -9,6 +9,8 @@ mod versions;
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memgrove::clock::Timestamp;
 use memgrove::error::code;
 use memgrove::{Error, Kind, Result};
@@ -24,7 +26,7 @@ use crate::memory_stores::invalid;
 /// Where the API is.
 pub(super) const ROOT: &str = "/v1/";
 
-/// Said of a version that is still what the memory holds.
+/// The code of the error for redacting a version that the memory still holds.
 const CURRENT: &str = "CURRENT_VERSION";
 
 /// The routes.
@@ -107,14 +109,14 @@ fn answered(answer: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }
 
-/// The body, as what it must be.
+/// Reads the body as JSON of this type; an empty one counts as `{}`.
 async fn sent<T: DeserializeOwned>(call: &Call) -> Result<T> {
     let body = call.body().await?;
     let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
     serde_json::from_slice(body).map_err(|error| invalid(format!("invalid body: {error}")))
 }
 
-/// One page of a list: at most `limit`, after what the page before ended with.
+/// One page of a list: at most `limit` items, after the last one of the previous page.
 struct Page<T> {
     data: Vec<T>,
     next: Option<String>,
@@ -128,32 +130,54 @@ enum Order {
 }
 
 impl<T> Page<T> {
-    /// Orders a list by its keys and takes a page from it. What the page before ended with need not be
-    /// there any more.
+    /// Orders a list by its keys and takes a page from it. The last item of the previous page may be gone by
+    /// now.
+    ///
+    /// # Errors
+    /// `Invalid` if `page` is not where a previous page ended.
     fn of(
         mut all: Vec<T>,
         order: Order,
         limit: usize,
-        after: Option<&str>,
+        page: Option<&str>,
         key: impl Fn(&T) -> String,
-    ) -> Self {
+    ) -> Result<Self> {
+        let after = page.map(key_in).transpose()?;
         all.sort_by_cached_key(&key);
         if order == Order::Falling {
             all.reverse();
         }
-        let seen = |item: &T| match (after, order) {
+        let seen = |item: &T| match (after.as_deref(), order) {
             (None, _) => false,
             (Some(after), Order::Rising) => key(item).as_str() <= after,
             (Some(after), Order::Falling) => key(item).as_str() >= after,
         };
         let mut rest = all.into_iter().skip_while(seen).peekable();
         let data: Vec<T> = rest.by_ref().take(limit).collect();
-        let next = rest.peek().and(data.last()).map(&key);
-        Page { data, next }
+        let next = rest.peek().and(data.last()).map(|last| cursor(&key(last)));
+        Ok(Page { data, next })
     }
 }
 
-/// A time as a key that is ordered as times are.
+/// What every cursor begins with.
+const CURSOR: &str = "page_";
+
+/// The name of the page behind the item with this key.
+fn cursor(key: &str) -> String {
+    format!("{CURSOR}{}", URL_SAFE_NO_PAD.encode(key))
+}
+
+/// The key in a cursor.
+fn key_in(page: &str) -> Result<String> {
+    let key = page.strip_prefix(CURSOR).and_then(|rest| URL_SAFE_NO_PAD.decode(rest).ok());
+    let key = key.and_then(|key| String::from_utf8(key).ok()).filter(|key| !key.is_empty());
+    key.ok_or_else(|| {
+        let message = format!("`page` is `{}`, which is no page of this list", page.escape_default());
+        invalid(message).hint("pass the `next_page` of the page before it, or leave it out")
+    })
+}
+
+/// A time as a key that sorts as times do.
 fn moment(time: Timestamp) -> String {
     format!("{:024}", time.as_nanosecond())
 }

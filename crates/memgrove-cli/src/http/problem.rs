@@ -66,7 +66,7 @@ pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
     response
 }
 
-/// A request that nothing answers.
+/// The error for a path that no route has.
 pub(crate) fn nowhere(path: &str) -> Error {
     Error::new(Kind::NotFound, format!("there is nothing at `{}`", path.escape_default()))
         .hint("the API is described at /api/openapi.json; pages are under Browse")

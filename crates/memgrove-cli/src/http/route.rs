@@ -89,7 +89,7 @@ impl Route {
         Route { of_server: true, ..self }
     }
 
-    /// The same, speaking to others.
+    /// The same route, with failures told in another voice.
     pub(crate) fn speaking_to(self, voice: Voice) -> Self {
         Route { voice, ..self }
     }
@@ -97,13 +97,13 @@ impl Route {
     /// Where it is to be found.
     pub(crate) fn paths(&self) -> Vec<String> {
         let beneath = (!self.of_server).then(|| format!("{SPACE}{}", self.path));
-        // Who types the name of a space may leave out the slash behind it.
+        // Whoever types `/s/NAME` may leave out the final slash.
         let bare = beneath.as_deref().filter(|_| self.path == "/").map(|_| SPACE.to_owned());
         std::iter::once(self.path.clone()).chain(beneath).chain(bare).collect()
     }
 }
 
-/// The router over all routes. What is not a route is refused as a route would be.
+/// The router over all routes. Unknown paths and methods are refused as routes refuse.
 pub(crate) fn router(routes: Vec<Route>, served: Arc<Served>) -> Router {
     let mut router = Router::new();
     for route in routes {
@@ -130,7 +130,7 @@ async fn nowhere(State(served): State<Arc<Served>>, request: axum::extract::Requ
 
 async fn not_so(State(served): State<Arc<Served>>, request: axum::extract::Request) -> Response {
     let message = format!("`{}` does not take {}", request.uri().path().escape_default(), request.method());
-    // Whatever shows pages, this was not a page that it asked for.
+    // This was not a request for a page, even from a browser.
     let voice =
         Some(Voice::of(&request)).filter(|voice| *voice == Voice::Anthropic).unwrap_or(Voice::Program);
     match served.access.asker(request.headers()) {
@@ -154,7 +154,7 @@ impl Route {
         done.unwrap_or_else(|error| self.voice.failure(&error, Some(&site)))
     }
 
-    /// The call, if whoever makes it may.
+    /// Returns the call, if its sender may make it.
     fn admit(
         &self,
         served: Arc<Served>,
@@ -194,7 +194,7 @@ impl Route {
         let space = space.ok_or_else(|| {
             let error = Error::new(Kind::NotFound, "there is no such space");
             let names: Vec<&str> = served.spaces().collect();
-            // Which there are is for those who may open them.
+            // The names of spaces are told only to those with a token.
             let told = asker.as_ref().map(|_| format!("there are: {}", names.join(", ")));
             (StatusCode::NOT_FOUND, told.into_iter().fold(error, Error::hint))
         })?;
@@ -203,7 +203,7 @@ impl Route {
 }
 
 impl Voice {
-    /// Whom a request that no route has taken yet is answered as: by where it goes, and by what it can show.
+    /// The voice for a request that no route took, by its path and by what the client accepts.
     fn of(request: &axum::extract::Request) -> Self {
         let accepts = text(request.headers(), header::ACCEPT.as_str()).unwrap_or_default();
         match accepts.contains("text/html") {
@@ -212,7 +212,7 @@ impl Voice {
         }
     }
 
-    /// The voice of the programs that ask at a path.
+    /// The voice for programs at a path.
     pub(crate) fn at(path: &str) -> Self {
         let in_space = path.strip_prefix("/s/").and_then(|rest| rest.find('/').map(|end| &rest[end..]));
         match in_space.unwrap_or(path).starts_with(super::memory_stores::ROOT) {
@@ -289,7 +289,7 @@ impl Call {
         self.asker.as_ref().map_or(Scope::Read, |asker| asker.scope)
     }
 
-    /// The store, for whoever asks. It refuses changes if they may not make any.
+    /// The store, acting for whoever asks; it refuses changes if they may not make any.
     pub(crate) fn cx(&self) -> Context {
         let (origin, client) = match &self.asker {
             Some(Asker { by: By::Cookie, .. }) => (Origin::User, Some("web".to_owned())),
@@ -316,7 +316,7 @@ impl Call {
         self.work_by(&Threads::current(), work).await
     }
 
-    /// As [`Call::work`], on one of these threads.
+    /// As [`Call::work`], on the given threads.
     ///
     /// # Errors
     /// As [`Call::work`].
@@ -340,7 +340,7 @@ impl Call {
         self.work(move |cx| (entry.run_json)(arguments, cx)).await
     }
 
-    /// The request again, for what answers requests by itself.
+    /// Turns the call back into a request, for handlers that answer requests themselves.
     pub(crate) fn into_request(self) -> axum::extract::Request {
         let body = self.body.into_inner().unwrap_or_else(PoisonError::into_inner);
         axum::extract::Request::from_parts(self.head, body)
@@ -371,7 +371,7 @@ impl Call {
         Ok(bytes)
     }
 
-    /// A body piece by piece, so that one that does not come is not waited for as long as an answer.
+    /// Reads a body piece by piece, so that a stalled one fails sooner than an answer may take.
     async fn read(&self, body: Body, limit: usize) -> Result<Bytes> {
         let limits = &self.served.limits;
         let (mut pieces, mut read) = (body.into_data_stream(), Vec::new());
@@ -383,7 +383,7 @@ impl Call {
                 piece.map_err(|_| Error::new(Kind::Invalid, "the body was cut off").hint("send it again"))?;
             if read.len() + piece.len() > limit {
                 drop(read);
-                // Most clients listen only when they have sent everything: else they would meet a closed connection.
+                // Most clients read only after sending everything: they would just see a closed connection.
                 let mut rest = limits.content_bytes_max;
                 while let Ok(Some(Ok(piece))) = tokio::time::timeout(limits.body_wait, pieces.next()).await
                     && piece.len() <= rest

@@ -30,7 +30,7 @@ pub(crate) struct Served {
     pub(crate) hosts: Vec<String>,
     /// What a request may cost.
     pub(crate) limits: Limits,
-    /// Whose turn it is to send something large, which is held in memory meanwhile.
+    /// Limits how many large bodies are received at once, because they are held in memory.
     pub(crate) large_bodies: Semaphore,
     /// What is counted.
     pub(crate) metrics: Metrics,
@@ -56,8 +56,8 @@ pub(crate) struct Space {
     pub(crate) catalog: Mutex<Catalog>,
 }
 
-/// The few threads that search: as many as an index lets in at once. Whoever waits for them needs none, and
-/// while there is something to look for they do not sleep.
+/// The few threads that search: as many as an index admits at once. Requests that wait for them need no
+/// thread, and the threads do not sleep while there is something to search.
 pub(crate) struct Searchers(Option<Runtime>);
 
 impl Searchers {
@@ -66,7 +66,7 @@ impl Searchers {
         Searchers(threads.max_blocking_threads(memgrove::index::at_once()).build().ok())
     }
 
-    /// Whose threads these are; those of the caller where there are none.
+    /// The threads of the searchers, or the caller's if they could not be made.
     pub(crate) fn threads(&self) -> Threads {
         self.0.as_ref().map_or_else(Threads::current, |threads| threads.handle().clone())
     }
@@ -74,7 +74,7 @@ impl Searchers {
 
 impl Drop for Searchers {
     fn drop(&mut self) {
-        // A search that is under way is waited for by nobody any more.
+        // Nobody waits any more for a search that is under way.
         if let Some(threads) = self.0.take() {
             threads.shutdown_background();
         }
@@ -94,7 +94,7 @@ pub(crate) struct Limits {
     pub(crate) requests_max: usize,
     /// The longest that an answer may take.
     pub(crate) timeout: Duration,
-    /// The longest that a client may leave off while it sends a body.
+    /// The longest pause while a client sends a body.
     pub(crate) body_wait: Duration,
     /// The most live streams of changes.
     pub(crate) streams_max: usize,

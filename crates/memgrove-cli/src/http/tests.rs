@@ -9,6 +9,7 @@ use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use futures_util::{FutureExt, stream};
 use memgrove::backend::Actor;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::access::{Access, Key, Keys, Scope};
@@ -21,6 +22,9 @@ use crate::context::{Context, Input};
 use crate::settings::make_store;
 
 const HOST: &str = "127.0.0.1:4747";
+/// What every client of the tools says.
+const MCP: [(&str, &str); 2] =
+    [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// A server over two empty stores, which listens nowhere.
@@ -89,6 +93,29 @@ impl Bench {
             request = request.header(*name, *value);
         }
         self.send(request.body(body).expect("a plain request")).await
+    }
+
+    /// A message to the tools, in a session or to begin one.
+    async fn say(&self, session: Option<&str>, message: Value) -> Response {
+        let session = session.map(|session| ("mcp-session-id", session));
+        let headers: Vec<(&str, &str)> = MCP.into_iter().chain(session).collect();
+        self.owned(&Method::POST, "/mcp", &headers, message.to_string().into()).await
+    }
+
+    /// A session with the handshake done.
+    async fn begun(&self) -> String {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+        let welcome = self.say(None, hello).await;
+        let session = welcome.headers()["mcp-session-id"].to_str().expect("text").to_owned();
+        let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.say(Some(&session), done).await.status(), StatusCode::ACCEPTED);
+        session
+    }
+
+    /// How a session answers; 404 if it is gone.
+    async fn ping(&self, session: &str) -> StatusCode {
+        self.say(Some(session), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await.status()
     }
 }
 
@@ -270,28 +297,52 @@ async fn bodies_that_do_not_come_keep_no_others_from_coming() {
 #[tokio::test]
 async fn the_session_that_was_idle_longest_makes_room() {
     let bench = Bench::new(10);
-    let send = async |session: Option<&str>, message: serde_json::Value| {
-        let mut headers =
-            vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-        headers.extend(session.map(|session| ("mcp-session-id", session)));
-        bench.owned(&Method::POST, "/mcp", &headers, message.to_string().into()).await
-    };
-    let begin = async || {
-        let hello = serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
-        let welcome = send(None, hello).await;
-        let session = welcome.headers()["mcp-session-id"].to_str().expect("text").to_owned();
-        let done = serde_json::json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        assert_eq!(send(Some(&session), done).await.status(), StatusCode::ACCEPTED);
-        session
-    };
-    let is_open = async |session: &str| {
-        let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        send(Some(session), ping).await.status()
-    };
-    let (first, second) = (begin().await, begin().await);
-    assert_eq!(is_open(&first).await, StatusCode::OK);
-    let third = begin().await;
-    assert_eq!(is_open(&second).await, StatusCode::NOT_FOUND, "the second was idle longest");
-    assert_eq!((is_open(&first).await, is_open(&third).await), (StatusCode::OK, StatusCode::OK));
+    let (first, second) = (bench.begun().await, bench.begun().await);
+    assert_eq!(bench.ping(&first).await, StatusCode::OK);
+    let third = bench.begun().await;
+    assert_eq!(bench.ping(&second).await, StatusCode::NOT_FOUND, "the second was idle longest");
+    assert_eq!((bench.ping(&first).await, bench.ping(&third).await), (StatusCode::OK, StatusCode::OK));
+}
+
+/// The official client takes any other answer for a failure, and says so.
+#[tokio::test]
+async fn a_session_that_is_ended_is_gone() {
+    let bench = Bench::new(10);
+    let session = bench.begun().await;
+    for path in ["/mcp", "/mcp?tools=kg"] {
+        let ended = bench.owned(&Method::DELETE, path, &[("mcp-session-id", &session)], Body::empty()).await;
+        assert_eq!(ended.status(), StatusCode::NO_CONTENT, "{path}");
+    }
+    assert_eq!(bench.ping(&session).await, StatusCode::NOT_FOUND);
+}
+
+/// As on standard input: a client waits for an answer that it can read.
+#[tokio::test]
+async fn a_body_that_is_no_message_is_answered_in_the_words_of_the_protocol() {
+    let bench = Bench::new(10);
+    for path in ["/mcp", "/mcp?tools=kg"] {
+        for (body, id, code) in [
+            ("no JSON", json!(null), -32700),
+            ("", json!(null), -32700),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1e400}}"#, json!(7), -32700),
+            ("[]", json!(null), -32600),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, json!(null), -32600),
+            (r#"{"jsonrpc":"2.0","id":"a","method":3}"#, json!("a"), -32600),
+            (r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":"x"}"#, json!(8), -32602),
+        ] {
+            let answer = bench.owned(&Method::POST, path, &MCP, body.into()).await;
+            assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{body}");
+            assert_eq!(answer.headers()["content-type"], "application/json", "{body}");
+            let told = axum::body::to_bytes(answer.into_body(), usize::MAX).await.expect("a whole body");
+            let told: Value = serde_json::from_slice(&told).expect("JSON");
+            assert_eq!((&told["id"], &told["error"]["code"]), (&id, &json!(code)), "{body}: {told}");
+            assert!(told["error"]["message"].is_string(), "{told}");
+        }
+        let large = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(1_000_000));
+        let answer = bench.owned(&Method::POST, path, &MCP, large.into()).await;
+        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let form = [("content-type", "text/plain"), MCP[1]];
+        let answer = bench.owned(&Method::POST, path, &form, "no JSON".into()).await;
+        assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
 }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::{Worker, server};
 use crate::context::{Context, Guard, Input, random_id};
 
-/// How many links are followed, one after another.
+/// How many links are followed in a row.
 const LINKS_MAX: usize = 40;
 const GRAPH: &str = "memory://knowledge-graph";
 /// The tools as the server lists them.
@@ -32,7 +32,7 @@ const TOOLS: &str = include_str!("kg_tools.json");
 /// One connection.
 pub(crate) struct Server {
     cx: Context,
-    /// The server's own file, and its name in the folder that `cx` is over.
+    /// The name of the memory server's own file, in the folder that `cx` is over.
     file: Option<Locator>,
     tools: Arc<Vec<Tool>>,
     session: String,
@@ -71,7 +71,7 @@ fn in_place(cx: &Context, path: PathBuf) -> Result<(Context, Option<Locator>)> {
     Ok((cx.in_folder(folder)?, Some(Locator::new(name)?)))
 }
 
-/// Where a link leads to that leads to nothing yet.
+/// Where a link leads whose target does not exist yet.
 fn followed(mut path: PathBuf) -> PathBuf {
     for _ in 0..LINKS_MAX {
         let Ok(to) = path.read_link() else { break };
@@ -226,7 +226,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// The call that a tool and its arguments are.
+/// Turns a tool and its arguments into a call.
 fn call(tool: &str, mut arguments: Value) -> Result<Call, String> {
     fn taken<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
         serde_json::from_value(value).map_err(|error| error.to_string())
@@ -246,7 +246,7 @@ fn call(tool: &str, mut arguments: Value) -> Result<Call, String> {
     })
 }
 
-/// What is wrong with a value, in the server's words.
+/// Collects what is wrong with a value, in the memory server's words.
 fn misfits(schema: &Value, value: Option<&Value>, path: &str, issues: &mut Vec<String>) {
     let expected = schema["type"].as_str().unwrap_or_default();
     let received = match value {
@@ -269,7 +269,7 @@ fn misfits(schema: &Value, value: Option<&Value>, path: &str, issues: &mut Vec<S
             }
         }
         Some(Value::Object(object)) => {
-            // In the order in which the server declares them.
+            // In the order in which the memory server declares them.
             for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
                 misfits(&schema["properties"][key], object.get(key), &path, issues);

@@ -1,6 +1,5 @@
-//! The listing of the MCP memory server's tools with what that server says of their execution, for
-//! which the protocol's crate has no word: it is added on the way out, on standard output and over
-//! HTTP alike.
+//! The listing of the MCP memory server's tools, with what that server says of their execution. The
+//! protocol's crate has no field for it, so it is added on the way out, on standard output and over HTTP.
 
 use std::future::Future;
 
@@ -12,7 +11,7 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 
-/// A connection whose listings of tools are complete.
+/// A connection that adds the missing field to listings of tools.
 pub(super) struct Listing<T>(pub(super) T);
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Listing<T> {
@@ -49,7 +48,7 @@ fn completed(message: TxJsonRpcMessage<RoleServer>) -> TxJsonRpcMessage<RoleServ
     JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result })
 }
 
-/// Adds what is missing, if the result is a listing of tools; whether it is.
+/// Adds the missing field if the result is a listing of tools; returns whether it is.
 fn complete(result: &mut Value) -> bool {
     let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else { return false };
     for tool in tools.iter_mut().filter_map(Value::as_object_mut) {
@@ -58,7 +57,7 @@ fn complete(result: &mut Value) -> bool {
     true
 }
 
-/// A response over HTTP, JSON or a stream of events, whose listings of tools are complete.
+/// A response over HTTP, JSON or an event stream, with the missing field added to listings of tools.
 pub(crate) fn listed(body: Body) -> Body {
     Body::from_stream(body.into_data_stream().map(|piece| piece.map(listed_piece)))
 }

@@ -1,5 +1,5 @@
-//! Messages as lines of standard input and output. A line that is no message is answered here, because
-//! a client waits for the answer to whatever it has sent.
+//! MCP messages as lines of standard input and output. A line that is no message is answered here, because
+//! its sender waits for an answer to it.
 
 use std::future::Future;
 use std::io;
@@ -22,8 +22,8 @@ use super::pending::{Pending, answers};
 
 /// The longest message that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How long the end of the input waits for the next answer. The protocol's crate gives all of them
-/// together five seconds.
+/// How long the end of the input waits for each further answer. The protocol's crate would allow five seconds
+/// for all of them together.
 const ANSWER_WAIT: Duration = Duration::from_secs(20);
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -35,7 +35,7 @@ pub(super) struct Lines {
     input: BufReader<Stdin>,
     output: Output,
     line: Line,
-    /// The answer to a line that is no message, while it is being written.
+    /// The task that answers a line that was no message.
     answering: Option<JoinHandle<io::Result<()>>>,
     greeted: Arc<AtomicBool>,
     pending: Arc<Pending>,
@@ -57,19 +57,19 @@ impl Lines {
         }
     }
 
-    /// To be set when the client has introduced itself. Until then requests alone are passed on: nothing
-    /// else means anything yet, and the protocol's crate would end the connection over it.
+    /// Set once the client has introduced itself. Until then only requests are passed on: anything else has
+    /// no meaning yet, and the protocol's crate would end the connection over it.
     pub(super) fn greeted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.greeted)
     }
 
-    /// What the client still waits for.
+    /// The requests that the client still waits for.
     pub(super) fn pending(&self) -> Arc<Pending> {
         Arc::clone(&self.pending)
     }
 
-    /// What comes behind the last line: nothing, once everything is answered. What listens for as long as
-    /// it may is cancelled.
+    /// What follows the last line: cancellations of requests that would listen for ever, then the end, once
+    /// everything is answered.
     async fn end(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         if let Some(id) = self.pending.next_listening() {
             let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(id), None));
@@ -80,7 +80,7 @@ impl Lines {
         None
     }
 
-    /// The next line that has ended. What has come of it is kept when this is given up half-way.
+    /// Reads the next complete line. What was read of it so far is kept if this call is dropped half-way.
     async fn next_line(&mut self) -> Option<Line> {
         loop {
             let available = self.input.fill_buf().await.ok()?;
@@ -117,8 +117,8 @@ impl Transport<RoleServer> for Lines {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            // A task writes it, because this is given up whenever there is something else to do. The next
-            // line waits for it, so that a client that does not read cannot pile answers up.
+            // Written by a task, because this call is dropped whenever there is something else to do. The
+            // next line waits for it, so that a client that does not read cannot pile up answers.
             if let Some(answering) = &mut self.answering {
                 let _ = answering.await;
                 self.answering = None;
@@ -147,7 +147,7 @@ impl Transport<RoleServer> for Lines {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // Who is still writing by now writes to a client that does not read.
+        // Whoever is still writing now writes to a client that does not read.
         if let Ok(mut output) = self.output.try_lock() {
             drop(output.take());
         }
@@ -182,7 +182,7 @@ impl Line {
         outline.add(piece);
     }
 
-    /// The message, or nothing if nobody waits for an answer, or whom to tell what is wrong.
+    /// Returns the message; nothing if nobody waits for an answer; or the error and the id to answer with.
     fn message(self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, (Value, ErrorData)> {
         if let Some(outline) = self.too_long {
             let message = format!("a message has at most {LINE_BYTES_MAX} bytes; this one was not processed");
@@ -195,18 +195,24 @@ impl Line {
         if let Ok(message) = serde_json::from_slice(text) {
             return Ok(Some(message));
         }
-        let wrong = match serde_json::from_slice::<Value>(text) {
-            Ok(value) if value.get("method").is_some() && value.get("id").is_none() => return Ok(None),
-            Ok(value) => no_message(&value),
-            Err(error) => ErrorData::parse_error(unreadable(text, &error), None),
-        };
-        let mut outline = Outline::default();
-        outline.add(text);
-        Err((outline.id(), wrong))
+        misread(text).map_or(Ok(None), Err)
     }
 }
 
-/// What is wrong with JSON that is no message.
+/// What is wrong with a text that is not a message, and the id to answer with; nothing if nobody waits for an
+/// answer.
+pub(crate) fn misread(text: &[u8]) -> Option<(Value, ErrorData)> {
+    let wrong = match serde_json::from_slice::<Value>(text) {
+        Ok(value) if value.get("method").is_some() && value.get("id").is_none() => return None,
+        Ok(value) => no_message(&value),
+        Err(error) => ErrorData::parse_error(unreadable(text, &error), None),
+    };
+    let mut outline = Outline::default();
+    outline.add(text);
+    Some((outline.id(), wrong))
+}
+
+/// What is wrong with JSON that is not a message.
 fn no_message(value: &Value) -> ErrorData {
     let is_object = |value: &Value| value.is_object() || value.is_null();
     let method = value["method"].as_str().unwrap_or_default().escape_default();
@@ -222,12 +228,12 @@ fn no_message(value: &Value) -> ErrorData {
     ErrorData::invalid_request(message, None)
 }
 
-/// Why a line is no JSON, and what to do about it.
+/// Why a line is not JSON, and what to do about it.
 fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
     if std::str::from_utf8(text).is_err() {
         return "the message is not in UTF-8; encode it as UTF-8 and send it again".to_owned();
     }
-    // The crate has no other word for what is wrong than its sentence.
+    // The crate says what is wrong only in its sentence.
     let said = error.to_string();
     let is = |words: &str| said.starts_with(words);
     if is("lone leading surrogate") || is("unexpected end of hex escape") {

@@ -1,4 +1,4 @@
-//! Whom to answer when a message cannot be read: its id, found without reading the rest of it.
+//! How a message that cannot be read is answered: with its id, found without reading the rest of it.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ const OUTLINE_BYTES: usize = 4096;
 /// The longest text that is kept in it.
 const TEXT_BYTES: usize = 512;
 
-/// The members of a line's outermost object, without the objects, arrays and long texts in them.
-/// It takes a line piece by piece and stays small, however long the line is and whatever is wrong inside.
+/// The members of a line's outermost object, without nested values and long texts. Built piece by piece, it
+/// stays small however long the line is and whatever is wrong inside.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     kept: Vec<u8>,
     depth: usize,
-    /// Where in `kept` the text begins that is being read.
+    /// Where the text that is being read begins in `kept`.
     text: Option<usize>,
     escaped: bool,
 }
@@ -53,8 +53,8 @@ impl Outline {
         }
     }
 
-    /// The id of a request, or null. That of a response is none: it is the server's, and an answer to it
-    /// could be taken for one to a request of the client's.
+    /// The id of a request, or null. The id of a response is left out: the server chose it, and an answer
+    /// with it could pass for the answer to a request of the client's.
     pub(super) fn id(&self) -> Value {
         let text = String::from_utf8_lossy(&self.kept);
         let is_response = ["result", "error"].iter().any(|name| member(&text, name).is_some());
@@ -65,15 +65,15 @@ impl Outline {
     }
 }
 
-/// What follows the name of a member and its colon. Within a text a quote is escaped, so that no text
-/// looks like a name.
+/// Returns what follows a member's name and colon. Quotes within texts are escaped, so no text passes for a
+/// name.
 fn member<'a>(outline: &'a str, name: &str) -> Option<&'a str> {
     let quoted = format!("\"{name}\"");
     let mut names = outline.match_indices(&quoted).filter(|(at, _)| !outline[..*at].ends_with('\\'));
     names.find_map(|(at, _)| outline[at + quoted.len()..].trim_start().strip_prefix(':'))
 }
 
-/// The id at the beginning of a text, if it is there as a whole.
+/// The id at the beginning of a text, if it is complete.
 fn id(text: &str) -> Option<Value> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let id = values.next()?.ok()?;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The id of a line, which must not depend on how the line comes.
+    /// The id of a line, which must not depend on how the line is split into pieces.
     fn id_of(line: &[u8]) -> Value {
         let mut whole = Outline::default();
         whole.add(line);

@@ -1,4 +1,4 @@
-//! Requests that wait for their answers: who has closed the input still reads them.
+//! Requests that wait for their answers: a client that has closed its end of the input still reads them.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ impl Pending {
                 waiting.insert(asked.id.clone());
             }
             JsonRpcMessage::Notification(told) => {
-                // What is cancelled is not answered.
+                // A cancelled request gets no answer.
                 if let ClientNotification::CancelledNotification(cancelled) = &told.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
@@ -67,19 +67,19 @@ impl Pending {
         self.news.notify_one();
     }
 
-    /// A request that would last for ever, once.
+    /// Takes a request that would last for ever, so that it can be cancelled.
     pub(super) fn next_listening(&self) -> Option<RequestId> {
         let mut state = self.state();
         let id = state.listening.iter().next().cloned()?;
         state.listening.take(&id)
     }
 
-    /// How many requests have no answer.
+    /// How many requests have no answer yet.
     pub(super) fn left(&self) -> usize {
         self.state().unanswered.len()
     }
 
-    /// Waits until everything is answered, or can no more be, or nothing was for as long as `patience`.
+    /// Waits until everything is answered, no answer can be written, or none was for as long as `patience`.
     pub(super) async fn settled(&self, since: Instant, patience: Duration) {
         loop {
             let news = self.news.notified();

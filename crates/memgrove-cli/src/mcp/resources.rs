@@ -21,7 +21,7 @@ const SCHEME: &str = "memgrove://";
 const PAGE: usize = 200;
 /// How many completions are offered.
 const COMPLETIONS_MAX: usize = 100;
-/// The most tokens that a resource is read with.
+/// The token budget with which a resource is read.
 const TOKENS_MAX: usize = 200_000;
 /// The kinds of memories that have addresses, and what they are.
 const KINDS: &[(Scheme, &str, &str)] = &[
@@ -41,8 +41,8 @@ fn all(cx: &Context) -> Result<BTreeMap<String, Resource>> {
     let mut add = |address: String, name: String, size: Option<u64>| {
         // What has no address is not a memory of its own.
         let Some(uri) = uri_of(&address) else { return };
-        let kind = kind_of(&uri);
-        let mut resource = Resource::new(uri.clone(), name).with_title(address).with_mime_type(kind);
+        let mut resource = Resource::new(uri.clone(), name).with_title(address);
+        resource.mime_type = kind_of(&uri).map(str::to_owned);
         resource.size = size;
         found.insert(uri, resource);
     };
@@ -82,12 +82,21 @@ pub(super) fn list(cx: &Context, after: Option<&str>) -> Result<(Vec<Resource>, 
     Ok((listed, last.filter(|_| rest.peek().is_some())))
 }
 
-fn kind_of(uri: &str) -> &'static str {
+/// The type of a resource, if its name tells: a listing does not read the content.
+fn kind_of(uri: &str) -> Option<&'static str> {
     let kind = uri.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/')).map(|(kind, _)| kind);
-    match (kind, uri.rsplit('.').next()) {
-        (Some("note" | "entity"), _) | (_, Some("md")) => "text/markdown",
-        (Some("record"), _) | (_, Some("json" | "jsonl")) => "application/json",
-        _ => "text/plain",
+    let end = uri.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    match (kind, end.as_deref().unwrap_or_default()) {
+        (Some("node" | "connection"), _) => None,
+        (Some("note" | "entity"), _) | (_, "md") => Some("text/markdown"),
+        (Some("record"), _) | (_, "json" | "jsonl") => Some("application/json"),
+        (_, "txt") => Some("text/plain"),
+        (_, "png") => Some("image/png"),
+        (_, "jpg" | "jpeg") => Some("image/jpeg"),
+        (_, "gif") => Some("image/gif"),
+        (_, "webp") => Some("image/webp"),
+        (_, "pdf") => Some("application/pdf"),
+        _ => None,
     }
 }
 
@@ -105,14 +114,17 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
     let address = address_in(uri)?;
     let entry = verbs::TABLE.iter().find(|entry| entry.name == "read").expect("read is a verb");
     let answer = (entry.run_json)(json!({"address": address, "budget": TOKENS_MAX}), cx)?.json();
+    // A resource has no way to say that it is only a part.
+    if answer.get("left_out").is_some() {
+        let how = "`file_view` reads lines of a text, and `read` as much as a budget allows";
+        return Err(Error::new(Kind::Full, format!("`{address}` is too large for a resource: {how}")));
+    }
     let text = |name: &str| answer.get(name).and_then(Value::as_str);
-    Ok(match (text("text"), text("base64")) {
-        (Some(text), _) => ResourceContents::text(text, uri).with_mime_type(kind_of(uri)),
-        (None, blob) => {
-            let blob = blob.ok_or_else(|| Error::new(Kind::Full, format!("`{address}` is too large")))?;
-            ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
-        }
-    })
+    let (contents, kind) = match (text("text"), text("base64")) {
+        (Some(text), _) => (ResourceContents::text(text, uri), "text/plain"),
+        (None, blob) => (ResourceContents::blob(blob.unwrap_or_default(), uri), "application/octet-stream"),
+    };
+    Ok(contents.with_mime_type(kind_of(uri).unwrap_or(kind)))
 }
 
 /// The files of the memory behind a resource.
@@ -120,12 +132,12 @@ pub(super) fn read(cx: &Context, uri: &str) -> Result<ResourceContents> {
 pub(super) struct Places {
     /// What the history calls them.
     pub(super) names: Vec<String>,
-    /// Whether they were found: what is not there yet may come to be anywhere.
+    /// Whether they were found: what does not exist yet may appear anywhere.
     pub(super) found: bool,
 }
 
-/// The files of the memory behind a resource, to see when it changes. It need not be there yet, and what
-/// is no memory of ours never changes.
+/// The files of the memory behind a resource, to tell when it changes. It need not exist yet; what is no
+/// memory of ours never changes.
 pub(super) fn watched(cx: &Context, uri: &str) -> Places {
     let address = address_in(uri).unwrap_or_else(|_| uri.to_owned());
     let (said, at) = match Scheme::split(&address) {
@@ -145,7 +157,7 @@ pub(super) fn watched(cx: &Context, uri: &str) -> Places {
     Places { found: !names.is_empty(), names }
 }
 
-/// What the variable of a template may be, so far as it is begun; other variables may be known.
+/// The values that a template's variable may have, given its beginning and other variables.
 pub(super) fn complete(
     cx: &Context,
     template: &str,

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use memgrove::backend::{Actor, Origin};
+use memgrove::backend::{Actor, Origin, Version};
 use memgrove::{Kind, Result};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
@@ -28,18 +29,20 @@ use crate::signing::signed;
 
 const INSTRUCTIONS: &str = "A memory that outlasts this conversation. Begin with brief or recall; remember what will \
 matter later; forget or undo what was wrong. To read or forget, give an address such as file:/memories/notes.md.";
-/// What is said where neither a search over everything nor files are offered.
+/// The instructions where neither recall nor files are offered.
 const INSTRUCTIONS_OF_OTHERS: &str = "A memory that outlasts this conversation. Look into it first; keep in it what \
 will matter later.";
-/// What is said where files are offered, and no search over everything.
+/// The instructions where files are offered, but not recall.
 const INSTRUCTIONS_OF_FILES: &str = "A memory that outlasts this conversation: files under /memories. View them first; \
 keep in them what will matter later.";
 /// How long a client may keep the lists of tools and prompts, which change with the program alone.
 const LISTS_TTL_MS: u64 = 3_600_000;
 /// How often a client that asked for it hears that a call is still under way.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+/// The header that names the session of a client with the handshake.
+pub(crate) const SESSION: &str = "mcp-session-id";
 
-/// Who asks, and about which store: what a request over HTTP carries along.
+/// The store and the token of a request over HTTP, which the request carries along.
 #[derive(Clone)]
 pub(crate) struct Asked {
     /// The store, for whoever asks.
@@ -70,7 +73,7 @@ impl Server {
         asked(&self.cx, &self.session, context)
     }
 
-    /// Does work that answers in the words of the library, for whoever asked.
+    /// Does work for the asker, and turns its error into one of the protocol.
     async fn work<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -86,17 +89,35 @@ impl Server {
     }
 }
 
-/// The store for whoever sent a request: over HTTP the request says who, on standard input there is
-/// only one.
+/// The store, acting for the sender of a request: over HTTP the request says who that is; on standard input
+/// there is only one.
 pub(super) fn asked(cx: &Context, session: &str, context: &RequestContext<RoleServer>) -> Context {
-    let given = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Asked>());
-    let cx = given.map_or(cx, |asked| &asked.cx);
     let named = context.client_info().map(|client| client.name);
-    let client = match (given, named) {
-        (Some(asked), Some(name)) => Some(signed(&asked.token, Some(&name))),
-        (_, named) => named.or_else(|| cx.actor.client.clone()),
-    };
+    let parts = context.extensions.get::<Parts>();
+    if let Some((parts, asked)) = parts.and_then(|parts| Some((parts, parts.extensions.get::<Asked>()?))) {
+        return asked.by(&parts.headers, named, session);
+    }
+    let client = named.or_else(|| cx.actor.client.clone());
     cx.asked_by(Actor { origin: Origin::Tool, client, session: Some(session.to_owned()) })
+}
+
+impl Asked {
+    /// The store, acting for the client and the session that the headers name. `session` is that of the
+    /// connection.
+    fn by(&self, headers: &HeaderMap, named: Option<String>, session: &str) -> Context {
+        let said = |name: &str| {
+            let said = headers.get(name).and_then(|value| value.to_str().ok());
+            said.filter(|said| !said.trim().is_empty()).map(str::to_owned)
+        };
+        let client = signed(&self.token, said("x-memgrove-client").or(named).as_deref());
+        let session = said("x-memgrove-session").unwrap_or_else(|| match headers.contains_key(SESSION) {
+            true => session.to_owned(),
+            // Without a handshake every request is a connection of its own; a client's requests form one
+            // session.
+            false => Version::of(client.as_bytes()).as_str().to_owned(),
+        });
+        self.cx.asked_by(Actor { origin: Origin::Tool, client: Some(client), session: Some(session) })
+    }
 }
 
 #[allow(deprecated)] // Subscribing to resources is how clients with a handshake do it.
@@ -141,14 +162,14 @@ impl ServerHandler for Server {
         let (cx, toolbox) = (self.asked(&context), Arc::clone(&self.toolbox));
         let cancelled = context.ct.clone();
         let work = move || {
-            // What was cancelled before it began does not begin; what has begun stands.
+            // A call that was cancelled before it began is not begun; one that has begun is completed.
             if cancelled.is_cancelled() {
                 return CallToolResult::error(Vec::new());
             }
             let arguments = Value::Object(request.arguments.unwrap_or_default());
             match toolbox.call(&request.name, arguments, &cx) {
                 Ok(reply) => told(reply.as_ref()),
-                Err(error) => refused(&error),
+                Err(error) => refused(&error, &toolbox),
             }
         };
         let done = tokio::select! {
@@ -271,7 +292,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Tells a client that asked for it, now and then, that its call is under way. It never ends by itself.
+/// Tells a client that asked for it every now and then that its call is under way. Never returns.
 async fn progress(context: &RequestContext<RoleServer>) -> CallToolResult {
     let Some(token) = context.meta.get_progress_token() else { return std::future::pending().await };
     let mut step = 0.0;

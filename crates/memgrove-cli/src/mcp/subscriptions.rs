@@ -25,7 +25,7 @@ pub(super) struct Subscriptions {
     watched: Arc<Mutex<Watched>>,
     started: AtomicBool,
     ended: CancellationToken,
-    /// With the connection ends its listening.
+    /// Stops the listening when the connection ends.
     _ends: DropGuard,
 }
 
@@ -67,7 +67,7 @@ impl Subscriptions {
         locked(&self.watched).remove(uri);
     }
 
-    /// Tells of changes on the stream of one request, until it is over.
+    /// Tells of changes on the stream of one request, until that ends.
     pub(super) async fn tell(&self, watched: Watched, context: &SubscriptionContext) {
         let (mut receiver, watched) = (self.changes.listen().await, Mutex::new(watched));
         loop {
@@ -96,8 +96,8 @@ fn understood(heard: Result<Heard, RecvError>) -> Option<Heard> {
     }
 }
 
-/// The resources that a change touched. Where it touched one, and where one was not there, it is looked for
-/// again: it may have come or moved.
+/// The resources that a change touched. Those touched, and those not found before, are located anew, because
+/// they may have moved or appeared.
 async fn touched(cx: &Context, watched: &Mutex<Watched>, heard: &Heard) -> Vec<String> {
     let again: Vec<(String, bool)> = locked(watched)
         .iter()
@@ -114,7 +114,7 @@ async fn touched(cx: &Context, watched: &Mutex<Watched>, heard: &Heard) -> Vec<S
     let mut watched = locked(watched);
     let mut news = Vec::new();
     for (places, uri, touched) in looked.unwrap_or_default() {
-        // It may not be listened to any more.
+        // It may have been unsubscribed meanwhile.
         let Some(known) = watched.get_mut(&uri) else { continue };
         if touched || touches(heard, &places.names) {
             news.push(uri);
@@ -124,8 +124,8 @@ async fn touched(cx: &Context, watched: &Mutex<Watched>, heard: &Heard) -> Vec<S
     news
 }
 
-/// Whether a change touched what the history calls so, or so. After changes that were missed, anything may
-/// have been.
+/// Whether a change touched one of these places, as the history names them. After missed changes, any may
+/// have been touched.
 fn touches(heard: &Heard, places: &[String]) -> bool {
     let named = |told: &Value| {
         let edits = told["edits"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -6,20 +6,23 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use memgrove::{Error, Kind, Result};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::verbs::{Effect, Entry, On, Reply, TABLE, not_taken};
 
-/// Which tools a server offers: one set of them, or several united.
+/// Floats up to this one hold every whole number exactly.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Which tools a server offers: one set of tools, or several together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Profile(Vec<On>);
 
 impl Profile {
-    /// The sets of these names, in any order.
+    /// Unites these sets, in any order.
     ///
     /// # Errors
-    /// `Invalid` for the tools of the MCP memory server beside others: they have words of their own.
+    /// `Invalid` for the MCP memory server's tools beside others, because they have their own conventions.
     pub(crate) fn new(mut sets: Vec<On>) -> Result<Self> {
         sets.sort_unstable();
         sets.dedup();
@@ -30,18 +33,22 @@ impl Profile {
         }
     }
 
-    /// Whether it is that of the MCP memory server, whose tools are no verbs.
+    /// Whether it is the set of the MCP memory server, whose tools are no verbs.
     pub(crate) fn is_kg(&self) -> bool {
         self.0 == [On::Kg]
     }
 
     fn offers(&self, entry: &Entry) -> bool {
-        let all = self.0.contains(&On::All);
-        entry.on.iter().any(|on| self.0.contains(on) || (all && !matches!(on, On::Cli | On::Http)))
+        entry.on.iter().any(|on| self.0.contains(on)) || (self.0.contains(&On::All) && is_tool(entry))
     }
 }
 
-/// What is offered to whoever does not choose.
+/// Whether a verb is a tool in some set.
+fn is_tool(entry: &Entry) -> bool {
+    entry.on.iter().any(|on| !matches!(on, On::Cli | On::Http))
+}
+
+/// The tools offered where none are chosen.
 impl Default for Profile {
     fn default() -> Self {
         Profile(vec![On::Core])
@@ -95,6 +102,33 @@ impl Toolbox {
         let arguments = fitted(entry, &tool.input_schema, arguments)?;
         (entry.run_json)(arguments, cx)
     }
+
+    /// Replaces commands in a hint by the names of these tools: `memgrove entity search` is `entity_search`.
+    /// Drops a hint that names a tool that is not offered. Other commands stay: they are for users.
+    pub(super) fn reworded(&self, hint: &str) -> Option<String> {
+        let parts = hint.split('`').enumerate().map(|(index, part)| match part.strip_prefix("memgrove ") {
+            Some(command) if index % 2 == 1 => self.call_of(command),
+            _ => Some(part.to_owned()),
+        });
+        Some(parts.collect::<Option<Vec<String>>>()?.join("`"))
+    }
+
+    /// A command without `memgrove` as a call of its tool, if that is offered.
+    fn call_of(&self, command: &str) -> Option<String> {
+        let plain = |words: &str| words.replace(['-', '_'], " ");
+        let spelled = plain(command);
+        let begins = |entry: &&Entry| {
+            let rest = spelled.strip_prefix(&plain(entry.name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        let verb = TABLE.iter().filter(begins).max_by_key(|entry| entry.name.len());
+        let Some(verb) = verb.filter(|entry| is_tool(entry)) else {
+            return Some(format!("memgrove {command}"));
+        };
+        let is_offered = self.offered.iter().any(|(entry, _)| entry.name == verb.name);
+        let arguments = command[verb.name.len()..].replace(" --", " ");
+        is_offered.then(|| format!("{}{arguments}", verb.tool))
+    }
 }
 
 /// The arguments, checked against the schema one by one, so that a model is told which is wrong.
@@ -107,12 +141,18 @@ fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value>
     };
     given.retain(|_, value| !value.is_null());
     let known = schema.get("properties").and_then(Value::as_object);
-    for (argument, value) in &given {
+    for (argument, value) in &mut given {
         let shown = argument.escape_default();
-        let kind = match known.and_then(|known| known.get(argument)) {
+        let property = known.and_then(|known| known.get(argument));
+        let kind = match property {
             Some(property) => property.get("type").and_then(Value::as_str),
             None => Some(entry.untold(argument).ok_or_else(|| not_taken(name, argument, known))?),
         };
+        if kind == Some("integer") {
+            make_integer(value);
+        } else if property.is_some_and(|property| property["items"]["type"] == "integer") {
+            value.as_array_mut().into_iter().flatten().for_each(make_integer);
+        }
         if let Some(kind) = kind.filter(|kind| !is_a(kind, value)) {
             return Err(wrong(format!("`{shown}` of `{name}` is not of the type {kind}")));
         }
@@ -121,6 +161,14 @@ fn fitted(entry: &Entry, schema: &JsonObject, arguments: Value) -> Result<Value>
     match required.filter_map(Value::as_str).find(|argument| !given.contains_key(*argument)) {
         Some(missing) => Err(wrong(format!("`{name}` needs the argument `{missing}`"))),
         None => Ok(Value::Object(given)),
+    }
+}
+
+/// Makes an integer of a whole number that is written as `10.0` or `1e3`, as some clients write all numbers.
+fn make_integer(value: &mut Value) {
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= WHOLE_MAX);
+    if let Some(number) = number.filter(|_| value.is_f64()) {
+        *value = Value::from(number as i64);
     }
 }
 
@@ -154,13 +202,13 @@ fn tool(entry: &Entry) -> Tool {
     tool
 }
 
-/// What a model needs of a description: its first line, without what the command line adds to it.
+/// The part of a description that a model needs: its first line, without defaults for the command line.
 fn first_line(text: &str) -> &str {
     let line = text.lines().next().unwrap_or("");
-    line.split_once(" [").map_or(line, |(words, _)| words)
+    line.split_once(" [default").map_or(line, |(words, _)| words)
 }
 
-/// What is kept of a schema's descriptions.
+/// How much of a schema's descriptions is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Words {
     /// The first line.
@@ -169,7 +217,7 @@ enum Words {
     None,
 }
 
-/// A schema without what costs tokens and says nothing.
+/// Removes from a schema what costs tokens and tells a model nothing.
 fn trimmed(mut schema: Value, words: Words) -> Arc<JsonObject> {
     trim(&mut schema, words);
     match schema {
@@ -189,7 +237,10 @@ fn trim(schema: &mut Value, words: Words) {
     if let Some(Value::String(text)) = object.get_mut("description") {
         *text = first_line(text).to_owned();
     }
-    // What is optional is left out, never null.
+    // An optional argument is left out, never null.
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|kind| kind != "null");
         if let [only] = types.as_slice() {
@@ -202,6 +253,8 @@ fn trim(schema: &mut Value, words: Words) {
             ("properties" | "$defs", Value::Object(parts)) => {
                 parts.values_mut().for_each(|part| trim(part, words));
             }
+            // Strict clients refuse a schema that is just `true`; whatever comes in such lists is an object.
+            ("items", part) if part.as_bool() == Some(true) => *part = json!({"type": "object"}),
             ("items", part) => trim(part, words),
             ("anyOf" | "oneOf" | "allOf", Value::Array(parts)) => {
                 parts.iter_mut().for_each(|part| trim(part, words));
@@ -227,7 +280,7 @@ mod tests {
     fn the_tool_lists_are_short() {
         for (set, listed_max, read_max) in [
             (On::Core, 2_300, 1_000),
-            (On::Files, 960, 450),
+            (On::Files, 970, 450),
             (On::Records, 2_700, 1_400),
             (On::Entities, 1_550, 780),
             (On::Graph, 2_550, 1_850),
@@ -317,7 +370,6 @@ mod tests {
             let got = fitted(entry, &schema, arguments);
             assert_eq!(got.as_ref().map_err(Error::message), expected.as_ref().map_err(|text| *text));
         };
-        use serde_json::json;
         let good = json!({"path": "a", "line": 1, "text": "x"});
         check(good.clone(), Ok(good.clone()));
         check(json!({"path": "a", "line": 1, "text": "x", "key": null}), Ok(good));
@@ -331,9 +383,102 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_are_integers_however_they_are_written() {
+        let check = |name: &str, given: &str, expected: Result<&str, &str>| {
+            let entry = TABLE.iter().find(|entry| entry.name == name).expect("it is in the table");
+            let given = serde_json::from_str(given).expect("JSON");
+            let got = fitted(entry, &schema_of(name), given).map(|arguments| arguments.to_string());
+            assert_eq!(got.as_deref().map_err(Error::message), expected);
+        };
+        check("read", r#"{"address":"a","budget":1000.0}"#, Ok(r#"{"address":"a","budget":1000}"#));
+        check("read", r#"{"address":"a","around":-1e0}"#, Ok(r#"{"address":"a","around":-1}"#));
+        check("recall", r#"{"limit":1e1,"query":"q"}"#, Ok(r#"{"limit":10,"query":"q"}"#));
+        let view = |range: &str| format!(r#"{{"command":"view","view_range":{range}}}"#);
+        check("memory", &view("[1.0,2e1]"), Ok(&view("[1,20]")));
+        for number in ["1.5", "1e300", "\"1\""] {
+            let given = format!(r#"{{"address":"a","budget":{number}}}"#);
+            check("read", &given, Err("`budget` of `read` is not of the type integer"));
+        }
+    }
+
+    #[test]
+    fn hints_name_only_tools_that_are_there() {
+        let check = |set: On, hint: &str, expected: Option<&str>| {
+            let toolbox = Toolbox::new(&Profile(vec![set]));
+            assert_eq!(toolbox.reworded(hint).as_deref(), expected, "{set:?}: {hint}");
+        };
+        let history = "another change can be undone by its number; `memgrove history` lists them";
+        check(On::Core, history, None);
+        check(On::All, history, Some("another change can be undone by its number; `history` lists them"));
+        check(
+            On::Core,
+            "`memgrove recall` finds addresses by words",
+            Some("`recall` finds addresses by words"),
+        );
+        check(
+            On::Notes,
+            "`memgrove note merge a/b` merges it back",
+            Some("`merge_memory a/b` merges it back"),
+        );
+        let rebuild = "fix its `.meta.json`, then run `memgrove graph check --rebuild`";
+        check(On::All, rebuild, Some("fix its `.meta.json`, then run `graph_check rebuild`"));
+        check(On::Graph, rebuild, None);
+        // What is no tool anywhere is for the user.
+        for hint in
+            ["run `memgrove doctor`", "`memgrove record restore-backup` lists what there is", "try `a.md`"]
+        {
+            check(On::Core, hint, Some(hint));
+        }
+    }
+
+    /// Every part of the schemas of all tools, with its place.
+    fn parts_of_schemas() -> Vec<(String, Value)> {
+        fn gather(place: String, schema: &Value, found: &mut Vec<(String, Value)>) {
+            for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+                gather(format!("{place}.{name}"), part, found);
+            }
+            if let Some(items) = schema.get("items") {
+                gather(format!("{place}[]"), items, found);
+            }
+            found.push((place, schema.clone()));
+        }
+        let mut found = Vec::new();
+        for tool in Toolbox::new(&Profile(vec![On::All])).tools() {
+            gather(format!("{} takes", tool.name), &Value::Object((*tool.input_schema).clone()), &mut found);
+            if let Some(output) = tool.output_schema {
+                gather(format!("{} answers", tool.name), &Value::Object((*output).clone()), &mut found);
+            }
+        }
+        found
+    }
+
+    /// Strict clients refuse a whole list of tools over one schema that is just `true`.
+    #[test]
+    fn every_part_of_a_schema_has_a_type() {
+        let typed = |schema: &Value| ["type", "anyOf", "oneOf"].iter().any(|key| schema.get(key).is_some());
+        let wrong: Vec<(String, Value)> =
+            parts_of_schemas().into_iter().filter(|(_, schema)| !typed(schema)).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
+    #[test]
+    fn descriptions_are_whole_and_for_models() {
+        for (place, schema) in parts_of_schemas() {
+            let said = schema["description"].as_str().unwrap_or_default();
+            assert!(!said.ends_with(':'), "the example is lost: {place}: {said}");
+            assert!(!said.contains("standard input"), "models have none: {place}: {said}");
+        }
+        assert_eq!(first_line("Such as: [{name}] [default: standard input]\n\nMore"), "Such as: [{name}]");
+    }
+
+    #[test]
     fn schemas_are_trimmed() {
-        let schema = schema_of("file_view");
-        let told = serde_json::to_string(&*schema).expect("plain data");
-        assert!(!told.contains("$schema") && !told.contains("null") && !told.contains("$ref"), "{told}");
+        for tool in Toolbox::new(&Profile(vec![On::All])).tools() {
+            for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten() {
+                let told = serde_json::to_string(&**schema).expect("plain data");
+                let wordy = ["$schema", "null", "$ref"].into_iter().find(|word| told.contains(*word));
+                assert_eq!(wordy, None, "{}: {told}", tool.name);
+            }
+        }
     }
 }

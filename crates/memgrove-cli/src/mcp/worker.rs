@@ -10,23 +10,23 @@ use tokio::sync::oneshot;
 
 use crate::context::Context;
 
-/// After how much rest the indexes are brought up to date; and how long they wait for one at most.
+/// After how much idle time upkeep is done, and the longest that steady work may delay it.
 const REST: Duration = Duration::from_secs(30);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Where the work is done. A client on standard input has one thread, so that calls that it sends
-/// ahead take effect in the order sent.
+/// Where the work is done. A client on standard input gets one thread, so that calls sent ahead of their
+/// answers take effect in the order sent.
 #[derive(Clone)]
 pub(crate) enum Worker {
     /// One thread, in the order sent.
     Thread(mpsc::Sender<Work>),
-    /// The threads of a server, where each request stands for itself.
+    /// The threads of a server, where requests are independent of each other.
     Pool,
 }
 
 impl Worker {
-    /// Starts it. What is returned beside it tells when it has ended.
+    /// Starts the thread. The receiver that is returned disconnects when the thread has ended.
     pub(super) fn start(cx: Context) -> (Self, mpsc::Receiver<()>) {
         let (work, queue) = mpsc::channel::<Work>();
         let (end, ended) = mpsc::channel();
@@ -37,14 +37,14 @@ impl Worker {
         (Worker::Thread(work), ended)
     }
 
-    /// Has it done, and waits for the outcome.
+    /// Has work done, and waits for its result.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let gone = |_| ErrorData::internal_error("the store's thread is gone: start memgrove again", None);
         let (answer, answered) = oneshot::channel();
-        // A client that cancelled does not wait for the answer; the change stands.
+        // A client that cancelled no longer waits for the answer, but the change stands.
         let work = Box::new(move || drop(answer.send(work())));
         match self {
             Worker::Thread(queue) => queue.send(work).map_err(|_| gone(()))?,
@@ -54,8 +54,8 @@ impl Worker {
     }
 }
 
-/// Does the work that comes, until no more can come, and settles after a rest, or once there was none
-/// for as long.
+/// Does the work that arrives until no more can. Settles after `rest` without work, after `rest` of steady
+/// work, and at the end.
 fn serve(queue: &mpsc::Receiver<Work>, rest: Duration, settle: impl Fn()) {
     let mut settled = Instant::now();
     loop {

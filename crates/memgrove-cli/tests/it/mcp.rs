@@ -158,9 +158,10 @@ fn a_large_answer_is_cut_to_its_budget_and_says_so() {
         let seen = mcp.call(tool, arguments);
         let text = seen["content"][0]["text"].as_str().expect("text");
         assert!(text.len() < 50_000, "{tool}: {}", text.len());
-        assert!(
-            seen["structuredContent"]["left_out"].as_str().is_some_and(|text| text.starts_with("lines "))
-        );
+        let left_out = seen["structuredContent"]["left_out"].as_str().unwrap_or_default();
+        assert!(left_out.starts_with("lines "), "{left_out}");
+        // Only who takes lines says so.
+        assert_eq!(left_out.contains("view with lines"), tool == "file_view", "{left_out}");
     }
     mcp.close();
 }
@@ -444,4 +445,53 @@ fn who_only_listens_is_not_waited_for() {
     let begun = Instant::now();
     assert_eq!(mcp.close(), 0);
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+/// A client takes a resource for the whole of it.
+#[test]
+fn a_resource_that_is_too_large_is_refused_and_not_cut() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &[]);
+    mcp.call("remember", json!({"text": "The kettle is blue"}));
+    let files = sandbox.store().join("files");
+    std::fs::create_dir_all(&files).expect("a folder");
+    std::fs::write(files.join("most.md"), "a line\n".repeat(110_000)).expect("a file");
+    std::fs::write(files.join("more.md"), "a line\n".repeat(120_000)).expect("a file");
+    let mut read =
+        |name: &str| mcp.ask("resources/read", json!({"uri": format!("memgrove://file/memories/{name}")}));
+    let most = read("most.md");
+    assert_eq!(most["result"]["contents"][0]["text"].as_str().map(str::len), Some(770_000), "all of it");
+    let more = read("more.md");
+    let told =
+        more["error"]["message"].as_str().unwrap_or_else(|| panic!("it is cut: {:.200}", more.to_string()));
+    assert!(told.contains("`file:/memories/more.md` is too large") && told.contains("`file_view`"), "{told}");
+    mcp.close();
+}
+
+#[test]
+fn resources_are_listed_and_read_as_the_same_type() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &["--tools", "all"]);
+    for name in ["pic.png", "PIC2.JPG", "some.bin", "odd.txt", "odd.md"] {
+        mcp.call("file_create", json!({"path": name, "content_base64": "AJ+Slg=="}));
+    }
+    for name in ["a.md", "b.json", "c.txt", "d"] {
+        mcp.call("file_create", json!({"path": name, "text": "[]"}));
+    }
+    let listed = mcp.ask("resources/list", json!({}))["result"]["resources"].take();
+    let listed = listed.as_array().expect("a list");
+    assert_eq!(listed.len(), 9, "{listed:?}");
+    let mut types = BTreeSet::new();
+    for resource in listed {
+        let read = mcp.ask("resources/read", json!({"uri": resource["uri"]}))["result"]["contents"][0].take();
+        let said = read["mimeType"].as_str().expect("it is read");
+        // What the name does not tell is told when it is read.
+        let known = resource["mimeType"].as_str().unwrap_or(said);
+        assert_eq!(known, said, "{resource}");
+        types.insert((resource["name"].to_string(), known.to_owned()));
+    }
+    let is_listed = |name: &str, kind: &str| types.contains(&(format!("\"{name}\""), kind.to_owned()));
+    assert!(is_listed("pic.png", "image/png") && is_listed("PIC2.JPG", "image/jpeg"), "{types:?}");
+    assert!(is_listed("some.bin", "application/octet-stream") && is_listed("d", "text/plain"), "{types:?}");
+    mcp.close();
 }

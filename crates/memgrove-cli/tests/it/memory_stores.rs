@@ -335,3 +335,40 @@ fn an_answer_tells_what_was_asked_for_whatever_others_do() {
         assert!(cleared.chain(written).all(|ended| ended.is_ok()), "see above");
     });
 }
+
+#[test]
+fn a_page_is_one_that_was_told() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let store = Stored::new(&server, "s");
+    let other = Stored::new(&server, "t");
+    for name in ["a", "b", "ü c"] {
+        store.make(&format!("/{name}.md"), name);
+        other.make(&format!("/{name}.md"), name);
+    }
+    let lists = ["/memories", "/memory_versions"].map(|list| format!("{}{list}", store.path));
+    for list in lists.into_iter().chain(["/v1/memory_stores".to_owned()]) {
+        let page = |query: &str| server.get(&format!("{list}?limit=1{query}"), &[]);
+        for wrong in ["", "-1", "zzz", "2", "page_", "page_zz%21", "/a.md"] {
+            let refused = page(&format!("&page={wrong}"));
+            let told = refused.json();
+            assert_eq!(
+                (refused.status, &told["error"]["type"]),
+                (400, &json!("invalid_request_error")),
+                "{told}"
+            );
+            assert!(told["error"]["message"].to_string().contains("`page`"), "{told}");
+        }
+        let (mut seen, mut next) = (BTreeSet::new(), String::new());
+        loop {
+            let told = page(&next).json();
+            assert!(seen.insert(text(&told["data"][0]["id"])), "each once: {told}");
+            match told["next_page"].as_str() {
+                Some(cursor) => next = format!("&page={cursor}"),
+                None => break,
+            }
+        }
+        assert!(seen.len() >= 2, "{list}: {seen:?}");
+    }
+    server.end();
+}

@@ -266,7 +266,8 @@ fn whoever_is_refused_learns_no_more_than_why() {
         assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("OTHER_SPACE")), "{path}");
         assert_eq!(refused.json()["hint"], "it opens /s/work/", "{path}");
     }
-    assert_eq!(ask("GET", "/s/work/api/status", &[]).status, 200);
+    let status = ask("GET", "/s/work/api/status", &[]);
+    assert_eq!((status.status, &status.json()["found"]), (200, &json!("named by --space")));
     // Anthropic's clients are refused in their own words.
     for (method, path, origin, told) in [
         ("GET", "/v1/nothing", None, (404, "not_found_error")),
@@ -310,5 +311,85 @@ fn no_memory_store_lies_in_another() {
         let answer = server.post(&at, &json!({"metadata": {"memgrove_folder": folder}}), &[]);
         assert_eq!(answer.status, status, "{folder}: {}", answer.json());
     }
+    server.end();
+}
+
+/// What a tool says that is called without a handshake.
+fn called(server: &Server, token: &str, tool: &str, arguments: &Value, more: &[(&str, &str)]) -> String {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments, "_meta": meta}});
+    let bearer = format!("Bearer {token}");
+    let own = [
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", tool),
+    ];
+    let answer = server.send("POST", "/mcp", &[&own[..], more].concat(), call.to_string().as_bytes());
+    let told = String::from_utf8_lossy(&answer.body).into_owned();
+    assert_eq!(answer.status, 200, "{told}");
+    told
+}
+
+/// Every such request is a connection of its own.
+#[test]
+fn a_client_without_a_handshake_has_one_session_for_each_token() {
+    let sandbox = Sandbox::new();
+    let state = sandbox.home().join(".local/state/memgrove");
+    std::fs::create_dir_all(&state).expect("a folder");
+    let worker = "w".repeat(40);
+    let text = format!("[[token]]\nname = \"worker\"\ntoken = \"{worker}\"\nscope = \"write\"\n");
+    std::fs::write(state.join("tokens.toml"), text).expect("a file");
+    let server = Server::start(&sandbox, &[]);
+    let own = |tool: &str, arguments: Value| called(&server, &server.token, tool, &arguments, &[]);
+    for fact in ["drinks tea", "lives in Oslo", "rides a bicycle"] {
+        own("remember", json!({"text": fact, "about": "Ann"}));
+    }
+    assert!(own("recall", json!({"query": "Ann"})).contains("entity:general/Ann#3"));
+    assert!(own("forget", json!({"address": "entity:general/Ann#1"})).contains("\"isError\":false"));
+    let refused = own("forget", json!({"address": "entity:general/Ann#2"}));
+    assert!(refused.contains("\"isError\":true") && refused.contains("rides a bicycle"), "{refused}");
+    let others = called(&server, &worker, "undo", &json!({}), &[]);
+    assert!(others.contains("nothing of this session is left to undo"), "{others}");
+    let undone = own("undo", json!({}));
+    assert!(undone.contains("undid change"), "{undone}");
+    assert!(own("recall", json!({"query": "Ann"})).contains("drinks tea"));
+    server.end();
+}
+
+#[test]
+fn headers_name_the_client_and_the_session_over_mcp_too() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let accept = ("Accept", "application/json, text/event-stream");
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let connection = server.post("/mcp", &hello, &[accept]);
+    let connection = connection.header("mcp-session-id").expect("a session").to_owned();
+    let headers = [accept, ("Mcp-Session-Id", connection.as_str())];
+    server.post("/mcp", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &headers);
+    let named = |session| [("X-Memgrove-Client", "claude"), ("X-Memgrove-Session", session)];
+    let by = || {
+        let last = server.get("/api/history?limit=1", &[]).json()["changes"][0].clone();
+        (last["by"].clone(), last["session"].clone())
+    };
+    let remember = |text: &str| json!({"text": text});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember",
+        "arguments": remember("Tea at noon")}});
+    server.post("/mcp", &call, &[&headers[..], &named("s1")].concat());
+    assert_eq!(by(), (json!("tool owner/claude"), json!("s1")), "with the handshake");
+    called(&server, &server.token, "remember", &remember("Rain at one"), &named("s2"));
+    assert_eq!(by(), (json!("tool owner/claude"), json!("s2")), "without it");
+    let undone = called(&server, &server.token, "undo", &json!({}), &named("s3"));
+    assert!(undone.contains("nothing of this session is left to undo"), "{undone}");
+    let undone = called(&server, &server.token, "undo", &json!({}), &named("s1"));
+    assert!(undone.contains("undid change"), "{undone}");
+    let left = called(&server, &server.token, "recall", &json!({"query": "tea rain"}), &[]);
+    assert!(left.contains("Rain at one") && !left.contains("Tea at noon"), "{left}");
     server.end();
 }

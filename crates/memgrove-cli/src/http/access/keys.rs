@@ -118,7 +118,7 @@ impl Keys {
 }
 
 impl Key {
-    /// What a browser keeps instead of the token: it outlives the server, but is not the token.
+    /// The cookie that a browser keeps: valid beyond a restart of the server, but not the token itself.
     pub(crate) fn cookie(&self) -> String {
         URL_SAFE_NO_PAD.encode(Sha256::digest(format!("memgrove cookie {}", self.token)))
     }
@@ -141,7 +141,7 @@ fn own(folder: &Path, path: &Path) -> io::Result<String> {
     for _ in 0..8 {
         match read_small(path) {
             Ok(text) if text.trim().len() >= 32 => return Ok(text.trim().to_owned()),
-            // Half a token is one that could not be written whole: make another.
+            // Half a token was not written to its end: make another.
             Ok(_) => fs::remove_file(path)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

@@ -40,7 +40,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A memory store with what the history tells of its memories.
+/// A memory store, with the catalog of what the history tells of its memories.
 pub(super) struct Desk<'a> {
     pub(super) cx: &'a Context,
     pub(super) of: MemoryStore,
@@ -58,7 +58,7 @@ pub(super) async fn at_desk<T: Send + 'static>(
     at_desk_of(call, |cx, id| Ok((MemoryStore::find(cx, id)?, None)), work).await
 }
 
-/// Works on what the history holds of a memory store, which need not be there any more.
+/// As [`at_desk`], also for a memory store that was deleted and lives on in the history.
 pub(super) async fn at_old_desk<T: Send + 'static>(
     call: &Call,
     work: impl FnOnce(&Desk<'_>) -> Result<T> + Send + 'static,
@@ -78,25 +78,25 @@ async fn at_desk_of<T: Send + 'static>(
         let desk = Desk { cx, of, root, until, catalog: &space.catalog };
         desk.catalog().refresh(cx)?;
         let done = work(&desk);
-        // A memory store knows its own paths alone.
+        // The caller knows only paths within the memory store.
         done.map_err(|error| error.reworded(|text| text.replace(&format!("`{}/", desk.root), "`/")))
     })
     .await
 }
 
 impl Desk<'_> {
-    /// What the history tells. Not to be held while something is written: others wait for it.
+    /// The catalog. Must not be held while something is written, because others wait for it.
     pub(super) fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the memory of an id is.
+    /// Finds the place of the memory with this id.
     fn find(&self, store: &Store, id: &str) -> Result<Locator> {
         if let Some((_, at)) = self.catalog().by_id(id) {
             let here = at.filter(|at| at.is_within(&self.root));
             return here.cloned().ok_or_else(|| absent("memory", id));
         }
-        // One that was there before the history began.
+        // Memories from before the history began have ids of their own kind.
         let files = store.list_all(&self.root)?.into_iter().filter(|info| info.kind == FileKind::File);
         let mut places = files.map(|info| info.locator);
         places.find(|at| unrecorded(at) == id).ok_or_else(|| absent("memory", id))
@@ -123,15 +123,14 @@ impl Desk<'_> {
         })
     }
 
-    /// A memory as a change has left it, which may be a repeated one: by now it may be elsewhere, or gone, or
-    /// another.
+    /// A memory as a change left it. For a repeat of a key, it may by now be elsewhere, gone or changed.
     fn told_after(
         &self,
         (at, left): (&Locator, Vec<u8>),
         view: View,
         (change, replayed): (Option<ChangeId>, bool),
     ) -> Result<Value> {
-        // It had nothing to change.
+        // No change was needed.
         let Some(change) = change else { return self.told_now(at, view) };
         let moment = Moment::After(change);
         let mut catalog = self.catalog();
@@ -159,14 +158,14 @@ impl Desk<'_> {
         let now = store.store().info_optional(at)?.map(|info| info.mtime);
         let mut catalog = self.catalog();
         if catalog.holding(at, &there.version).is_none() {
-            // Whoever wrote it meanwhile told the history first.
+            // Whoever wrote it meanwhile recorded it in the history first.
             catalog.refresh(self.cx)?;
         }
         if let Some((lineage, version)) = catalog.holding(at, &there.version) {
             let times = (lineage.made(), Some(version.time));
             return Ok(Some(self.told_as((&lineage.id, &version.id), (at, &there.bytes), view, times)));
         }
-        // Somebody wrote it past the history.
+        // Someone wrote it past memgrove.
         let lineage = catalog.at(at);
         let id = lineage.map_or_else(|| unrecorded(at), |lineage| lineage.id.clone());
         let times = (lineage.and_then(Lineage::made).or(now), now);
@@ -174,7 +173,7 @@ impl Desk<'_> {
     }
 }
 
-/// The id of a version that somebody wrote past the history.
+/// The id of a version that someone wrote past memgrove.
 fn edited(version: &Version) -> String {
     format!("memver_e{version}")
 }
@@ -230,7 +229,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
                 items.push(Item::Prefix(folder));
             }
         }
-        let page = Page::of(items, Order::Rising, limit, asked.page.as_deref(), Item::path);
+        let page = Page::of(items, Order::Rising, limit, asked.page.as_deref(), Item::path)?;
         let mut data = Vec::new();
         for item in &page.data {
             match item {
@@ -333,7 +332,7 @@ pub(super) async fn update(call: Call) -> Result<Response> {
     Ok(answered(&changed.await?))
 }
 
-/// What a memory holds, if that is what is expected.
+/// Returns what a memory holds, if its hash is the expected one.
 fn held(store: &Store, at: &Locator, id: &str, expected: Option<&str>) -> Result<Content> {
     let there = store.read_optional(at)?.ok_or_else(|| absent("memory", id))?;
     match expected.is_none_or(|expected| sha256(&there.bytes).eq_ignore_ascii_case(expected)) {

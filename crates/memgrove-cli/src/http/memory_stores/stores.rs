@@ -16,7 +16,7 @@ use crate::context::{Context, random_id};
 use crate::http::route::Call;
 use crate::memory_stores::{CHOSEN, MemoryStore, all, claimed, invalid, note, place, read, unclaimed};
 
-/// Whose turn it is in this process to make a memory store.
+/// Lets one thread of this process make a memory store at a time.
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// A memory store as clients read it.
@@ -48,7 +48,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
             && asked.created_at_lte.is_none_or(|upto| store.created_at <= upto)
     });
     let key = |store: &MemoryStore| format!("{} {}", moment(store.created_at), store.id);
-    let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
+    let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key)?;
     let data: Vec<Value> = page.data.iter().map(told).collect();
     Ok(answered(&json!({"data": data, "next_page": page.next})))
 }
@@ -79,14 +79,14 @@ pub(super) async fn create(call: Call) -> Result<Response> {
             archived_at: None,
         };
         made.check()?;
-        // Those that are made at once do not wear each other out; other processes meet in the claims.
+        // Threads of this process wait here instead of conflicting; other processes conflict over the claims.
         let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let done = memory.apply(note(cx, "memory_store_create", key), |store| {
             let (folder, mut edits) = claimed(cx, store, &made)?;
             made.folder = folder;
             let (at, bytes) = (place(&made.id)?, made.bytes().into());
-            // Edits are placed in their order, and others read meanwhile: a claim that is seen before whose it is
-            // would be taken for one that was given up.
+            // The store's own file comes first: edits are placed in order, and a reader who saw the claim
+            // before its owner would take it for abandoned.
             edits.insert(0, Edit::Write { at, bytes, expect: Expect::Absent });
             Ok(Plan { edits, outcome: made.clone() })
         })?;

@@ -41,7 +41,7 @@ impl Listed {
             && self.operation.is_none_or(|asked| asked == version.operation)
             && is(&self.session_id, by["session_id"].as_str())
             && is(&self.api_key_id, by["api_key_id"].as_str())
-            // There are none here.
+            // This server has no service accounts.
             && self.service_account_id.is_none()
             && self.created_at_gte.is_none_or(|from| version.time >= from)
             && self.created_at_lte.is_none_or(|upto| version.time <= upto)
@@ -112,7 +112,7 @@ impl Desk<'_> {
             Err(error) if error.code_name() == Some(code::REDACTED) => {
                 tell_redacted(&mut told, version, catalog.redaction(version));
             }
-            // What it held is pruned from the history, or damaged: that it was there still holds.
+            // The content was pruned from the history or is damaged, but the version still existed.
             Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Corrupt) => {}
             Err(error) => return Err(error),
         }
@@ -163,7 +163,7 @@ pub(super) async fn list(call: Call) -> Result<Response> {
             };
             format!("{} {:0>20} {order} {}", moment(version.time), change.as_str(), version.id)
         };
-        let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key);
+        let page = Page::of(wanted.collect(), Order::Falling, limit, asked.page.as_deref(), key)?;
         let told = page.data.iter().map(|found| desk.told_version(&catalog, *found, view));
         let data = told.collect::<Result<Vec<Value>>>()?;
         Ok(json!({"data": data, "next_page": page.next}))
