@@ -1,6 +1,6 @@
 //! How people and agents name a memory: `file:/memories/a.md`, and where that is in the store.
 
-use std::ops::Range;
+mod lines;
 
 use memgrove::address::Scheme;
 use memgrove::backend::HistoryQuery;
@@ -11,13 +11,16 @@ use memgrove::{Error, Kind, Locator, Result};
 
 use crate::context::Context;
 use crate::journals::Journals;
+use crate::page::quoted;
+
+pub(crate) use lines::Addresses;
 
 /// The root of the files, as the Memory Tool calls it.
 pub(crate) const MEMORIES: &str = "/memories";
 /// The folders of a store that hold memories.
 pub(crate) const FOLDERS: [&str; 6] = ["files", "records", "knowledge", "graph", "notes", "memory_stores"];
 
-/// The place of a file that is named by a path, `/memories/…` or relative to it, or by its address.
+/// The place of the file with this path, which starts with `/memories` or is relative to it, or this address.
 ///
 /// # Errors
 /// `Invalid` (`INVALID_PATH`) for any other absolute path, and as [`Locator::new`].
@@ -32,13 +35,13 @@ pub(crate) fn file_at(cx: &Context, path: &str) -> Result<Locator> {
         _ if path.is_empty() => return Err(wrong("the path is empty".into(), "the root is /memories")),
         _ => path,
     };
-    // It is refused as it was given.
+    // The error shows the path as it was given.
     let given = |text: &str| text.replace(&format!("`{inside}`"), &format!("`{path}`"));
     let inside = Locator::new(inside).map_err(|error| in_memories(cx, error.reworded(given)))?;
     cx.files().child(inside.key()).map_err(|error| in_memories(cx, error))
 }
 
-/// The place of a memory that is named by its address, or by its path alone.
+/// The place of the memory with this address, or of the file with this path.
 ///
 /// # Errors
 /// As [`file_at`]; `Invalid` for a kind of memory that does not exist.
@@ -65,8 +68,8 @@ pub(crate) fn memory_at(cx: &Context, address: &str) -> Result<Locator> {
     }
 }
 
-/// The place by which the changes of a memory are known: a node or connection has its own, whatever it
-/// holds, also when it is deleted.
+/// The place under which the history knows a memory's changes: for a node or connection its own, whether or
+/// not it has content, and also after it was deleted.
 ///
 /// # Errors
 /// As [`past_at`].
@@ -78,8 +81,8 @@ pub(crate) fn changes_at(cx: &Context, address: &str) -> Result<Locator> {
     }
 }
 
-/// The place of a memory for whoever asks about its past: it may be gone by now, and it may be named as
-/// the history names what is no memory of its own, by its place in the store.
+/// The place of a memory whose past is asked for: it may be gone by now. What is no memory of its own may
+/// also be named as in the history, by its place in the store.
 ///
 /// # Errors
 /// As [`memory_at`]; `Invalid` for a record, which is no file.
@@ -129,17 +132,18 @@ fn gone_at(cx: &Context, address: &str) -> Result<Option<Locator>> {
     let query = HistoryQuery { at: Some(folder.clone()), ..HistoryQuery::default() };
     let past = cx.reading()?.history(&query)?;
     let mut places = past.iter().flat_map(|past| &past.edits).map(|edit| &edit.at).filter(|at| fits(at));
-    // What it held says more than what was said of it.
+    // Its content says more than the file that describes it.
     let first = places.next();
     let content = first.into_iter().chain(places).find(|at| !at.name().ends_with(".meta.json"));
     Ok(content.or(first).cloned())
 }
 
-/// What the hints begin with that send whoever asks to the list of one shape.
-const LISTS: [&str; 5] = ["file view", "note list", "record list", "entity search", "node list"];
+/// How hints begin that point to the list of one shape.
+const LISTS: [&str; 6] =
+    ["file view", "note list", "record list", "entity search", "node list", "connection list"];
 
-/// The error for a name that leads nowhere, for verbs that take every address: what is meant may be of any
-/// shape, and an agent may have no other tools than theirs. A hint that names something nearer stays.
+/// The error for a name that leads nowhere, for verbs that take any address: since any shape may be meant,
+/// the hint must not point to the list of one. A hint that names something nearer stays.
 pub(crate) fn by_words(error: Error) -> Error {
     let lists = |hint: &str| LISTS.iter().any(|list| hint.starts_with(&format!("`memgrove {list}`")));
     match error.kind() == Kind::NotFound && error.hint_text().is_none_or(lists) {
@@ -148,7 +152,17 @@ pub(crate) fn by_words(error: Error) -> Error {
     }
 }
 
-/// An address as it was given, or that of the place where it led.
+/// The error for an address where nothing is; if something was, the hint points to its history.
+pub(crate) fn gone(cx: &Context, address: &str, at: &Locator) -> Error {
+    let error = Error::new(Kind::NotFound, format!("`{address}` does not exist"))
+        .code(Scheme::split(address).map_or(code::FILE_NOT_FOUND, |(kind, _)| kind.missing()));
+    match was_ever(cx, at) {
+        Ok(true) => error.hint(format!("`memgrove history {}` shows what became of it", quoted(address))),
+        _ => error,
+    }
+}
+
+/// Returns an entity's, node's or connection's address as given; for others, the address of their place.
 pub(crate) fn called(cx: &Context, given: &str, at: &Locator) -> String {
     match Scheme::split(given) {
         Some((Scheme::Entity | Scheme::Node | Scheme::Connection, _)) => given.to_owned(),
@@ -197,50 +211,16 @@ pub(crate) fn address_of(cx: &Context, at: &Locator) -> String {
     }
 }
 
-/// What the lines of one file are called.
-pub(crate) struct Addresses {
-    /// The file as a whole.
-    whole: String,
-    /// Parts that are memories of their own, with what they say.
-    parts: Vec<(Range<usize>, String, String)>,
-}
-
-impl Addresses {
-    /// The addresses of what a file holds.
-    pub(crate) fn of(cx: &Context, at: &Locator, bytes: &[u8]) -> Self {
-        let whole = address_of(cx, at);
-        let mut documents = index::documents(at.key(), bytes).into_iter();
-        let (whole, parts) = match at.parts().next() {
-            _ if whole != at.key() => (whole, Vec::new()),
-            Some("records") => (whole, documents.map(|one| (one.span, one.address, one.text)).collect()),
-            Some("graph") => {
-                let first = documents.next().map(|one| one.address);
-                let thing = first.and_then(|one| Some(one.split('#').next()?.to_owned()));
-                (thing.unwrap_or(whole), Vec::new())
-            }
-            _ => (documents.next().map_or(whole, |one| one.address), Vec::new()),
-        };
-        Addresses { whole, parts }
-    }
-
-    /// What stands on a line, and what it says if it is a memory of its own.
-    pub(crate) fn at(&self, line: Range<usize>) -> (&str, Option<&str>) {
-        let mut parts = self.parts.iter();
-        let found = parts.find(|(part, ..)| line.start <= part.start && part.start < line.end);
-        found.map_or((&self.whole, None), |(_, address, text)| (address, Some(text)))
-    }
-}
-
-/// Whether a file holds memories that can be searched: not what is derived of them, nor settings.
+/// Whether a file holds memories that can be searched: not derived files, nor settings.
 pub(crate) fn holds_memories(cx: &Context, at: &Locator) -> bool {
     at.is_within(&cx.files()) || index::is_searched(at.key())
 }
 
-/// What is made of the memories, and comes back if it is deleted.
+/// Files derived from the memories, which come back if they are deleted.
 const DERIVED: &[&str] =
     &["knowledge/indexes/", "knowledge/relations/", "records/index.json", "graph/_system/"];
 
-/// Whether a place holds a memory: what begins with a dot is the machine's, and an index says nothing new.
+/// Whether a place holds a memory: names with a dot belong to the machine, and an index says nothing new.
 pub(crate) fn is_memory(at: &Locator) -> bool {
     !at.parts().any(|part| part.starts_with('.')) && !DERIVED.iter().any(|start| at.key().starts_with(start))
 }

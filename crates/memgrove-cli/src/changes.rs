@@ -1,4 +1,4 @@
-//! What happens to a store, as it happens: whoever changed it, this process, another, or a person in an editor.
+//! What happens to a store, as it happens: changed by this process, another, or a person in an editor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +39,7 @@ impl Told {
 pub(crate) enum Heard {
     /// A change.
     Change(Arc<Told>),
-    /// Files were edited by hand: what is told of it, as of a change, but it is none of the history.
+    /// Files were edited by hand: told like a change, but the history does not have it.
     Outside(Arc<Value>),
     /// Changes were missed: look at everything again.
     Missed,
@@ -54,7 +54,7 @@ struct Watch {
     sender: broadcast::Sender<Heard>,
     wake: Notify,
     watching: AtomicBool,
-    /// Whether it is known what came before, so that anything else is news.
+    /// Whether the newest change is known, so that any later one is news.
     begun: watch::Sender<bool>,
     last: Mutex<Option<String>>,
 }
@@ -81,10 +81,10 @@ impl Changes {
     pub(crate) async fn listen(&self) -> broadcast::Receiver<Heard> {
         let receiver = self.0.sender.subscribe();
         if !self.0.watching.swap(true, Ordering::SeqCst) {
-            // A task of its own: whoever asks first may leave before it has begun.
+            // A separate task, because the first listener may leave before it has begun.
             tokio::spawn(begin(Arc::clone(&self.0)));
         }
-        // It ends only with the program.
+        // The channel closes only when the program ends.
         let _ = self.0.begun.subscribe().wait_for(|begun| *begun).await;
         receiver
     }
@@ -96,7 +96,7 @@ impl Watch {
     }
 }
 
-/// Notes what there is, because what happened before is not news, and watches from then on.
+/// Notes the newest change, because what happened before it is not news, and watches from then on.
 async fn begin(watch: Arc<Watch>) {
     let newest = blocking(&watch, |watch| newest(&watch.cx)).await.unwrap_or_default();
     *watch.last() = newest;
@@ -112,7 +112,7 @@ async fn watching(watch: Arc<Watch>, mut outside: Option<Outside>) {
         if watch.sender.receiver_count() == 0 {
             watch.begun.send_replace(false);
             watch.watching.store(false, Ordering::SeqCst);
-            // Whoever came in between found it watching, so it must go on.
+            // Whoever came in between found the watch running, so it must go on.
             if watch.sender.receiver_count() == 0 || watch.watching.swap(true, Ordering::SeqCst) {
                 return;
             }
@@ -120,7 +120,7 @@ async fn watching(watch: Arc<Watch>, mut outside: Option<Outside>) {
         }
         let last = watch.last().clone();
         let news = blocking(&watch, move |watch| since(&watch.cx, last.as_deref())).await;
-        // A journal that cannot be read now is read next time.
+        // A journal that cannot be read now is read in the next round.
         let Ok(news) = news else { continue };
         let told: Vec<Heard> = match news {
             Some(changes) => changes.into_iter().map(|told| Heard::Change(Arc::new(told))).collect(),
@@ -138,7 +138,7 @@ async fn watching(watch: Arc<Watch>, mut outside: Option<Outside>) {
                 });
                 looked.await.ok().and_then(|(known, edits)| {
                     outside = Some(known);
-                    // What cannot be listed now is listed next time.
+                    // Files that cannot be listed now are listed in the next round.
                     edits.unwrap_or_default()
                 })
             }
@@ -176,7 +176,7 @@ pub(crate) fn since(cx: &Context, last: Option<&str>) -> Result<Option<Vec<Told>
         let whole = past.len() < limit;
         let seen = last.and_then(|last| past.iter().position(|past| past.change.as_str() == last));
         if let Some(seen) = seen.or_else(|| (whole && last.is_none()).then_some(past.len())) {
-            // Only of what is new it is looked up which memories it touched: this is asked often.
+            // Only new changes are resolved to the memories that they touched, because this is asked often.
             past.truncate(seen);
             past.reverse();
             return Ok(Some(told_all(cx, &journals, past).iter().map(Told::of).collect()));
@@ -194,7 +194,7 @@ impl Heard {
         }
     }
 
-    /// What is told of it; nothing if that is not known.
+    /// What is told of it; `None` if changes were missed.
     pub(crate) fn data(&self) -> Option<&Value> {
         match self {
             Heard::Change(told) => Some(&told.data),

@@ -32,15 +32,15 @@ working folder, else ~/.memgrove. Answers go to standard output, everything else
 With --json, an answer is one JSON object, and an error is {\"error\":{kind,code,message,hint}} on
 standard error. Exit codes:";
 
-/// The argument that names a folder which itself is `/memories`, and the verbs that take it: those that look
-/// back, and look whether all is well.
+/// The argument that names a folder to use as `/memories`, and the verbs that take it: those that look back
+/// or check the store.
 const MEMORIES: &str = "memories";
 const IN_PLACE: [&str; 6] = ["read", "history", "diff", "restore", "undo", "doctor"];
 
 /// Runs the program.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    // What many programs understand.
+    // `help COMMAND` means `COMMAND --help`, as in many programs.
     if arguments.get(1).is_some_and(|first| first == "help") {
         arguments.remove(1);
         arguments.push("--help".into());
@@ -59,7 +59,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>, environment: E
     }
 }
 
-/// The colour that is asked for in words that are yet to be understood.
+/// The colour that a command line asks for, found before the line is parsed.
 fn colour_of(arguments: &[OsString]) -> clap::ColorChoice {
     let mut words =
         arguments.iter().filter_map(|word| word.to_str()).skip_while(|word| !word.starts_with("--color"));
@@ -71,7 +71,7 @@ fn colour_of(arguments: &[OsString]) -> clap::ColorChoice {
     }
 }
 
-/// Tells of a command line that cannot be understood. Help and version are answers.
+/// Reports a command line that cannot be understood; for help and version, prints them instead.
 fn misspoken(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -118,7 +118,7 @@ fn run(matches: &ArgMatches, environment: Environment, look: Look) -> Result<Exi
     Ok(ExitCode::from(reply.failed().map_or(0, status::exit_code)))
 }
 
-/// The words of the command that was given, joined as the table names them, and its arguments.
+/// The words of the command, joined as the table of verbs names it, and its arguments.
 fn spoken(matches: &ArgMatches) -> (String, &ArgMatches) {
     let (mut words, mut here) = (Vec::new(), matches);
     while let Some((word, below)) = here.subcommand() {
@@ -254,7 +254,7 @@ fn answer(reply: &dyn Reply, look: Look) -> Result<()> {
     written(told.and_then(|()| out.flush()))
 }
 
-/// What came of writing an answer. It says nothing of the store: the answer is late.
+/// Turns a failure to write the answer into an error. It says nothing of the store, whose work is done.
 pub(crate) fn written(told: io::Result<()>) -> Result<()> {
     match told {
         // Whoever closed the pipe has read enough.

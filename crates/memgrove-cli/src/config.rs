@@ -41,9 +41,9 @@ pub(crate) struct Environment {
     pub(crate) backend: Option<String>,
     /// `MEMGROVE_S3_BUCKET` and its kin.
     pub(crate) bucket: BucketVariables,
-    /// `MEMGROVE_CACHE_TTL`: how many seconds a far store is believed to be as it was seen.
+    /// `MEMGROVE_CACHE_TTL`: for how many seconds what was seen of a far store is believed.
     pub(crate) cache_ttl: Option<String>,
-    /// What the tools of Amazon, Google, Azure and Anthropic read too (`AWS_…`), in lower case.
+    /// The variables of Amazon's, Google's, Azure's and Anthropic's own tools (`AWS_…`), in lower case.
     pub(crate) providers: BTreeMap<String, String>,
     /// The zone of the user.
     pub(crate) zone: ZoneVariables,
@@ -118,13 +118,21 @@ impl Environment {
         base.map(|base| base.join("memgrove"))
     }
 
-    /// A path as the user gave it, made absolute, and spelled in one way: `.` in it says nothing.
+    /// Makes the user's path absolute and normalises it, which drops every `.` in it.
     pub(crate) fn absolute(&self, given: &Path) -> Result<PathBuf> {
         match &self.working {
             _ if given.is_absolute() => Ok(given.components().collect()),
             Some(working) => Ok(working.join(given).components().collect()),
             None => Err(Error::new(Kind::Io, "the working folder is gone").hint("use an absolute path")),
         }
+    }
+
+    /// The store at a path or address that was named.
+    ///
+    /// # Errors
+    /// `Io` for a relative path where there is no working folder.
+    pub(crate) fn named(&self, path: &Path, how: How) -> Result<Place> {
+        Ok(Place { root: if is_url(path) { path.to_owned() } else { self.absolute(path)? }, how })
     }
 
     /// Finds the store: as told, else upward from the working folder, else at home.
@@ -136,10 +144,7 @@ impl Environment {
             .map(|path| (path, How::Flag))
             .or(self.store.as_ref().map(|value| (Path::new(value), How::Variable)));
         if let Some((path, how)) = told {
-            if is_url(path) {
-                return Ok(Place { root: path.to_owned(), how });
-            }
-            return Ok(Place { root: self.absolute(path)?, how });
+            return self.named(path, how);
         }
         let home = self.home.as_ref().map(|home| home.join(STORE_FOLDER));
         match (self.working.as_deref().and_then(|from| self.upward(from)), home) {
@@ -243,6 +248,8 @@ pub(crate) fn is_url(path: &Path) -> bool {
 pub(crate) enum How {
     /// By `--store`.
     Flag,
+    /// By another option, told as the end of a sentence.
+    Other(&'static str),
     /// By `MEMGROVE_STORE`.
     Variable,
     /// In the working folder or above it.
@@ -256,6 +263,7 @@ impl How {
     pub(crate) fn because(self) -> &'static str {
         match self {
             How::Flag => "named by --store",
+            How::Other(told) => told,
             How::Variable => "named by MEMGROVE_STORE",
             How::Upward => "found in or above the working folder",
             How::Home => "the store in the home folder",

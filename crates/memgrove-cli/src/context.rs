@@ -42,7 +42,7 @@ pub(crate) struct Context {
     pub(crate) input: Input,
     /// Whether the asker may change nothing.
     reads_only: bool,
-    /// All that was asked with a key, as far as it is known by now.
+    /// The request that came with a key, as far as it is known so far.
     request: Option<Arc<Mutex<String>>>,
 }
 
@@ -148,12 +148,22 @@ impl Context {
         Ok(Context { shared, actor, input, reads_only: false, request: None })
     }
 
-    /// The same asker over another store.
-    pub(crate) fn over_store(&self, store: &Path) -> Result<Self> {
-        let environment = self.shared.environment.clone();
-        let target = Target::Store(environment.find_store(Some(store))?);
-        let shared = Arc::new(Shared::new(environment, target, self.shared.backend.clone()));
-        Ok(Context { shared, ..self.clone() })
+    /// The same asker over another store, and how that was named.
+    pub(crate) fn over_store(&self, store: &Path, how: How) -> Result<Self> {
+        let (environment, backend) = (self.shared.environment.clone(), self.shared.backend.clone());
+        self.clone().over_store_in(environment, backend, store, how)
+    }
+
+    /// As [`Context::over_store`], with another environment and backend.
+    pub(crate) fn over_store_in(
+        self,
+        environment: Environment,
+        backend: Option<String>,
+        store: &Path,
+        how: How,
+    ) -> Result<Self> {
+        let target = Target::Store(environment.named(store, how)?);
+        Ok(Context { shared: Arc::new(Shared::new(environment, target, backend)), ..self })
     }
 
     /// The same store for another asker.
@@ -161,7 +171,7 @@ impl Context {
         Context { actor, ..self.clone() }
     }
 
-    /// The same store and asker, with text from there.
+    /// The same store and asker, with texts taken from `input`.
     pub(crate) fn taking(self, input: Input) -> Self {
         Context { input, ..self }
     }
@@ -171,7 +181,7 @@ impl Context {
         Context { reads_only: true, ..self }
     }
 
-    /// The same store and asker, for one request with a key: a repeat of the key must ask the same.
+    /// The same store and asker for one request with a key, so that a repeat must ask for the same thing.
     pub(crate) fn asking(&self, request: &impl std::fmt::Debug) -> Self {
         Context { request: Some(Arc::new(Mutex::new(format!("{request:?}")))), ..self.clone() }
     }
@@ -250,7 +260,7 @@ impl Context {
         }
     }
 
-    /// Whether there is a store, or one was named that should be there: only that at home comes by itself.
+    /// Whether there is a store, or one was named that should exist: only the store at home is made unasked.
     pub(crate) fn is_made(&self) -> Result<bool> {
         Ok(match self.place() {
             Some(Place { root, how: How::Home }) => {
@@ -260,7 +270,7 @@ impl Context {
         })
     }
 
-    /// The memory, to change. The store at home is made when it is first needed.
+    /// The memory, to change. Makes the store at home if it does not exist.
     pub(crate) fn writing(&self) -> Result<Memory> {
         self.may_write()?;
         if let Some(memory) = self.shared.opened.get() {
@@ -279,7 +289,7 @@ impl Context {
         self.open()
     }
 
-    /// The memory, to change what is there: a store that is not there yet is not made for it.
+    /// The memory, to change what is there. Does not make a missing store, which has nothing to change.
     pub(crate) fn changing(&self) -> Result<Memory> {
         self.may_write()?;
         self.reading()
@@ -306,24 +316,24 @@ impl Context {
         opening::select(&self.shared.environment, place, self.backend_flag(), requires)
     }
 
-    /// The store with the conflict copies of a vault in sight.
+    /// The store with the conflict copies of a vault visible.
     pub(crate) fn with_copies(&self) -> Result<Memory> {
-        let Some(place) = self.place() else { return self.writing() };
+        let Some(place) = self.place() else { return self.reading() };
         if Settings::read(&place.root)?.is_none() {
-            return self.writing();
+            return self.reading();
         }
         let backend = self.selected(place, &[])?.open_with_copies()?;
         Ok(Memory::new(Store::shared(backend), Arc::new(SystemClock)))
     }
 
-    /// Whether the environment or the command line say all that a store in a bucket needs.
+    /// Whether the environment and the command line say all that a store in a bucket needs.
     fn names_a_bucket(&self) -> bool {
         let environment = &self.shared.environment;
         let backend = self.backend_flag().or(environment.backend.as_deref());
         backend == Some(memgrove::backends::object::PROTOCOL) && environment.bucket.bucket.is_some()
     }
 
-    /// What the history shall remember of a change.
+    /// What the history is to remember of a change.
     pub(crate) fn note(&self, verb: &str, guard: &Guard) -> Note {
         let key = guard.key.clone().filter(|key| !is_blank(key));
         let asked = self.request.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner));
@@ -340,7 +350,7 @@ impl Context {
 }
 
 impl Guard {
-    /// As [`Guard::expected`], for a place that is yet to be found; `None` if nothing is expected.
+    /// As [`Guard::expected`], for a place that is not known yet; `None` if nothing is expected.
     pub(crate) fn expecting(&self) -> Option<Box<Expected<'_>>> {
         self.expect.as_ref()?;
         Some(Box::new(|store: &Store, at: &Locator| self.expected(store, at)))
@@ -354,7 +364,7 @@ impl Guard {
     }
 }
 
-/// Whether a key says nothing, and so is none.
+/// Whether a key is blank, and so counts as none.
 pub(crate) fn is_blank(key: &str) -> bool {
     key.trim().is_empty()
 }

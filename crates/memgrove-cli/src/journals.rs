@@ -1,5 +1,5 @@
-//! The journals of a store: its own, and that of a folder of records that it mounts. A change of the
-//! mounted folder has its place in front of its name, `records:3`, so that no name means two changes.
+//! The journals of a store: its own, and that of a mounted folder of records. A change of the mounted folder
+//! has a prefix, as in `records:3`, so that no name means two changes.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Journal {
 pub(crate) struct Journals(Vec<Journal>);
 
 impl Journals {
-    /// To look at. A mounted folder that is out of reach is left out, and that is told.
+    /// Opens the journals to read. A mounted folder that cannot be reached is left out, with a notice.
     pub(crate) fn reading(cx: &Context) -> Result<Self> {
         let mounted = mounts::mounted(cx).unwrap_or_else(|error| {
             crate::notice(&format!("the mounted records are left out: {error}"));
@@ -36,7 +36,7 @@ impl Journals {
         Ok(Self::of(cx.reading()?, mounted))
     }
 
-    /// To look at one place: a mounted folder is opened only for what lies in it.
+    /// Opens the journals to read about one place: a mounted folder only if the place lies in it.
     pub(crate) fn reading_at(cx: &Context, at: &Locator) -> Result<Self> {
         match at.parts().next() == Some(RECORDS) {
             true => Self::reading(cx),
@@ -44,7 +44,7 @@ impl Journals {
         }
     }
 
-    /// To change something by; a store that is not there yet is not made for it.
+    /// Opens the journals to change something; does not make a store that is missing.
     pub(crate) fn writing(cx: &Context) -> Result<Self> {
         let own = cx.changing()?;
         Ok(Self::of(own, mounts::mounted(cx)?))
@@ -80,8 +80,8 @@ impl Journals {
         named.unwrap_or((&self.0[0], ChangeId::new(name)))
     }
 
-    /// What happened, newest first: to a place, before a change, at most so often (0 is no limit), and
-    /// with upkeep only if that is wanted. Changes and places are called as in the store.
+    /// What happened, newest first: to a place, before a change, at most `limit` times (0 is no limit), and
+    /// including upkeep if wanted. Changes and places have the store's names.
     pub(crate) fn history(
         &self,
         at: Option<&Locator>,
@@ -192,7 +192,7 @@ impl Journal {
         self.own_point(name, || Ok(point_of_record(name)))
     }
 
-    /// A change is called by its name in the store, which in a mounted folder is not that in its journal.
+    /// Resolves the store's name of a change, which in a mounted folder is not its name in the journal.
     fn own_point(&self, name: &str, plain: impl FnOnce() -> Result<Point>) -> Result<Point> {
         match (self.own_name(name), &self.mounted) {
             (Some(change), _) => Ok(Point::Moment(Moment::After(change))),
@@ -223,7 +223,7 @@ impl Journal {
         self.while_locked(|memory| memory.restore(note, at, point, expected))
     }
 
-    /// Other programs may be at work in a mounted folder.
+    /// Locks a mounted folder first, because other programs may be using it.
     fn while_locked<T>(&self, act: impl FnOnce(&Memory) -> Result<T>) -> Result<T> {
         match &self.mounted {
             Some(records) => {
@@ -241,8 +241,8 @@ impl Journal {
     }
 }
 
-/// A sentence about a mounted folder in the words of the store: `change 3` is `change records:3`, and
-/// `tasks.jsonl` is `records/tasks.jsonl`.
+/// Rewords a sentence about a mounted folder to the store's names: `change 3` becomes `change records:3`, and
+/// `tasks.jsonl` becomes `records/tasks.jsonl`.
 fn in_mount(text: &str) -> String {
     let mut told: Vec<String> = Vec::new();
     let mut before = "";

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     cli::main(std::env::args_os(), config::Environment::read())
 }
 
-/// Tells a person something that is not the answer: standard output is for data only.
+/// Tells a person something beside the answer, on standard error: standard output is for data only.
 fn notice(text: &str) {
     http::event("notice", text);
 }

@@ -1,5 +1,5 @@
-//! What is known of Anthropic memory stores: which folders they are, kept in the store itself, and which memory is
-//! which. The API on top of it is `http/memory_stores.rs`.
+//! What is known of Anthropic memory stores: which folders they are, as written down in the store, and which
+//! memory is which. The API over them is in `http/memory_stores.rs`.
 
 mod catalog;
 mod folders;
@@ -19,7 +19,7 @@ pub(crate) use catalog::{Catalog, Digest, Lineage, Operation, Redaction, Version
 pub(crate) use folders::{CHOSEN, claimed, unclaimed};
 pub(crate) use ids::keep_ids;
 
-/// The folder of a store that tells of its memory stores.
+/// The folder of a store that describes its memory stores.
 const FOLDER: &str = "memory_stores";
 
 /// What is known of a memory store.
@@ -42,7 +42,7 @@ impl MemoryStore {
         Ok(read(cx.reading()?.store(), id)?.0)
     }
 
-    /// The memory store of an id, or what the history holds of it and when it was deleted.
+    /// The memory store with this id; if it was deleted, as the history holds it, with the time of deletion.
     pub(crate) fn find_past(cx: &Context, id: &str) -> Result<(MemoryStore, Option<Timestamp>)> {
         let missing = match Self::find(cx, id) {
             Err(error) if error.kind() == Kind::NotFound => error,
@@ -56,8 +56,8 @@ impl MemoryStore {
         found.map(|found| (found, Some(last.time))).ok_or(missing)
     }
 
-    /// Since when what happens in its folder is its own: from the beginning, if it was made over a
-    /// folder that was there, and else from when it was made, because there may have been another.
+    /// From when on changes in its folder are its own: always, if it was made over an existing folder, else
+    /// since it was made, because another memory store may have had the folder before.
     pub(crate) fn since(&self) -> Option<Timestamp> {
         (!self.metadata.contains_key(CHOSEN)).then_some(self.created_at)
     }
@@ -99,7 +99,7 @@ impl MemoryStore {
     }
 }
 
-/// Where it is told what a memory store is.
+/// The file that describes a memory store.
 pub(crate) fn place(id: &str) -> Result<Locator> {
     let plain =
         id.strip_prefix("memstore_").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric()));
@@ -109,7 +109,7 @@ pub(crate) fn place(id: &str) -> Result<Locator> {
     Locator::new(format!("{FOLDER}/{id}.json"))
 }
 
-/// The memory store of an id, and the version of what tells of it.
+/// The memory store with this id, and the version of the file that describes it.
 pub(crate) fn read(store: &Store, id: &str) -> Result<(MemoryStore, Version)> {
     let at = place(id)?;
     let there = store.read_optional(&at)?.ok_or_else(|| absent("memory store", id))?;
@@ -124,14 +124,14 @@ pub(crate) fn all(store: &Store) -> Result<Vec<MemoryStore>> {
     let mut found = Vec::new();
     for at in store.list(&Locator::new(FOLDER)?)? {
         if let Some(id) = at.name().strip_suffix(".json") {
-            // One that somebody removes meanwhile, or has spoiled, does not hide the others.
+            // A file that was just removed, or is damaged, must not hide the others.
             found.extend(read(store, id).ok().map(|(found, _)| found));
         }
     }
     Ok(found)
 }
 
-/// What is wrong with what is told of memory stores.
+/// What is wrong with the files that describe memory stores.
 ///
 /// # Errors
 /// As [`Store::list`].
@@ -163,7 +163,7 @@ pub(crate) fn absent(what: &str, id: &str) -> Error {
     Error::new(Kind::NotFound, format!("there is no {what} `{}`", id.escape_default()))
 }
 
-/// What the history shall remember.
+/// What the history is to remember of a change.
 pub(crate) fn note(cx: &Context, verb: &str, key: Option<String>) -> Note {
     cx.note(verb, &Guard { key, ..Guard::default() })
 }

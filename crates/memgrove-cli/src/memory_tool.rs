@@ -15,9 +15,9 @@ use crate::ending;
 use crate::verbs::Verb;
 use crate::verbs::memory::{MemoryAnswer, MemoryCommand, refusal};
 
-/// The longest line that is read: the largest file fits, though each of its bytes be written as `\u0000`.
+/// The longest line that is read: the largest file fits, even with each byte written as `\u0000`.
 const LINE_BYTES_MAX: usize = 6 * 64 * 1024 * 1024 + 64 * 1024;
-/// How much is kept of a longer one, to learn whom to answer.
+/// How much of a longer line is kept, to learn whom to answer.
 const HEAD_BYTES: usize = 4096;
 
 /// Run commands of Anthropic's Memory Tool, one JSON object per line
@@ -52,11 +52,11 @@ impl MemoryTool {
     }
 }
 
-/// What comes to be done.
+/// What the threads behind [`lines`] report.
 enum Heard {
-    /// A line, or that there can be none.
+    /// A line that was read, or the error that ended the reading.
     Line(io::Result<(LineRead, Vec<u8>)>),
-    /// That the input has ended, or the program is told to end.
+    /// The end of the input, or a signal to end the program.
     End,
 }
 
@@ -69,8 +69,8 @@ impl Heard {
     }
 }
 
-/// The lines of standard input, read by another thread: so a signal ends the program between two of
-/// them, and its store is closed.
+/// The lines of standard input, read by another thread, so that a signal ends the program between two lines
+/// and the store is closed.
 fn lines() -> Receiver<Heard> {
     let (said, heard) = mpsc::sync_channel(0);
     let (told, (listening, is_listening)) = (said.clone(), mpsc::channel());
@@ -79,7 +79,7 @@ fn lines() -> Receiver<Heard> {
             let _ = told.send(Heard::End);
         }
     });
-    // Nothing is answered before: whoever has an answer can rely on it. It ends without a word.
+    // Waits until signals are handled, so that none cuts an answer off: then the sender is dropped.
     let _: Result<(), _> = is_listening.recv();
     thread::spawn(move || {
         let mut input = io::stdin().lock();
@@ -112,7 +112,7 @@ fn answer_all(
             ),
         };
         let mut told = serde_json::to_string(&answer)?;
-        // To some readers these end a line too. They stand in texts alone.
+        // Some readers take these for the end of a line. They occur only within texts.
         for (end, escaped) in [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")] {
             if told.contains(end) {
                 told = told.replace(end, escaped);
@@ -124,7 +124,7 @@ fn answer_all(
     Ok(())
 }
 
-/// What is answered to one line: a block of the API to a block, else only what it says.
+/// The answer to one line: a result block for a `tool_use` block, else the bare answer.
 #[derive(Debug, Serialize)]
 struct Answer {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ fn answer(cx: &Context, line: &[u8]) -> Answer {
     }
 }
 
-/// The answer to a line that cannot be read, or only its beginning: to a block, if it says that it is one.
+/// Answers a line that cannot be read, or not whole; with a result block if it seems to be a block.
 fn refused(line: &[u8], why: String) -> Answer {
     let (said, line) = (refusal(&Error::new(Kind::Invalid, why)), String::from_utf8_lossy(line));
     let value = |name: &str| {

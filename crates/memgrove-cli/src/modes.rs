@@ -52,8 +52,8 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| others_may(&metadata))
 }
 
-/// Every file and folder of the store that others have any right to; links are not followed, and what
-/// has a name elsewhere too is left alone.
+/// Every file and folder of the store that others may access. Links are not followed, and files with other
+/// names too are left alone.
 fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     let mut open = Vec::new();
     let mut waiting = own(root)?;
@@ -65,7 +65,7 @@ fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
         };
         if metadata.is_dir() {
             match fs::read_dir(&path) {
-                // The check of the storage tells of it.
+                // The storage's own check reports it.
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
                 entries => {
                     for entry in entries.map_err(wrong)? {
@@ -82,13 +82,13 @@ fn open_to_others(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(open)
 }
 
-/// Where to look: in the whole folder, or if other things are there too, as in a project that was made a store, only in
-/// what is the store's.
+/// Where to look: in the whole folder; or, if it holds other things too, as a project that became a store
+/// does, only in what belongs to the store.
 fn own(root: &Path) -> Result<Vec<PathBuf>> {
     let is_own = |name: &str| OWN.contains(&name) || FOLDERS.contains(&name) || name.starts_with(TEMPORARY);
     let wrong = |error| Error::from_io(error, root.display());
     let entries = match fs::read_dir(root) {
-        // The check of the storage tells of it.
+        // The storage's own check reports it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             return Ok(vec![root.to_owned()]);
         }

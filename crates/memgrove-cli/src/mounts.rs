@@ -1,4 +1,4 @@
-//! Folders elsewhere that are used in place: nothing but the format's own files is written there.
+//! Folders elsewhere that a store uses in place: only files of the format itself are written there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::settings::RecordSettings;
 /// The folder of a store that holds its records.
 pub(crate) const RECORDS: &str = "records";
 
-/// Ids from the machine's randomness, where another branch of a repository gives ids too.
+/// Ids for stores whose git branches are merged: another branch gives out ids too.
 pub(crate) struct Branching;
 
 impl Ids for Branching {
@@ -76,7 +76,7 @@ pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
     mounted_path(cx)?.map(|path| resolved(cx, &path)).transpose()
 }
 
-/// Whether records are in a mounted folder: only there they are a storage of their own.
+/// Whether the records are in a mounted folder: only there they have a storage of their own.
 pub(crate) fn is_mounted(records: &Records) -> bool {
     records.root().is_root()
 }
@@ -102,8 +102,8 @@ fn mount(cx: &Context, memory: Memory, at: &Locator, path: &str) -> Result<Recor
         .with_log(memory, at.child(records::LOG)?))
 }
 
-/// The folder that a mount names. A store that was merely found may not reach out of its project:
-/// its settings may be somebody else's.
+/// The folder that a mount names. A store that was merely found must not reach outside its project, because
+/// someone else may have written its settings.
 fn resolved(cx: &Context, path: &str) -> Result<PathBuf> {
     let environment = cx.environment();
     let given = match (path.strip_prefix("~/"), &environment.home) {

@@ -40,8 +40,8 @@ pub(crate) struct Selected {
     freshness: Option<Freshness>,
 }
 
-/// Chooses the backend of a store: the explicit name, else the store's own record, else the default.
-/// Never another one.
+/// Chooses the backend of a store: the one named explicitly, else the one in the store's settings, else the
+/// default. Never falls back to another.
 ///
 /// # Errors
 /// As [`Registry::select`]; `Invalid` where the backend lacks something to be opened with; `Denied`
@@ -96,8 +96,8 @@ pub(crate) fn select(
     Ok(selected)
 }
 
-/// Opens a folder that is used in place: what is not the format's own lies in the state folder, under the
-/// name of its path.
+/// Opens a folder that is used in place: all but its memories lies in the state folder, under a name made
+/// from its path.
 pub(crate) fn in_place(
     environment: &Environment,
     folder: &Path,
@@ -125,13 +125,13 @@ pub(crate) fn state_in_place(environment: &Environment, folder: &Path) -> Result
     })
 }
 
-/// Whether a folder was used in place before.
+/// Whether a folder has been used in place before.
 pub(crate) fn is_used_in_place(states: PathBuf, folder: &Path) -> bool {
     folder.to_str().is_some_and(|folder| State::in_place(states, folder).tells_place())
 }
 
-/// A vault keeps its history elsewhere than a folder of this machine alone: a store that is opened now as
-/// the one and now as the other would have two, and each would undo what it does not know.
+/// Refuses to open a store as a vault and as a plain folder in turn: they keep their histories in different
+/// places, and each would undo what it does not know.
 fn check_one_history(asked: &str, own: &str, because: &str) -> Result<()> {
     let in_a_folder = |protocol: &str| [DEFAULT_PROTOCOL, vault::PROTOCOL].contains(&protocol);
     if asked == own || !in_a_folder(asked) || !in_a_folder(own) {
@@ -143,7 +143,7 @@ fn check_one_history(asked: &str, own: &str, because: &str) -> Result<()> {
         .hint(format!("leave that out, or copy the store: memgrove copy --to {asked}:FOLDER")))
 }
 
-/// An address, whose scheme may be written large.
+/// Returns an address with its scheme in lower case.
 fn with_plain_scheme(location: &str) -> String {
     match location.split_once("://") {
         Some((scheme, rest)) => format!("{}://{rest}", scheme.to_ascii_lowercase()),
@@ -163,7 +163,7 @@ fn check_named(place: &Place, location: &str) -> Result<()> {
 }
 
 impl Selected {
-    /// Learns which bucket, from the environment and from the store's record, in this order.
+    /// Takes the bucket from the address, the environment or the store's settings, in this order.
     fn bucket(&mut self, environment: &Environment, place: &Place, recorded: BucketSettings) -> Result<()> {
         let told = &environment.bucket;
         let location = match (place.is_url(), &told.bucket) {
@@ -198,7 +198,7 @@ impl Selected {
         self.far_away(environment, location)
     }
 
-    /// Learns which memory store, from the address or from the store's record.
+    /// Takes the memory store from the address or the store's settings.
     fn memory_store(
         &mut self,
         environment: &Environment,
@@ -217,7 +217,7 @@ impl Selected {
         self.far_away(environment, location)
     }
 
-    /// Gives a store that is not on this machine its cache.
+    /// Sets up the state folder and the cache of a store that is not on this machine.
     fn far_away(&mut self, environment: &Environment, location: String) -> Result<()> {
         self.location = location;
         self.state = Some(State::of(environment.state_folder()?, self.identity().as_bytes()));
@@ -234,8 +234,8 @@ impl Selected {
         Ok(())
     }
 
-    /// What tells this store from every other: also the same address at another service or of another
-    /// account is another store.
+    /// What tells this store from every other: the same address at another service, or of another account, is
+    /// another store.
     pub(crate) fn identity(&self) -> String {
         let tells =
             |name: &str| ["endpoint", "base_url", "account_name"].iter().any(|part| name.contains(part));
@@ -273,7 +273,7 @@ impl Selected {
         Ok(Arc::new(Cached::new(backend, options)))
     }
 
-    /// Asks the service itself whether it can be written to by many, where only it can tell.
+    /// Checks with the service itself that many may write to it, where only the service can tell.
     pub(crate) fn check_service(&self, requires: &[&str]) -> Result<()> {
         match self.protocol == object::PROTOCOL && requires.contains(&"concurrent_writers") {
             true => object::open(&self.request()?)?.check_conditions(),
@@ -281,7 +281,7 @@ impl Selected {
         }
     }
 
-    /// Opens the store with the conflict copies of a vault in sight.
+    /// Opens the store with the conflict copies of a vault visible.
     pub(crate) fn open_with_copies(&self) -> Result<Arc<dyn Backend>> {
         if self.protocol == vault::PROTOCOL { vault::open_with_copies(&self.request()?) } else { self.open() }
     }
@@ -302,7 +302,7 @@ impl Selected {
         beside.map(|folder| folder.join(JOURNAL))
     }
 
-    /// Said of a store of which there is another copy on this machine.
+    /// The finding that another copy of this store is on this machine.
     pub(crate) fn twin(&self) -> Option<Finding> {
         let twin = self.state.as_ref()?.twin.as_ref()?;
         Some(Finding {

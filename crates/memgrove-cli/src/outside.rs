@@ -1,5 +1,5 @@
-//! What is done to the files of a store by hand: seen by comparing its listing with the one before, less
-//! what the history tells.
+//! What was edited by hand in the files of a store: found by comparing listings and leaving out what the
+//! history explains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -11,34 +11,34 @@ use serde_json::{Value, json};
 use crate::address::{address_of, is_memory};
 use crate::context::Context;
 
-/// How soon an edit by hand is noticed; later where a listing takes long, so that looking costs a
-/// twentieth of one core at most.
+/// How soon an edit by hand is noticed; where listing is slow it takes longer, so that looking costs at most
+/// a twentieth of one core.
 const LOOK_EVERY: Duration = Duration::from_millis(1_500);
 const REST: u32 = 20;
-/// How many changes of the history are compared with what is seen. After more, all of it counts as told.
+/// How many changes are compared with what is seen. If there were more, every difference counts as explained.
 const CHANGES_MAX: usize = 512;
-/// The most places that are named in one telling.
+/// The most places that one event names.
 const NAMED_MAX: usize = 100;
 
 /// What a listing says of each file.
 type Seen = BTreeMap<Locator, (u64, u64)>;
-/// The files that changes touched, each with what the last of them left, where that is known.
+/// The files that changes touched, each with the version that the last of them left, if known.
 type Touched = BTreeMap<Locator, Option<Version>>;
 
-/// The places that one change touched, each with what it left there, where that is known.
+/// The places that one change touched, each with the version that it left there, if known.
 type Edits = Vec<(Locator, Option<Version>)>;
 
 /// What is known of the files of one store.
 pub(crate) struct Outside {
     seen: Seen,
     newest: Option<String>,
-    /// What was changed before the last look: some of it may have been placed after it.
+    /// What changed before the last look: some of it may have been placed only afterwards.
     before: Touched,
     next: Instant,
 }
 
 impl Outside {
-    /// Looks for the first time. A bucket has no files to edit by hand.
+    /// Lists the files for the first time; `None` for a bucket, which has no files to edit by hand.
     ///
     /// # Errors
     /// As listing the store.
@@ -52,8 +52,8 @@ impl Outside {
         Ok(Some(Outside { seen: listed(&memory)?, newest, before: Touched::new(), next }))
     }
 
-    /// What was done by hand since the last look, told as the history would; nothing if it is too
-    /// early to look again.
+    /// What was edited by hand since the last look, in the form of a change in the history; `None` if nothing
+    /// was, or if it is too early to look again.
     ///
     /// # Errors
     /// As listing the store.
@@ -117,7 +117,7 @@ fn changes(memory: &Memory, limit: usize) -> Result<Vec<(String, Edits)>> {
     Ok(told.collect())
 }
 
-/// Whether changes explain that a file is another, or gone.
+/// Whether changes explain why a file differs or is gone.
 fn told(memory: &Memory, at: &Locator, is_there: bool, changes: [&Touched; 2]) -> Result<bool> {
     for touched in changes {
         match touched.get(at) {
@@ -130,7 +130,7 @@ fn told(memory: &Memory, at: &Locator, is_there: bool, changes: [&Touched; 2]) -
             Some(None) => return Ok(true),
             None => {}
         }
-        // A folder that was moved or deleted takes along what is in it.
+        // A moved or deleted folder explains what happened to everything in it.
         if touched.keys().any(|place| at.is_within(place)) {
             return Ok(true);
         }

@@ -32,7 +32,7 @@ impl Ink {
     }
 }
 
-/// So many of something, which has another name when there are several.
+/// A count with its noun, in the singular or the plural.
 pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
     format!("{count} {}", if count == N::from(1) { one } else { several })
 }
@@ -95,7 +95,7 @@ fn shown(text: &str, paper: Paper) -> std::borrow::Cow<'_, str> {
     text.chars().map(|c| if harmless(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// A word as a shell would want it.
+/// Returns a word quoted for a shell, where that is needed.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.:".contains(c);
     match word.chars().all(plain) {

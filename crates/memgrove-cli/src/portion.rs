@@ -93,11 +93,16 @@ pub(crate) struct Cut<'a> {
 impl Cut<'_> {
     /// What did not fit, and how to get it.
     pub(crate) fn left_out(&self) -> Option<String> {
+        self.told(&format!("view with lines \"{}:\"", self.to + 1))
+    }
+
+    /// What did not fit, and how to get lines that were left out.
+    fn told(&self, how: &str) -> Option<String> {
         let wanted = self.wanted_to.min(self.lines);
         let after = self.to + 1;
         match (self.rest, self.to < wanted) {
             (0, false) => None,
-            (0, true) => Some(format!("lines {after} to {wanted} left out: view with lines \"{after}:\"")),
+            (0, true) => Some(format!("lines {after} to {wanted} left out: {how}")),
             (rest, false) => Some(format!("line {} has {rest} more bytes: raise the budget", self.to)),
             (rest, true) => Some(format!(
                 "line {} has {rest} more bytes, and lines {after} to {wanted} are left out: raise the budget",
@@ -107,8 +112,8 @@ impl Cut<'_> {
     }
 }
 
-/// Cuts the lines of a range out of a text, as many as fit the budget; of the first, if even that
-/// does not fit, what does.
+/// Cuts a range of lines out of a text, as many as fit the budget. If not even the first fits, cuts that line
+/// short.
 pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let bytes_max = budget.saturating_mul(BYTES_PER_TOKEN);
@@ -134,8 +139,8 @@ pub(crate) fn lines(text: &str, range: LineRange, budget: usize) -> Cut<'_> {
     Cut { text: &body[part.start..end], from: range.from, to, lines, wanted_to: range.to, rest }
 }
 
-/// As [`lines`], with a text that is given away: what is cut from its start is not copied. Also what
-/// did not fit, and how to get it.
+/// As [`lines`], but takes the text, so that a part at its start need not be copied. Also says what did not
+/// fit and how to get it.
 pub(crate) fn lines_of(mut text: String, range: LineRange, budget: usize) -> (String, Option<String>) {
     let cut = lines(&text, range, budget);
     let left_out = cut.left_out();
@@ -143,6 +148,14 @@ pub(crate) fn lines_of(mut text: String, range: LineRange, budget: usize) -> (St
         return (cut.text.to_owned(), left_out);
     }
     let len = cut.text.len();
+    text.truncate(len);
+    (text, left_out)
+}
+
+/// As [`lines_of`] with all lines, for verbs that take none: only a larger budget gets more.
+pub(crate) fn start_of(mut text: String, budget: usize) -> (String, Option<String>) {
+    let cut = lines(&text, LineRange::default(), budget);
+    let (len, left_out) = (cut.text.len(), cut.told("raise the budget"));
     text.truncate(len);
     (text, left_out)
 }
@@ -206,6 +219,17 @@ mod tests {
             "\u{e9}\u{e9}",
             Some("line 1 has 2 more bytes: raise the budget"),
         );
+    }
+
+    #[test]
+    fn what_takes_no_lines_does_not_tell_of_them() {
+        let check = |text: &str, budget: usize, part: &str, left_out: Option<&str>| {
+            let (kept, told) = start_of(text.to_owned(), budget);
+            assert_eq!((kept.as_str(), told.as_deref()), (part, left_out), "{text:?}");
+        };
+        check("a\nb\n", 99, "a\nb", None);
+        check("aaaa\nbbbb\ncccc\n", 2, "aaaa", Some("lines 2 to 3 left out: raise the budget"));
+        check("aaaabbbb", 1, "aaaa", Some("line 1 has 4 more bytes: raise the budget"));
     }
 
     #[test]

@@ -7,12 +7,12 @@ use memgrove::backend::{Finding, Level};
 use crate::config::main_checkout;
 use crate::settings::read_small;
 
-/// How git is told to merge by this program.
+/// The attribute that tells git to merge a file with memgrove.
 const ATTRIBUTE: &str = "merge=memgrove";
-/// Where git is told what that means.
+/// The line in git's configuration that begins the merge driver.
 const DRIVER: &str = "[merge \"memgrove\"]";
 
-/// The work tree that a folder lies in.
+/// The work tree around a folder.
 fn around(root: &Path) -> Option<&Path> {
     root.ancestors().find(|folder| folder.join(".git").exists())
 }
@@ -28,8 +28,8 @@ fn says(file: PathBuf, words: &str) -> bool {
     read_small(&file).is_ok_and(|text| text.contains(words))
 }
 
-/// What is wrong with how git merges a store: a clone has the attributes, but not the configuration
-/// that they speak of, and git then merges line by line without a word.
+/// What is wrong with how git merges a store: a clone has the attributes but not the configured driver, and
+/// git then silently merges line by line.
 pub(crate) fn check(root: &Path, home: Option<&Path>) -> Option<Finding> {
     let top = around(root)?;
     let main = main_checkout(top).unwrap_or_else(|| top.to_owned());

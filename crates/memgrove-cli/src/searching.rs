@@ -33,19 +33,19 @@ pub(crate) fn index(cx: &Context, memory: Memory) -> Result<Arc<Index>> {
             };
             Place::Folder(Arc::new(opener), location)
         }
-        // Without a home, what is learnt of the files lasts as long as the process.
+        // Without a home, the index lasts only as long as the process.
         None => Place::Ram,
     };
     let watches = watches(cx, sources.len())?;
     let index = Index::new(place, sources, clock, options(cx)?)?;
     Ok(match cx.input {
-        // A command asks once; a server stays.
+        // A command asks once, while a server keeps its index.
         Input::Terminal => Arc::new(index),
         Input::None => index.staying(watches),
     })
 }
 
-/// What watches the files of the store, where they lie on this machine and are all that there is.
+/// Watches the store's files, if they lie on this machine and there is nothing mounted beside them.
 fn watches(cx: &Context, sources: usize) -> Result<Vec<Arc<dyn Watch>>> {
     let mut found: Vec<Arc<dyn Watch>> = Vec::new();
     #[cfg(target_os = "linux")]
@@ -58,8 +58,8 @@ fn watches(cx: &Context, sources: usize) -> Result<Vec<Arc<dyn Watch>>> {
     Ok(found)
 }
 
-/// The folder of the index: named after the store and where it is, so that a copy of a store has
-/// an index of its own. `None` for a store that is not made yet.
+/// The folder of the index, named after the store and its location, so that a copy of a store has its own
+/// index. `None` for a store that does not exist yet.
 pub(crate) fn folder(cx: &Context) -> Result<Option<PathBuf>> {
     let Some(place) = cx.place() else { return Ok(None) };
     let Some(settings) = Settings::read(&place.root)? else { return Ok(None) };

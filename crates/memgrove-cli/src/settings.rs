@@ -1,5 +1,5 @@
-//! `memgrove.toml`: what a store says of itself. Only settings that are safe to obey from a
-//! repository that somebody else wrote.
+//! `memgrove.toml`: what a store says of itself. Holds only settings that are safe to obey even if someone
+//! else wrote the repository.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -16,11 +16,11 @@ use crate::context::FILES;
 
 /// The file's name, in the root of a store.
 pub(crate) const FILE: &str = "memgrove.toml";
-/// The file beside it that keeps what is this machine's alone out of a repository.
+/// The file beside it that keeps out of a repository what belongs to this machine alone.
 pub(crate) const GITIGNORE_FILE: &str = ".gitignore";
 /// The newest format of a store that this program knows.
 pub(crate) const FORMAT: u32 = 1;
-/// What a store in a git repository keeps out of it: two branches would never agree on what is derived.
+/// What a store keeps out of its git repository: derived files would conflict on every merge.
 const GITIGNORE: &str = "\
 # What memgrove keeps for this machine alone.
 .journal/
@@ -35,8 +35,8 @@ const GITIGNORE: &str = "\
 /notes/.metadata/graph.json
 /notes/.metadata/index.json
 ";
-/// Whether a place is this machine's alone, or derived: what no repository holds, no copy of a store needs.
-/// Of the files that agents keep, none is.
+/// Whether a place belongs to this machine alone or is derived, so that neither a repository nor a copy needs
+/// it. Never true for the files that agents keep.
 pub(crate) fn is_kept_out(at: &Locator) -> bool {
     if at.parts().next() == Some(FILES) {
         return false;
@@ -55,7 +55,7 @@ const SETTINGS_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) struct Settings {
     /// The format of the store's folders and files.
     pub(crate) format: u32,
-    /// Names the store, wherever its folder is moved.
+    /// Identifies the store, wherever its folder is moved.
     #[serde(default)]
     pub(crate) id: Option<String>,
     /// The protocol of its backend.
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
     /// Which memory store the backend `anthropic` uses.
     #[serde(default)]
     pub(crate) anthropic: MemoryStoreSettings,
-    /// What this program does not know; kept as it is, and reported by `memgrove doctor`.
+    /// Keys that this program does not know; kept as they are, and reported by `memgrove doctor`.
     #[serde(flatten)]
     pub(crate) unknown: toml::Table,
 }
@@ -178,7 +178,7 @@ pub(crate) struct MemoryStoreSettings {
 }
 
 impl Settings {
-    /// The names of all that this program does not know, those of a section with its name in front.
+    /// The keys that this program does not know, with the section in front.
     pub(crate) fn unknown_keys(&self) -> Vec<String> {
         let sections = [
             ("records", &self.records.unknown),
@@ -200,7 +200,7 @@ impl Settings {
     /// `Corrupt` for a file that cannot be understood; `Unsupported` for a newer format.
     pub(crate) fn read(root: &Path) -> Result<Option<Settings>> {
         if crate::config::is_url(root) {
-            // An address says it all.
+            // The address itself says everything.
             let backend = match root.to_str().is_some_and(|text| text.starts_with(anthropic::SCHEME)) {
                 true => anthropic::PROTOCOL,
                 false => object::PROTOCOL,
@@ -267,7 +267,7 @@ pub(crate) fn make_store(root: &Path, id: &str, backend: Option<&str>) -> Result
     ignored.and_then(|()| place(root, FILE, &text, id)).map_err(|error| Error::from_io(error, root.display()))
 }
 
-/// Adds to somebody's own file what it does not say yet.
+/// Adds the missing lines to a file that may be the user's own.
 fn ignore_too(path: &Path) -> std::io::Result<()> {
     let there = fs::read(path)?;
     let is_said =
@@ -282,7 +282,7 @@ fn ignore_too(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Puts a whole file in place, unless one is there: readers never see half of it.
+/// Puts a complete file in place, unless one is there: readers never see half of it.
 #[allow(clippy::disallowed_methods)] // These two files make the store, so they cannot go through it.
 fn place(root: &Path, name: &str, text: &str, id: &str) -> std::io::Result<Made> {
     let new = root.join(format!(".{name}.{id}.new"));

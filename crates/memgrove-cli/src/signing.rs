@@ -1,9 +1,9 @@
-//! Who signs a change that came over HTTP: the token first, because a client calls itself what it wants.
+//! Who signs a change that came over HTTP: the token comes first, because clients choose their own names.
 
-/// What stands between the token and the client. No token has it in its name.
+/// Separates the token from the client. No token's name contains it.
 pub(crate) const BETWEEN: char = '/';
 
-/// How a token signs for a client, if that says its name.
+/// The signature of a token, with the name of its client if that gives one.
 pub(crate) fn signed(token: &str, client: Option<&str>) -> String {
     match client.filter(|client| !client.trim().is_empty() && *client != token) {
         Some(client) => format!("{token}{BETWEEN}{client}"),
@@ -11,7 +11,7 @@ pub(crate) fn signed(token: &str, client: Option<&str>) -> String {
     }
 }
 
-/// The token that signed.
+/// The token in a signature.
 pub(crate) fn signer(client: &str) -> &str {
     client.split(BETWEEN).next().unwrap_or(client)
 }

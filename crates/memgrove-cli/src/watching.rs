@@ -1,8 +1,7 @@
-//! Noticing that files of this machine have changed, as the kernel tells it.
+//! How a server notices that files of this machine have changed: the kernel tells it.
 //!
-//! Whoever was told that a write is done finds it noticed: the kernel queues an event before it
-//! answers the writer. Folders of other machines are not watched, because their kernels tell us
-//! nothing.
+//! When a writer learns that its write is done, the event is queued already: the kernel queues it before it
+//! answers. Network folders are not watched, because other machines' kernels tell us nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -44,7 +43,7 @@ struct Watched {
     /// The folders by the numbers that the kernel gave them.
     numbers: HashMap<i32, Locator>,
     folders: HashSet<Locator>,
-    /// Whether something cannot be watched, now or ever.
+    /// Whether something cannot be watched, so that listings are needed from now on.
     blind: bool,
 }
 
@@ -58,7 +57,7 @@ impl Folders {
 }
 
 impl Watched {
-    /// Watches a folder. A kernel that has no more room for it leaves us blind.
+    /// Watches a folder. If the kernel has no room for more, we are blind.
     fn watch(&mut self, root: &Path, folder: &Locator) {
         let path = root.join(folder.key());
         let local =
@@ -68,13 +67,13 @@ impl Watched {
                 self.numbers.insert(number, folder.clone());
                 self.folders.insert(folder.clone());
             }
-            // It has gone since it was listed: its parent has an event of it.
+            // It was removed after it was listed, and its parent has an event for that.
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             _ => self.blind = true,
         }
     }
 
-    /// Takes every event that is queued: the files that it names, or `None` for more than files.
+    /// Takes every queued event. Returns the files that they name, or `None` if more than files changed.
     fn take(&mut self, root: &Path) -> Result<Option<Vec<Locator>>, Errno> {
         let (mut files, mut made, mut more) = (HashSet::new(), Vec::new(), false);
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
@@ -93,13 +92,13 @@ impl Watched {
             match named {
                 Some(file) if !events.contains(ReadFlags::ISDIR) => drop(files.insert(file)),
                 Some(folder) if events.contains(ReadFlags::CREATE) => made.push(folder),
-                // It was empty: what was in it has events of its own.
+                // The folder was empty by then: its files had events of their own.
                 Some(_) if events.contains(ReadFlags::DELETE) => {}
                 None if events.contains(ReadFlags::DELETE_SELF) => {}
                 None if events.contains(ReadFlags::IGNORED) && folder.is_none() => {}
                 _ => more = true,
             }
-            // The folder that we call the root is another one now, or none.
+            // The root folder was replaced or removed.
             let left = ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT;
             if folder.is_some_and(Locator::is_root) && events.intersects(left) {
                 self.blind = true;
@@ -112,14 +111,14 @@ impl Watched {
         }
         more |= !made.into_iter().all(|folder| self.enter(root, &folder, &mut files));
         if more {
-            // Folders have come, gone or moved: which name is which folder is to be learnt again.
+            // Folders came, went or moved, so their names must be learnt again.
             self.folders.clear();
         }
         Ok((!more).then(|| files.into_iter().collect()))
     }
 
-    /// Watches a new folder and all beneath it. What came before it was watched is found now, and what comes
-    /// later has events. `false` if it cannot be read.
+    /// Watches a new folder and everything beneath it. Collects the files that came before the watch; later
+    /// ones have events. Returns `false` if it cannot be read.
     fn enter(&mut self, root: &Path, folder: &Locator, files: &mut HashSet<Locator>) -> bool {
         self.watch(root, folder);
         let entries = match std::fs::read_dir(root.join(folder.key())) {
@@ -164,7 +163,7 @@ impl Watch for Folders {
     }
 }
 
-// The tests are whoever edits files behind our back.
+// These tests edit files behind the program's back.
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)]
 mod tests {

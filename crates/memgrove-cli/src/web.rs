@@ -61,7 +61,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ("/web/forces.js", SCRIPT, include_str!("web/assets/forces.js")),
     ("/favicon.ico", "image/svg+xml", include_str!("web/assets/icon.svg")),
 ];
-/// For how long a browser keeps them: from one page to the next, not from one version to the next.
+/// How long a browser keeps them: across pages, but not across versions of the program.
 const ASSETS_KEPT: &str = "private, max-age=120";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -112,7 +112,7 @@ where
     Route::new(Method::POST, path, Need::Scope(Scope::Write), handle).speaking_to(Voice::Person)
 }
 
-/// What a page loads. It tells nothing about memories, so it needs no token.
+/// A file that pages load. It tells nothing about memories, so it needs no token.
 fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
     let answer = move |_: Call| async move {
         let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, ASSETS_KEPT)];
@@ -121,7 +121,7 @@ fn asset(path: &str, kind: &'static str, text: &'static str) -> Route {
     Route::new(Method::GET, path, Need::Nothing, answer).of_server()
 }
 
-/// An error as a page, with the ways on where it is known where it stands.
+/// An error as a page, with links to other pages if the site is known.
 pub(crate) fn failure(error: &Error, site: Option<&Site>) -> Response {
     match site {
         Some(site) => (crate::http::status(error), frame::failed(error, site)).into_response(),
@@ -134,8 +134,8 @@ pub(crate) fn refusal(status: StatusCode, error: &Error) -> Response {
     (status, told(frame::bare(error))).into_response()
 }
 
-/// A page as an answer. A form that it sends says where it comes from, which a browser leaves out
-/// under the stricter policy that other answers carry.
+/// A page as an answer. Its policy lets forms tell where they come from, which browsers would leave out under
+/// the stricter policy of other answers.
 fn told(page: maud::Markup) -> Response {
     let mut response = axum::response::Html(page.into_string()).into_response();
     let policy = HeaderName::from_static("referrer-policy");
@@ -143,7 +143,7 @@ fn told(page: maud::Markup) -> Response {
     response
 }
 
-/// Leads on to another page after something was done.
+/// Redirects to another page after something was done.
 fn led_to(address: &str) -> Result<Response> {
     let at = HeaderValue::try_from(address)
         .map_err(|_| Error::new(memgrove::Kind::Invalid, "the address does not fit into a header"))?;

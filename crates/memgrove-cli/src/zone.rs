@@ -1,11 +1,11 @@
-//! Where the user is in time: the zone in which `yesterday` is a day.
+//! The user's time zone, in which `yesterday` is a day.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use memgrove::clock::{TimeZone, Timestamp};
 
-/// The zone that the machine keeps.
+/// The file that describes the machine's zone.
 const LOCAL: &str = "/etc/localtime";
 /// Where zones are described by their names, unless `TZDIR` says otherwise.
 const FOLDERS: [&str; 2] = ["/usr/share/zoneinfo", "/etc/zoneinfo"];
@@ -22,8 +22,8 @@ pub(crate) struct ZoneVariables {
 }
 
 impl ZoneVariables {
-    /// The zone that `TZ` names, else the machine's, and UTC for one that is not known: as the C library
-    /// tells the time to other programs. One file is read; the library of zones would look into all of them.
+    /// The zone that `TZ` names, else the machine's; UTC if it is unknown, as for other programs that use the
+    /// C library. Reads one file, while the library of zones would look through all of them.
     pub(crate) fn zone(&self) -> TimeZone {
         let zone = match self.name.as_deref().map(|name| name.strip_prefix(':').unwrap_or(name)) {
             None => described(Path::new(LOCAL)),
@@ -43,7 +43,7 @@ pub(crate) fn clock(zone: &TimeZone, moment: Timestamp) -> String {
     format!("{:.0}", zone.to_datetime(moment))
 }
 
-/// The same of a moment that is written down; what is none stays as it is.
+/// As [`clock`], for a moment in writing; what is no moment stays as it is.
 pub(crate) fn clock_of(zone: &TimeZone, written: &str) -> String {
     written.parse().map_or_else(|_| written.to_owned(), |moment| clock(zone, moment))
 }

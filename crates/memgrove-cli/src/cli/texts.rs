@@ -1,5 +1,5 @@
-//! Texts that begin with a hyphen, such as an item of a list or "-5 degrees is freezing": they are what
-//! they say, while `--jsn` is an option that is misspelled, and never a memory.
+//! How to tell a text that begins with a hyphen from an option: a list item or "-5 degrees is freezing" is a
+//! text, while `--jsn` is a misspelled option and never a memory.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,8 +7,8 @@ use clap::{ArgMatches, Command};
 
 use super::spoken;
 
-/// Understands a command line. What cannot be the name of an option is a text wherever one may stand;
-/// behind `--`, everything is.
+/// Parses a command line. What cannot be the name of an option is a text wherever a text is allowed; after
+/// `--`, everything is.
 pub(super) fn understood(command: Command, arguments: &[OsString]) -> Result<ArgMatches, clap::Error> {
     let open = arguments.iter().take_while(|argument| *argument != "--");
     let (texts, options): (Vec<&OsString>, Vec<&OsString>) =
@@ -28,7 +28,7 @@ fn is_hyphened(argument: &OsStr) -> bool {
     argument.as_encoded_bytes().starts_with(b"-")
 }
 
-/// Whether an argument cannot be an option, whose name has no blank and begins with a letter.
+/// Whether an argument cannot be an option, whose name begins with a letter and has no blanks.
 fn is_text(argument: &OsStr) -> bool {
     let given = argument.to_string_lossy();
     let name = given.split('=').next().unwrap_or_default().trim_start_matches('-');
@@ -36,7 +36,7 @@ fn is_text(argument: &OsStr) -> bool {
     !name.starts_with(char::is_alphabetic) || !name.chars().all(fits)
 }
 
-/// The same command with arguments that may begin with a hyphen.
+/// Returns the command with positional arguments that may begin with a hyphen.
 fn taking_texts(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.is_positional() {
         true => arg.allow_hyphen_values(true),
@@ -45,7 +45,7 @@ fn taking_texts(command: Command) -> Command {
     command.mut_subcommands(taking_texts)
 }
 
-/// Whether one of these was taken for a text.
+/// Whether one of these options was taken for a text.
 fn takes_one_of(command: &Command, matches: &ArgMatches, options: &[&OsString]) -> bool {
     let (words, arguments) = spoken(matches);
     let leaf = words.split('_').try_fold(command, |here, word| here.find_subcommand(word));

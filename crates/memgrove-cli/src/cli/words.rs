@@ -30,13 +30,12 @@ pub(super) fn also_called(verb: &str) -> impl Iterator<Item = &'static str> {
     ALSO_CALLED.iter().filter(move |(_, known)| *known == verb).map(|(name, _)| *name)
 }
 
-/// The same error with the nearest verb alone, of those that a misspelled one may stand for, by the name that
-/// help shows.
+/// Reduces an error's suggestions for a misspelled verb to the nearest one, by the name that help shows.
 pub(super) fn nearest(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) else {
         return error;
     };
-    // They are in the order of how near they are.
+    // The nearest one comes last.
     if let Some(nearest) = names.pop() {
         let below = |group: Command, word| group.find_subcommand(word).cloned().unwrap_or(group);
         let group = arguments.iter().fold(super::command(), below);

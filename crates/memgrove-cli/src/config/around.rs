@@ -1,5 +1,5 @@
-//! Which store a folder is, or lies in. Nothing that is written as a memory counts: it must not change which
-//! store is used.
+//! Which store a folder is, or lies in. Files that are memories do not count, so that no memory can change
+//! which store is used.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ impl Environment {
         from.ancestors().find_map(|folder| store_of(folder).or_else(|| store_of(&main_checkout(folder)?)))
     }
 
-    /// The store in a folder, or the folder itself if it is one: its settings need not be without fault,
-    /// or memories would go elsewhere because of one.
+    /// The store in a folder, or the folder itself if it is one. Faulty settings count too: otherwise one
+    /// fault would send memories elsewhere.
     fn store_of(&self, folder: &Path) -> Option<PathBuf> {
         let inside = folder.join(STORE_FOLDER);
         let found = if inside.is_dir() { inside } else { folder.to_owned() };
@@ -32,7 +32,7 @@ impl Environment {
         folder.ancestors().find(is_store).map(Path::to_owned)
     }
 
-    /// Whether a folder is, or lies in, one of those that hold the memories of a store.
+    /// Whether a folder is, or lies in, a folder that holds the memories of a store.
     fn is_among_memories(&self, folder: &Path) -> bool {
         let holds_memories = |part: &Path| {
             let is_named_so = FOLDERS.iter().any(|name| part.ends_with(name));
@@ -41,7 +41,7 @@ impl Environment {
         folder.ancestors().any(holds_memories)
     }
 
-    /// Whether the settings of a store lie in a folder: in one that is used in place, they are a memory.
+    /// Whether a folder has a store's settings; in a folder used in place such a file is a memory.
     fn has_settings(&self, folder: &Path) -> bool {
         let bytes = settings::read_bytes(&folder.join(settings::FILE)).unwrap_or_default();
         let are_settings = String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with("format"));
@@ -54,7 +54,7 @@ impl Environment {
     }
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut there = path.ancestors().filter_map(|part| Some((part, part.canonicalize().ok()?)));
     match there.next().and_then(|(part, real)| Some(real.join(path.strip_prefix(part).ok()?))) {

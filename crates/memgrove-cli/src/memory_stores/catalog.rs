@@ -25,7 +25,7 @@ pub(crate) struct Catalog {
     /// Which memory an id belongs to.
     ids: HashMap<String, usize>,
     redactions: Vec<Redaction>,
-    /// What versions were found to hold, so that a listing reads each once.
+    /// The hashes and sizes of versions that were read, so that a listing reads each only once.
     digests: RefCell<HashMap<String, Digest>>,
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct Digest {
     pub(crate) size: usize,
 }
 
-/// One memory through all its names.
+/// One memory, through all its names.
 pub(crate) struct Lineage {
     pub(crate) id: String,
-    /// When it was made, if that is pruned from the history.
+    /// When it was made, if the history no longer tells because of pruning.
     made: Option<Timestamp>,
     pub(crate) versions: Vec<VersionOf>,
 }
@@ -54,16 +54,16 @@ impl Lineage {
 /// One change of a memory.
 pub(crate) struct VersionOf {
     pub(crate) id: String,
-    /// When it held what it is a version of: after the change that made it, or before the change that
-    /// found it, if it was made outside the history.
+    /// The moment at which it held this version: after the change that made it, or, if it was written past
+    /// memgrove, before the change that found it.
     pub(crate) moment: Moment,
     /// Where it was after the change; before it, if the change deleted it.
     pub(crate) at: Locator,
     pub(crate) operation: Operation,
     pub(crate) time: Timestamp,
-    /// Who made it, unless somebody did past the history.
+    /// Who made it; `None` if it was written past memgrove.
     pub(crate) actor: Option<Actor>,
-    /// What it then held, where the history says so without being read.
+    /// The version of its content, where the history tells it without a read.
     pub(crate) content: Option<Version>,
 }
 
@@ -88,7 +88,7 @@ impl Operation {
 /// That something was redacted, when and by whom.
 pub(crate) struct Redaction {
     key: String,
-    /// What was taken out, where the history said so before: the same content elsewhere went with it.
+    /// What was taken out, if the history told: equal content elsewhere was redacted with it.
     content: Option<Version>,
     pub(crate) time: Timestamp,
     pub(crate) actor: Actor,
@@ -118,8 +118,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// What happened since, newest first; nothing if it must be read anew: the journal is another one, or
-    /// was never read, or its beginning is gone.
+    /// What happened since, newest first; `None` if the history must be read anew: it never was, or it is
+    /// another journal, or its beginning was pruned.
     fn news(&self, memory: &Memory) -> Result<Option<Vec<Past>>> {
         let Some(last) = &self.last else { return Ok(None) };
         let mut limit = 16;
@@ -138,7 +138,7 @@ impl Catalog {
         }
     }
 
-    /// Gives memories the ids back that they had before the changes were pruned that made them.
+    /// Gives memories back the ids that they had before the changes that made them were pruned.
     fn recall(&mut self, kept: Vec<Kept>) {
         let known = self.memories.iter().enumerate();
         let known =
@@ -150,7 +150,7 @@ impl Catalog {
                 (Some(at), _) => self.live.get(&at).copied().unwrap_or_else(|| self.begin(id.clone(), &at)),
                 (None, version) => match version.and_then(|version| known.get(&version).copied()) {
                     Some(memory) => memory,
-                    // All of it is pruned.
+                    // Its whole past was pruned.
                     None => continue,
                 },
             };
@@ -163,7 +163,7 @@ impl Catalog {
     fn add(&mut self, files: &Locator, past: Past) {
         if let Some(key) = past.note.key.clone().filter(|key| key.starts_with(REDACTION)) {
             let content = self.content_of(&key);
-            // Also other versions may have lost the same content with it.
+            // Other versions may have lost the same content.
             self.digests.get_mut().clear();
             self.redactions.push(Redaction { key, content, time: past.time, actor: past.note.actor.clone() });
         }
@@ -180,7 +180,7 @@ impl Catalog {
         self.last = Some(past.change);
     }
 
-    /// Where a change wrote something that it deleted again: nobody ever saw that.
+    /// Places that a change both wrote and deleted: nobody ever saw what was there.
     fn fleeting(&self, past: &Past) -> HashSet<Locator> {
         let ends = past.edits.iter().filter(|edit| edit.op == Op::Delete).map(|edit| &edit.at);
         let here = |at: &Locator| {
@@ -206,7 +206,7 @@ impl Catalog {
         self.version(memory, past, version_id(past, index), &edit.at, operation, edit.new.clone());
     }
 
-    /// The memory that was deleted here by what a change takes back.
+    /// The memory that was deleted here by a change that this one undoes.
     fn brought_back(&mut self, past: &Past, at: &Locator) -> Option<usize> {
         let undone = undone_by(&past.note);
         let deleted = |memory: &Lineage| {
@@ -235,8 +235,8 @@ impl Catalog {
         edit.old.as_ref().map(|_| self.begin(unrecorded(&edit.at), &edit.at))
     }
 
-    /// What a change found in the place of what the history knew: it is a version too, because the
-    /// history holds it from now on.
+    /// Records the content that a change found instead of what the history knew: a version too, because the
+    /// history now holds it.
     fn found(&mut self, memory: usize, past: &Past, index: usize, edit: &PastEdit) {
         let Some(old) = &edit.old else { return };
         let versions = &mut self.memories[memory].versions;
@@ -262,7 +262,7 @@ impl Catalog {
             self.live.keys().filter_map(|at| Some((at.clone(), at.rebased(&edit.at, to)?))).collect();
         for (from, to) in moved {
             let Some(memory) = self.live.remove(&from) else { continue };
-            // With a folder move many, each to a version of its own.
+            // A moved folder moves many memories, and each gets a version of its own.
             let id = version_id(past, index);
             let id = if from == edit.at { id } else { format!("{id}p{}", digest_of(&from)) };
             let held = self.memories[memory].versions.last().and_then(|version| version.content.clone());
@@ -282,7 +282,7 @@ impl Catalog {
         self.memories.len() - 1
     }
 
-    /// One change of a memory is one version, however many edits it took.
+    /// Adds a version. However many edits a change makes to a memory, they are one version.
     fn version(
         &mut self,
         memory: usize,
@@ -313,7 +313,7 @@ impl Catalog {
         });
     }
 
-    /// Which memory is which, of those that are or were in one of these folders.
+    /// The ids of all memories that are, or last were, in one of these folders.
     pub(crate) fn kept(&self, roots: &[Locator]) -> Vec<Kept> {
         let of = |(memory, lineage): (usize, &Lineage)| {
             let (at, last) = (self.place(memory), lineage.versions.last());
@@ -328,7 +328,7 @@ impl Catalog {
         self.memories.iter().enumerate().filter_map(of).collect()
     }
 
-    /// What a version holds, if it was read before.
+    /// The hash and size of a version's content, if it was read before.
     pub(crate) fn digest(&self, version: &VersionOf) -> Option<Digest> {
         self.digests.borrow().get(&version.id).cloned()
     }
@@ -337,8 +337,7 @@ impl Catalog {
         self.digests.borrow_mut().insert(version.id.clone(), digest);
     }
 
-    /// When and by whom a version was redacted; if only its content was, with another version of the
-    /// same content, then as that one.
+    /// When and by whom a version was redacted: itself, or else another version of the same content.
     pub(crate) fn redaction(&self, version: &VersionOf) -> Option<&Redaction> {
         let key = redaction_of(&version.at, &version.moment);
         let own = self.redactions.iter().find(|redaction| redaction.key == key);
@@ -347,7 +346,7 @@ impl Catalog {
         own.or_else(|| self.redactions.iter().find(same))
     }
 
-    /// What the version held that a redaction is about.
+    /// The content of the version that a redaction names.
     fn content_of(&self, key: &str) -> Option<Version> {
         let mut versions = self.memories.iter().flat_map(|memory| &memory.versions);
         let version = versions.find(|version| redaction_of(&version.at, &version.moment) == key);

@@ -1,5 +1,4 @@
-//! The folders of memory stores: which one a new memory store gets, and that no other gets it as well,
-//! whichever process makes that.
+//! Which folder a new memory store gets, and how no other gets the same one, whichever process makes it.
 
 use memgrove::backend::{Edit, Expect, FileKind, Version};
 use memgrove::locator::collision_key;
@@ -9,10 +8,10 @@ use super::{MemoryStore, place, roots};
 use crate::address::{MEMORIES, file_at};
 use crate::context::Context;
 
-/// The key of the metadata that chooses a folder which is there already.
+/// The metadata key that chooses an existing folder.
 pub(crate) const CHOSEN: &str = "memgrove_folder";
-/// Where memory stores claim their folders: each by a file of the same path, with its id in it. A file is
-/// made once, and nothing beneath it: so neither the folder nor what it holds or is in becomes another's.
+/// Where memory stores claim their folders: each by a file with the folder's path and the store's id in it.
+/// As nothing can exist beneath a file, neither the folder nor any around or within it can be claimed again.
 const CLAIMS: &str = "memory_stores/folders";
 
 /// The folder for a new memory store, and the edits that claim it.
@@ -46,7 +45,7 @@ pub(crate) fn claimed(cx: &Context, store: &Store, made: &MemoryStore) -> Result
     Err(Error::new(Kind::Full, "no free folder name is left"))
 }
 
-/// Deleting one of two memory stores in a folder would empty the other.
+/// The error for a folder that overlaps another memory store's: deleting one would empty the other.
 fn another(folder: &str) -> Error {
     let message = format!("`{}` is, or holds, or is in the folder of another", folder.escape_default());
     Error::new(Kind::Exists, message).hint("choose a folder that no other memory store is in")
@@ -111,7 +110,7 @@ fn claim(cx: &Context, store: &Store, folder: &Locator, id: &str) -> Result<Opti
     Ok(Some(edits))
 }
 
-/// The version of a claim whose memory store is no more.
+/// The version of an abandoned claim: its memory store no longer exists.
 fn given_up(store: &Store, claim: &Locator) -> Result<Option<Version>> {
     let there = store.read_bytes(claim)?;
     let owner = str::from_utf8(&there.bytes).ok().and_then(|id| place(id.trim()).ok());
@@ -119,7 +118,7 @@ fn given_up(store: &Store, claim: &Locator) -> Result<Option<Version>> {
     Ok((!is_there).then_some(there.version))
 }
 
-/// The edit by which a memory store gives its claim up, if it has one.
+/// The edit by which a memory store gives up its claim, if it has one.
 pub(crate) fn unclaimed(cx: &Context, store: &Store, folder: &Locator, id: &str) -> Result<Option<Edit>> {
     let at = claim_of(cx, folder)?;
     let there = store.read_file_optional(&at)?.filter(|there| there.bytes == id.as_bytes());

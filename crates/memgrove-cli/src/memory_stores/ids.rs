@@ -1,5 +1,5 @@
-//! Which memory is which when the history no longer tells: an id is derived from the change that made
-//! the memory, and that may be pruned.
+//! Which memory is which when the history no longer tells: ids derive from the changes that made the
+//! memories, and those may be pruned.
 
 use memgrove::backend::{Edit, Expect, Past, upkeep};
 use memgrove::clock::Timestamp;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Catalog, note, roots};
 use crate::context::Context;
 
-/// Where it is written down.
+/// The file in which ids are written down.
 const PLACE: &str = "memory_stores/ids.json";
 
 /// One memory, as it was when the history was pruned.
@@ -50,13 +50,13 @@ pub(crate) fn keep_ids(cx: &Context) -> Result<()> {
     kept.map(drop)
 }
 
-/// What is written down. What cannot be understood says nothing.
+/// Reads the ids that were written down; none if the file cannot be understood.
 pub(crate) fn kept(store: &Store) -> Result<Vec<Kept>> {
     let there = store.read_optional(&Locator::new(PLACE)?)?;
     Ok(there.and_then(|there| serde_json::from_slice(&there.bytes).ok()).unwrap_or_default())
 }
 
-/// Whether a change wrote it down.
+/// Whether a change wrote ids down.
 pub(crate) fn are_kept_by(past: &Past) -> bool {
     past.edits.iter().any(|edit| edit.at.key() == PLACE)
 }

@@ -1,8 +1,8 @@
 //! The folder on this machine for what belongs to a store and must not lie in it: its journal and its lock.
 //!
-//! It is named after the store's `id` and the place where the store lies, and a file in it tells that place.
-//! So a store that is made anew where another was begins with nothing, one that is moved takes its history
-//! along, and of two copies on one machine each has its own.
+//! Its name holds the store's `id` and a hash of the place where the store lies, and a file in it tells that
+//! place. So a store made anew in the place of another begins without history, a moved store takes its
+//! history along, and each of two copies on one machine has its own.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ const HASH_DIGITS: usize = 12;
 pub(super) struct State {
     base: PathBuf,
     name: String,
-    /// The name that it has until the store is next opened: the store was moved, or an earlier version of
-    /// this program named it.
+    /// Its name until the store is next opened, if the store was moved or an earlier version of this program
+    /// named the folder.
     former: Option<String>,
     /// Where the store lies, if its id is known, or the folder that is used in place.
     place: Option<String>,
@@ -35,18 +35,18 @@ fn named(text: &[u8]) -> String {
 }
 
 impl State {
-    /// The state of what is known by one text alone.
+    /// The state of something that one text alone identifies.
     pub(super) fn of(base: PathBuf, text: &[u8]) -> Self {
         State { base, name: named(text), former: None, place: None, twin: None }
     }
 
-    /// The state of a folder that is used in place. That it tells the place distinguishes it from that of a
-    /// store without an id, which has the same name.
+    /// The state of a folder used in place. Its file that tells the place distinguishes it from the state of
+    /// a store without an id, which has the same name.
     pub(super) fn in_place(base: PathBuf, folder: &str) -> Self {
         State { place: Some(folder.to_owned()), ..State::of(base, folder.as_bytes()) }
     }
 
-    /// Whether it tells where the folder or the store lies.
+    /// Whether its file tells where the folder or the store lies.
     pub(super) fn tells_place(&self) -> bool {
         self.folder().join(PLACE).is_file()
     }
@@ -74,18 +74,18 @@ impl State {
         State { base, name, former, place: Some(place), twin }
     }
 
-    /// The folder, as long as the store is not opened.
+    /// The state folder as it is named until the store is opened.
     pub(super) fn folder(&self) -> PathBuf {
         self.base.join(self.former.as_ref().unwrap_or(&self.name))
     }
 
-    /// Makes it the folder of the store where that lies now.
+    /// Renames the state folder if needed, and writes down where the store lies now.
     pub(super) fn settle(&self) -> Result<PathBuf> {
         let folder = self.base.join(&self.name);
         let failed = |error| Error::from_io(error, folder.display());
         if let Some(former) = &self.former {
             let base = RealFs::create_root(&self.base).map_err(failed)?;
-            // Whoever was faster has done the same.
+            // If another process was faster, it did the same.
             let moved = base.rename(former, &self.name, Rename::NoReplace);
             moved.or_else(|error| if folder.is_dir() { Ok(()) } else { Err(error) }).map_err(failed)?;
         }

@@ -150,16 +150,17 @@ impl Verb for ConflictsMerge {
                 }
             }
         }
-        // One copy that cannot be merged keeps no other from being merged.
+        // A copy that cannot be merged must not keep others from being merged.
         let merge = |at: &str| {
             let mut note = cx.note(Self::NAME, &self.guard);
             // Each copy is a change of its own, so each needs a key of its own.
             note.key = note.key.map(|key| format!("{key} {at}"));
             Ok(merging::merge_copy(&memory, note, &Locator::new(at)?, take)?.outcome.by)
         };
-        let of_entities = named.iter().any(|at| at.starts_with("knowledge/"));
-        let copies = named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();
-        // What was merged is merged, whatever comes of the lists.
+        let copies: Vec<MergedCopy> =
+            named.into_iter().map(|at| MergedCopy::new(at.clone(), merge(&at))).collect();
+        let of_entities = copies.iter().any(|copy| copy.by.is_some() && copy.at.starts_with("knowledge/"));
+        // The merge stands, even if the lists cannot be updated.
         if of_entities && let Err(error) = cx.writing_knowledge().and_then(|knowledge| knowledge.rebuild()) {
             crate::notice(&format!("the lists of entities are not up to date: {error}"));
         }
@@ -190,7 +191,7 @@ impl Verb for ConflictsMerge {
     }
 }
 
-/// What came of a copy, in words.
+/// What was done with a copy, in words.
 fn done(by: &str) -> String {
     match by {
         "sameness" => "identical to its file, removed".to_owned(),

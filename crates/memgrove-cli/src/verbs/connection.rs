@@ -189,7 +189,7 @@ impl Verb for ConnectionUpdate {
             Update { set: properties(self.properties, self.pairs), unset: self.unset, ..Update::default() };
         let expect = self.guard.expect.as_deref();
         let id = connection_id(&self.id);
-        Ok(changed("updated", cx.writing_graph()?.update_connection(note, id, &update, expect)?))
+        Ok(changed("updated", cx.changing_graph()?.update_connection(note, id, &update, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -221,7 +221,7 @@ impl Verb for ConnectionEdit {
     fn run(self, cx: &Context) -> Result<Changed> {
         let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
         let (id, expect) = (connection_id(&self.id), self.guard.expect.as_deref());
-        Ok(changed("edited", cx.writing_graph()?.edit_connection(note, id, &edit, expect)?))
+        Ok(changed("edited", cx.changing_graph()?.edit_connection(note, id, &edit, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -260,7 +260,7 @@ impl Verb for ConnectionDelete {
     type Answer = Changed;
 
     fn run(self, cx: &Context) -> Result<Changed> {
-        let graph = cx.writing_graph()?;
+        let graph = cx.changing_graph()?;
         let id = match (self.id, &self.from, &self.to) {
             (Some(id), ..) => connection_id(&id).to_owned(),
             (None, Some(from), Some(to)) => {

@@ -28,7 +28,7 @@ impl Consent {
         self.dry_run
     }
 
-    /// Refuses where nobody has said to plan or to do what is `done` (pruned, redacted).
+    /// Refuses unless it is a dry run or confirmed. `done` says what would happen: pruned, redacted.
     ///
     /// # Errors
     /// `Invalid`.
@@ -40,7 +40,7 @@ impl Consent {
         }
     }
 
-    /// What the history is told.
+    /// What the history is to remember.
     pub(super) fn guard(&self) -> Guard {
         Guard { reason: self.reason.clone(), ..Guard::default() }
     }

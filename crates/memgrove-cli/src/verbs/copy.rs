@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use self::bar::Bar;
 use super::{Effect, On, Verb};
+use crate::config::How;
 use crate::context::{Context, GRAPH, Guard, Input, KNOWLEDGE, random_id};
 use crate::mounts::{self, RECORDS};
 use crate::page::{Ink, Page, counted};
@@ -32,7 +33,7 @@ use crate::portion;
 use crate::settings;
 use crate::settings::Settings;
 
-/// What every store has of its own.
+/// Files that every store has of its own, and that are not copied.
 const OWN: [&str; 2] = [settings::FILE, ".gitignore"];
 
 /// Copy all memories from one store to another, on any backend
@@ -72,10 +73,10 @@ impl Verb for Copy {
 
     fn run(self, cx: &Context) -> Result<CopyAnswer> {
         let from = match &self.from {
-            Some(given) => End::named(cx, given)?,
+            Some(given) => End::named(cx, given, How::Other("named by --from"))?,
             None => End::this(cx)?,
         };
-        let to = End::named(cx, &self.to)?;
+        let to = End::named(cx, &self.to, How::Other("named by --to"))?;
         if from.is(&to) {
             return Err(Error::new(Kind::Invalid, "a store cannot be copied into itself")
                 .hint("name another store with --to"));
@@ -88,7 +89,7 @@ impl Verb for Copy {
         let (from, to) = (from.open()?, to.make()?);
         let graph = Graph::new(to.clone(), Locator::new(GRAPH)?, Arc::new(SystemIds));
         let mut own: Vec<Locator> = OWN.iter().map(Locator::new).collect::<Result<_>>()?;
-        // A graph that is there already has a registry of its own, which takes in what comes.
+        // The target's graph has a registry of its own, which takes in what is copied.
         let clashes = clashes(from.store(), to.store(), &graph.derived_files()?)?;
         if clashes {
             own.extend(graph.derived_files()?);
@@ -159,7 +160,7 @@ impl Verb for Copy {
     }
 }
 
-/// Makes anew what is derived of the memories that were copied; the rest comes when it is next needed.
+/// Rebuilds what derives from the copied memories; the rest is rebuilt when it is next needed.
 fn made_anew(to: &Memory, graph: Option<&Graph>, note: &Note) -> Result<()> {
     if let Some(graph) = graph {
         graph.rebuild(note.clone())?;
@@ -171,13 +172,13 @@ fn made_anew(to: &Memory, graph: Option<&Graph>, note: &Note) -> Result<()> {
     Ok(())
 }
 
-/// The folder of a store's own records.
+/// The folder of a store's own records, as a memory of its own.
 fn inside(memory: &Memory) -> Result<Memory> {
     let scoped = Scoped::new(Arc::clone(memory.store().backend()), Locator::new(RECORDS)?);
     Ok(Memory::new(Store::new(scoped), Arc::clone(memory.clock())))
 }
 
-/// What only the registry of a graph says, as files: where another registry stays, it would be left behind.
+/// What only the registry of a graph tells, as files: it would be lost where the target keeps its registry.
 fn in_registry_alone(from: &Memory) -> Result<Memory> {
     let graph = Graph::new(from.clone(), Locator::new(GRAPH)?, Arc::new(SystemIds));
     let files = Store::new(Ram::default());
@@ -187,7 +188,7 @@ fn in_registry_alone(from: &Memory) -> Result<Memory> {
     Ok(Memory::new(files, Arc::clone(from.clock())))
 }
 
-/// Adds up what was copied of the store, and of a part of it that came from elsewhere.
+/// Adds the counts of a part that was copied separately, with its places moved into `folder`.
 fn add(all: &mut Copied, part: Copied, folder: &Locator) -> Result<()> {
     let placed =
         |places: Vec<Locator>| places.iter().map(|at| folder.child(at.key())).collect::<Result<Vec<_>>>();
@@ -206,24 +207,24 @@ enum End {
     /// A store in a place.
     Placed {
         cx: Context,
-        /// Where its memories are in the end.
+        /// The store's location as its backend is opened with it.
         location: String,
         /// The folder that is to be made if it is missing, and the protocol that was named with it.
         folder: Option<(PathBuf, Option<String>)>,
     },
-    /// One that is gone when the program ends.
+    /// A store in memory, which is gone when the program ends.
     Passing(Memory),
 }
 
 impl End {
-    /// The store that all verbs use.
+    /// The store that this command works on.
     fn this(cx: &Context) -> Result<Self> {
         End::placed(cx.clone(), None)
     }
 
-    /// A store that is named by its folder, its address, or a protocol and a folder. What the environment says
-    /// of a store is about another one.
-    fn named(cx: &Context, given: &str) -> Result<Self> {
+    /// A store named by its folder, its address, or a protocol and a folder. Ignores what the environment
+    /// says of a store, which is about this command's own.
+    fn named(cx: &Context, given: &str, how: How) -> Result<Self> {
         check_name(given)?;
         let (mut environment, registry) = (cx.environment().clone(), Registry::standard());
         let named = given.split_once(':').filter(|(protocol, _)| registry.contains(protocol));
@@ -244,7 +245,8 @@ impl End {
         if protocol.as_deref() != Some(object::PROTOCOL) {
             (environment.bucket.bucket, environment.bucket.prefix) = (None, None);
         }
-        let there = Context::new(environment, Some(place), protocol.clone(), cx.actor.clone(), Input::None)?;
+        let there = cx.clone().taking(Input::None);
+        let there = there.over_store_in(environment, protocol.clone(), place, how)?;
         let folder = there.place().filter(|place| !place.is_url()).map(|place| place.root.clone());
         End::placed(there, folder.map(|folder| (folder, protocol)))
     }
@@ -257,7 +259,7 @@ impl End {
         Ok(End::Placed { cx, location, folder })
     }
 
-    /// Where it is, however it was named; nowhere for one that is gone when the program ends.
+    /// The location in one spelling; `None` for a store in memory.
     fn settled(&self) -> Option<PathBuf> {
         let End::Placed { location, .. } = self else { return None };
         Some(match location.contains("://") {
@@ -289,8 +291,8 @@ impl End {
         }
     }
 
-    /// What of a vault cannot be copied, and why: conflict copies are no memories, and of what is elsewhere
-    /// but a placeholder is here.
+    /// What of a vault cannot be copied, and why: conflict copies, which are no memories, and files of which
+    /// only a placeholder is on this machine.
     fn left_behind(&self) -> Result<Vec<(Locator, &'static str)>> {
         let End::Placed { cx, .. } = self else { return Ok(Vec::new()) };
         let Some(place) = cx.place() else { return Ok(Vec::new()) };
@@ -335,7 +337,7 @@ impl End {
     }
 }
 
-/// Whether one of these files is another one at the far end.
+/// Whether one of these files is at the far end with other content.
 fn clashes(from: &Store, to: &Store, files: &[Locator]) -> Result<bool> {
     for at in files {
         if let Some(there) = to.read_optional(at)?
@@ -347,7 +349,7 @@ fn clashes(from: &Store, to: &Store, files: &[Locator]) -> Result<bool> {
     Ok(false)
 }
 
-/// Refuses a name that would be taken for a folder and is hardly meant as one.
+/// Refuses a name that would be taken for a folder but is hardly meant as one.
 fn check_name(given: &str) -> Result<()> {
     if given.trim().is_empty() {
         return Err(Error::new(Kind::Invalid, "the store to copy has no name")

@@ -17,7 +17,7 @@ use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 use crate::portion::{self, LineRange};
 
-/// What a difference answers with, in tokens, unless it is asked for more.
+/// How many tokens a difference may take, unless more are asked for.
 const DIFF_TOKENS_MAX: usize = 4_000;
 
 /// Show how a memory changed, by default in its latest change

@@ -127,12 +127,12 @@ impl Verb for Doctor {
 }
 
 impl Doctor {
-    /// Looks into all that a store holds. What cannot be looked into is a finding itself.
+    /// Examines everything that a store holds. What cannot be examined is itself a finding.
     fn examine(&self, cx: &Context, place: &Place, answer: &mut DoctorAnswer) -> Result<()> {
         if self.fix && !place.is_url() {
             answer.mended = Some(modes::mend(&place.root)?);
         }
-        // Why nothing of it can be opened is said once.
+        // If the store cannot be opened at all, one finding says so already.
         if answer.selection.kind.is_some() {
             return Ok(());
         }
@@ -194,20 +194,20 @@ fn not_there(place: &Place) -> Finding {
     }
 }
 
-/// What was found and what was mended, or why nothing could be.
+/// What was found and mended, or a finding that it could not be examined.
 fn told(at: &str, examined: Result<(Vec<Finding>, Vec<String>)>) -> (Vec<Finding>, Vec<String>) {
     examined.unwrap_or_else(|error| (vec![failing(at, &error)], Vec::new()))
 }
 
 fn entities(cx: &Context) -> Result<Vec<Finding>> {
-    // Who may only read sees the lists as they are.
+    // With read-only access the lists are checked as they are.
     if cx.may_write().is_ok() {
         cx.writing_knowledge()?.rebuild()?;
     }
     cx.reading_knowledge()?.check()
 }
 
-/// Tells of a conflict, unless the backend has; of a file with markers, instead of what else follows from those.
+/// Reports a conflict unless the backend has; for a file with markers, replaces what follows from them.
 fn tell(findings: &mut Vec<Finding>, conflict: Conflict) {
     match conflict {
         Conflict::Copy { at, of, by, .. } => {

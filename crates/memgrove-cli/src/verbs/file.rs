@@ -9,11 +9,11 @@ pub(crate) use view::View;
 use std::io;
 use std::path::PathBuf;
 
-use memgrove::backend::{FileKind, Version};
+use memgrove::backend::{FileKind, Note, Version};
 use memgrove::memory::{Done, Plan};
 use memgrove::shapes::files::{self, Limits, Outcome};
 use memgrove::text::content;
-use memgrove::{Kind, Locator, Result, Store};
+use memgrove::{Kind, Locator, Memory, Result, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,19 +90,18 @@ pub(crate) fn short(version: &str) -> &str {
 /// Plans and applies one file operation.
 fn change(
     cx: &Context,
-    verb: &str,
-    guard: &Guard,
+    memory: &Memory,
+    note: Note,
     plan: impl FnMut(&Store) -> Result<Plan<Outcome>>,
 ) -> Result<Changed> {
-    let memory = cx.writing()?;
-    let done = memory.apply(cx.note(verb, guard), plan).map_err(|error| in_memories(cx, error))?;
+    let done = memory.apply(note, plan).map_err(|error| in_memories(cx, error))?;
     let Done { outcome, change, versions, replayed } = done;
     let named = |version: Version| version.as_str().to_owned();
     let change = change.map(|change| change.as_str().to_owned());
     if let Outcome::Edited { path, size, .. } = &outcome
         && versions.is_empty()
     {
-        // It says already what it shall say.
+        // The file already has this content.
         let version = memory.store().info_optional(path)?.and_then(|info| info.version).map(named);
         let created = Changed::new(cx, Outcome::Created { path: path.clone(), size: *size });
         return Ok(Changed { done: "unchanged", version, change, replayed, ..created });
@@ -145,7 +144,8 @@ impl Verb for Create {
             bytes => content::given("text", self.text, bytes)?.unwrap_or_default(),
         };
         let limits = Limits::default();
-        change(cx, Self::NAME, &self.guard, |store| match self.guard.expected(store, &at)? {
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, &cx.writing()?, note, |store| match self.guard.expected(store, &at)? {
             Some(version) => files::write(store, &at, bytes.clone(), Some(&version), &limits),
             None => files::create(store, &at, bytes.clone(), &limits),
         })
@@ -194,7 +194,8 @@ impl Verb for Replace {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let at = file_at(cx, &self.path)?;
-        change(cx, Self::NAME, &self.guard, |store| {
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, &cx.changing()?, note, |store| {
             let expect = self.guard.expected(store, &at)?;
             files::replace(store, &at, &self.old, &self.new, expect.as_ref(), &Limits::default())
         })
@@ -235,7 +236,8 @@ impl Verb for Insert {
     fn run(self, cx: &Context) -> Result<Changed> {
         let at = file_at(cx, &self.path)?;
         let text = Context::utf8("the text to insert", cx.text(self.text, self.from.as_deref())?)?;
-        change(cx, Self::NAME, &self.guard, |store| {
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, &cx.changing()?, note, |store| {
             let expect = self.guard.expected(store, &at)?;
             files::insert(store, &at, self.line, &text, expect.as_ref(), &Limits::default())
         })
@@ -265,7 +267,8 @@ impl Verb for Delete {
 
     fn run(self, cx: &Context) -> Result<Changed> {
         let at = file_at(cx, &self.path)?;
-        change(cx, Self::NAME, &self.guard, |store| {
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, &cx.changing()?, note, |store| {
             let expect = self.guard.expected(store, &at)?;
             files::delete(store, &at, expect.as_ref())
         })
@@ -298,7 +301,8 @@ impl Verb for Rename {
     fn run(self, cx: &Context) -> Result<Changed> {
         let from = file_at(cx, &self.old_path)?;
         let to = file_at(cx, &self.new_path)?;
-        change(cx, Self::NAME, &self.guard, |store| {
+        let note = cx.note(Self::NAME, &self.guard);
+        change(cx, &cx.changing()?, note, |store| {
             let expect = self.guard.expected(store, &from)?;
             files::rename(store, &from, &to, expect.as_ref())
         })

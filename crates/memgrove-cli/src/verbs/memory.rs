@@ -51,6 +51,7 @@ impl Verb for MemoryCommand {
     fn run(self, cx: &Context) -> Result<MemoryAnswer> {
         let memory = match self.command.get("command").and_then(Value::as_str) {
             Some("view") => cx.reading()?,
+            Some("str_replace" | "insert" | "delete" | "rename") => cx.changing()?,
             _ => cx.writing()?,
         };
         let note = cx.note(Self::NAME, &self.guard);
@@ -79,7 +80,10 @@ impl JsonSchema for MemoryCommand {
             "description": "Keep notes in files under /memories: view, create, str_replace, insert, delete, rename",
             "type": "object",
             "properties": {
-                "command": {"enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
+                "command": {
+                    "type": "string",
+                    "enum": ["view", "create", "str_replace", "insert", "delete", "rename"],
+                },
                 "path": {"type": "string"},
                 "view_range": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
                 "file_text": {"type": "string"},

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, On, Verb};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page, counted};
-use crate::rehearsal::rehearsed;
 
 /// How many links that lead nowhere are shown one by one.
 const DEAD_LINKS_MAX: usize = 20;
@@ -58,11 +57,15 @@ impl Verb for ImportMcpMemory {
     fn run(self, cx: &Context) -> Result<ImportAnswer> {
         let bytes = cx.text(None, Some(&self.path))?;
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
-        let imported = match self.dry_run {
-            true => cx
-                .reading_knowledge()?
-                .rehearse_import(memgrove::Store::new(memgrove::backends::Ram::default()), &bytes)?,
-            false => cx.writing_knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
+        let rehearse = || {
+            let scratch = memgrove::Store::new(memgrove::backends::Ram::default());
+            cx.reading_knowledge()?.rehearse_import(scratch, &bytes)
+        };
+        let planned = (self.dry_run || !cx.is_made()?).then(rehearse).transpose()?;
+        let imported = match planned {
+            // No store is made for an import of nothing.
+            Some(planned) if self.dry_run || planned.entities + planned.relations == 0 => planned,
+            _ => cx.writing_knowledge()?.import(&cx.note(Self::NAME, &Guard::default()), &bytes)?,
         };
         Ok(ImportAnswer {
             entities: imported.entities,
@@ -152,10 +155,7 @@ impl Verb for ImportSilicaV1 {
         let mut sources = Vec::new();
         gather(&folder, "", &mut sources)?;
         let cx = cx.asked_by(Actor { origin: Origin::Import, ..cx.actor.clone() });
-        let mut notes = cx.writing_notes()?;
-        if self.dry_run {
-            notes = notes.over(rehearsed(notes.memory()));
-        }
+        let notes = if self.dry_run { cx.rehearsing_notes()? } else { cx.writing_notes()? };
         let structure = if self.flatten { Structure::Flatten } else { Structure::Preserve };
         let done = notes.import(cx.note(Self::NAME, &Guard::default()), &sources, structure)?;
         if done.outcome.moved.is_empty() {

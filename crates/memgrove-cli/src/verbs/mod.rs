@@ -7,6 +7,7 @@ mod consent;
 pub(crate) mod copy;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+mod done;
 pub(crate) mod entity;
 pub(crate) mod eval;
 pub(crate) mod file;
@@ -40,7 +41,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::{Context, is_blank};
-use crate::page::{Ink, Page};
+use crate::page::Page;
+use done::{show_change, show_facts};
 
 /// The verbs, in the order in which help and tools list them.
 pub(crate) const TABLE: &[Entry] = &[
@@ -132,7 +134,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry::<eval::Retrieval>(),
 ];
 
-/// What the schema of a verb may leave out, as every conversation would pay for it; each with its type.
+/// Arguments that a verb's schema may leave out to save tokens in every conversation, with their types.
 const UNTOLD: [(&str, &str); 6] = [
     ("expect", "string"),
     ("key", "string"),
@@ -146,34 +148,34 @@ const UNTOLD: [(&str, &str); 6] = [
 pub(crate) trait Verb: clap::Args + DeserializeOwned + JsonSchema + std::fmt::Debug + Sized {
     /// The name on the wire; on the command line its words are separate: `memgrove file view`.
     const NAME: &'static str;
-    /// The name of the MCP tool, where it is another.
+    /// The name of the MCP tool, where it differs.
     const TOOL: &'static str = Self::NAME;
     /// The name that people see in a client.
     const TITLE: &'static str;
-    /// What it does to the store.
+    /// How it affects the store.
     const EFFECT: Effect;
-    /// The arguments by which a verb that else only reads changes something.
+    /// The arguments with which an otherwise read-only verb changes something.
     const CHANGES_BY: &'static [&'static str] = &[];
     /// Where it is offered.
     const ON: &'static [On];
-    /// Whether an agent is answered in text alone: the same as data would cost it twice.
+    /// Whether agents get the answer as text only: as data too, it would cost them twice.
     const TEXT_ONLY: bool = false;
-    /// Whether it reports what is wrong: whatever it finds, it has done what it was asked for.
+    /// Whether it reports what is wrong: finding something is then no failure of the verb.
     const REPORTS: bool = false;
-    /// Whether all that it does is a search: only few of those run at once.
+    /// Whether it is nothing but a search: only a few searches run at once.
     const SEARCHES: bool = false;
-    /// Whether it tells more than the version in its answer covers.
+    /// Whether its answer holds more than the version in it covers, so that no cache may reuse it.
     const TELLS_MORE: bool = false;
     /// What it answers.
     type Answer: Serialize + JsonSchema;
 
-    /// Does it.
+    /// Runs the verb.
     fn run(self, cx: &Context) -> Result<Self::Answer>;
 
     /// Shows the answer to a person, and as text to an agent.
     fn show(answer: &Self::Answer, page: &mut Page<'_>) -> io::Result<()>;
 
-    /// The kind of failure that the answer itself tells of, if it does.
+    /// The kind of failure that the answer itself reports, if any.
     fn failed(_answer: &Self::Answer) -> Option<Kind> {
         None
     }
@@ -252,7 +254,7 @@ pub(crate) struct Entry {
     pub(crate) run_json: fn(Value, &Context) -> Result<Box<dyn Reply>>,
 }
 
-/// An answer whose verb is not known any more.
+/// An answer, whatever verb it is of.
 pub(crate) trait Reply: Send {
     /// The answer as JSON.
     fn json(&self) -> Value;
@@ -260,7 +262,7 @@ pub(crate) trait Reply: Send {
     fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()>;
     /// The answer for people.
     fn show(&self, page: &mut Page<'_>) -> io::Result<()>;
-    /// The kind of failure that it tells of, if it does.
+    /// The kind of failure that it reports, if any.
     fn failed(&self) -> Option<Kind>;
     /// Whether an agent is answered in text alone.
     fn is_text_only(&self) -> bool;
@@ -326,7 +328,7 @@ where
     }
 }
 
-/// Runs a verb. With a key it is known what was asked, so that another request is not taken for a repeat.
+/// Runs a verb. With a key, notes what was asked, so that another request does not pass for a repeat.
 fn answered<V>(verb: V, key: Option<&str>, cx: &Context) -> Result<Box<dyn Reply>>
 where
     V: Verb + 'static,
@@ -336,24 +338,7 @@ where
     Ok(Box::new(Replied::<V>(verb.run(asking.as_ref().unwrap_or(cx))?)))
 }
 
-/// Shows what a change left behind, after the words that say what was done, and ends the line.
-fn show_facts(
-    page: &mut Page<'_>,
-    version: Option<&str>,
-    change: Option<&str>,
-    replayed: bool,
-) -> io::Result<()> {
-    let version = version.map(|version| format!("version {}", file::short(version)));
-    let change = change.map(|change| format!("change {change}"));
-    let replayed = replayed.then(|| "done before with this key".to_owned());
-    let facts: Vec<String> = version.into_iter().chain(change).chain(replayed).collect();
-    if !facts.is_empty() {
-        page.ink(Ink::Dim, &format!(" ({})", facts.join(", ")))?;
-    }
-    page.put("\n")
-}
-
-/// A schema that refers to nothing outside itself.
+/// A schema without references.
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> schemars::Schema {
     settings.with(|settings| settings.inline_subschemas = true).into_generator().into_root_schema_for::<T>()
 }
@@ -368,14 +353,14 @@ impl Entry {
         self.on.contains(&on)
     }
 
-    /// The type of an argument that its schema may leave out, if it takes it.
+    /// The type of an argument that the verb takes but its schema leaves out.
     pub(crate) fn untold(&self, argument: &str) -> Option<&'static str> {
         let (_, kind) = UNTOLD.iter().find(|(name, _)| *name == argument)?;
         let command = (self.augment)(clap::Command::new(self.name));
         command.get_arguments().any(|known| known.get_id() == argument).then_some(*kind)
     }
 
-    /// The schema of all that it takes, for readers whom words cost nothing.
+    /// The schema with every argument, for readers to whom its length costs nothing.
     pub(crate) fn whole_input(&self) -> Value {
         let mut schema = (self.input)().to_value();
         let command = (self.augment)(clap::Command::new(self.name));
@@ -418,7 +403,7 @@ mod tests {
                     continue;
                 };
                 let told = match &told["default"] {
-                    // The verb itself knows what it does then.
+                    // The verb itself supplies the default.
                     Value::Null => continue,
                     Value::String(text) => text.clone(),
                     told => told.to_string(),

@@ -9,12 +9,12 @@ pub(crate) struct More {
 }
 
 impl More {
-    /// The whole text, which begins so.
+    /// The whole text: its first word, then the further ones.
     pub(super) fn behind(self, first: String) -> String {
         [vec![first], self.more].concat().join(" ")
     }
 
-    /// The same of a text that may not be given.
+    /// As [`More::behind`], for a text that may be left out.
     pub(super) fn behind_any(self, first: Option<String>) -> Option<String> {
         first.map(|first| self.behind(first))
     }

@@ -16,6 +16,7 @@ use memgrove::address::Scheme;
 use memgrove::shapes::graph::{Properties, Storage, inexact_number};
 use memgrove::{Error, Kind};
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,17 +31,34 @@ pub(super) fn id_of(given: &str) -> &str {
 
 /// Properties as they are given: an object, on the command line as JSON.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Properties")]
 pub(super) struct Given(Properties);
+
+impl TryFrom<Properties> for Given {
+    type Error = String;
+
+    fn try_from(given: Properties) -> Result<Self, String> {
+        given.keys().try_for_each(|name| named(name))?;
+        Ok(Given(given))
+    }
+}
+
+/// Refuses a property without a name.
+fn named(name: &str) -> Result<(), String> {
+    match name.trim().is_empty() {
+        false => Ok(()),
+        true => Err("a property needs a name, as in status=active".to_owned()),
+    }
+}
 
 impl FromStr for Given {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         exact(text)?;
-        serde_json::from_str(text)
-            .map(Given)
+        serde_json::from_str::<Properties>(text)
             .map_err(|error| format!("`{text}` is not a JSON object: {error}"))
+            .and_then(Given::try_from)
     }
 }
 
@@ -58,9 +76,11 @@ impl JsonSchema for Given {
     }
 }
 
-/// Refuses numbers that would be kept as another one.
+/// Refuses numbers that would lose precision. Text that is not JSON passes: whoever parses it refuses it.
 pub(super) fn exact(json: &str) -> Result<(), String> {
-    match inexact_number(json) {
+    let is_json =
+        || serde_json::Deserializer::from_str(json).into_iter::<IgnoredAny>().all(|value| value.is_ok());
+    match inexact_number(json).filter(|_| is_json()) {
         Some(number) => Err(format!("{number} would lose precision: quote it, as \"{number}\"")),
         None => Ok(()),
     }
@@ -78,6 +98,7 @@ impl FromStr for Pair {
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| format!("`{text}` is not a property such as status=active"))?;
+        named(name)?;
         let value = match serde_json::from_str(value) {
             Ok(read) => {
                 exact(value)?;
@@ -96,7 +117,7 @@ pub(super) fn properties(given: Option<Given>, pairs: Vec<Pair>) -> Properties {
     all
 }
 
-/// Refuses a version that is expected of what is yet to be made.
+/// Refuses an expected version for something that does not exist yet.
 pub(super) fn refuse_expect(guard: &Guard, what: &str) -> memgrove::Result<()> {
     match guard.expect {
         None => Ok(()),

@@ -8,15 +8,12 @@ pub(crate) use look::{NoteGraph, NoteList, NoteLog, NoteRead, NoteSearch};
 pub(crate) use tend::{NoteMerge, NoteSplit};
 pub(crate) use write::NoteWrite;
 
-use std::io;
-
 use memgrove::Result;
 use memgrove::agent::Spent;
 use memgrove::backend::Finding;
 use memgrove::shapes::notes::{Guarded, Notes, normal_path};
 
 use crate::context::{Context, Guard};
-use crate::page::{Ink, Page};
 
 /// What is wrong with the notes, and what was mended first.
 pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<String>)> {
@@ -29,19 +26,10 @@ pub(super) fn examine(cx: &Context, fix: bool) -> Result<(Vec<Finding>, Vec<Stri
     Ok((cx.reading_notes()?.check_beside(&is_entity)?, mended))
 }
 
-/// What a note must be before it is changed.
+/// The version that a note must be at before it is changed.
 fn guarded(notes: &Notes, guard: &Guard, path: Option<&str>) -> Result<Guarded> {
     let at = notes.locate(&normal_path(path)?)?;
     Ok(Guarded { expect: guard.expected(notes.memory().store(), &at)? })
-}
-
-/// Shows which change it was, on a line of its own.
-pub(super) fn show_change(change: Option<&str>, replayed: bool, page: &mut Page<'_>) -> io::Result<()> {
-    match (change, replayed) {
-        (_, true) => page.ink(Ink::Dim, "done before with this key\n"),
-        (Some(change), _) => page.ink(Ink::Dim, &format!("change {change}\n")),
-        (None, _) => Ok(()),
-    }
 }
 
 /// What asking a model cost, for people; nothing if none was asked.

@@ -100,7 +100,7 @@ impl PastEdit {
     }
 }
 
-/// The most edits of one change that are told.
+/// The most edits of one change that are shown.
 const EDITS_MAX: usize = 20;
 
 impl Verb for History {
@@ -146,8 +146,8 @@ impl Verb for History {
 }
 
 impl History {
-    /// The changes that are asked for and one more, which tells whether there is more; and whether not
-    /// all was looked into.
+    /// The changes asked for plus one, which tells whether there are more; and whether the search was cut
+    /// short.
     fn past(&self, cx: &Context, journals: &Journals) -> Result<(Vec<Past>, bool)> {
         let limit = if self.limit == 0 { 0 } else { self.limit.saturating_add(1) };
         if let Some(id) = self.address.as_deref().and_then(|address| Scheme::Record.of(address)) {
@@ -159,8 +159,8 @@ impl History {
     }
 }
 
-/// The changes of a record before one, at most so many (0 is no limit, and so is `before`), and whether not
-/// all was looked into.
+/// The changes of a record before `before`, at most `limit` (0, or any with `before`, is no limit), and
+/// whether the search was cut short.
 pub(crate) fn past_of_record(
     cx: &Context,
     journals: &Journals,
@@ -180,7 +180,7 @@ pub(crate) fn past_of_record(
     Ok((changes, cut))
 }
 
-/// What changes did, as the history tells it.
+/// Describes changes as the history shows them.
 pub(crate) fn told_all(cx: &Context, journals: &Journals, past: Vec<Past>) -> Vec<PastChange> {
     let (mut teller, zone) = (Teller::new(cx, journals), cx.environment().zone.zone());
     past.into_iter().map(|change| told(cx, &zone, &mut teller, change)).collect()
@@ -247,7 +247,7 @@ impl PastChange {
     }
 }
 
-/// What somebody said, on one line: a newline in it must not look like a change of its own.
+/// A text on one line: a newline in it must not look like another change.
 fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

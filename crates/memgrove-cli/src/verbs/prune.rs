@@ -81,7 +81,7 @@ impl Verb for HistoryPrune {
     }
 }
 
-/// The beginning of a day where the user is, or a moment.
+/// The moment that is given, or the beginning of the given day in the user's zone.
 fn since(given: &str, zone: &TimeZone) -> Result<Timestamp> {
     let day = || Some(given).filter(|given| given.len() == 10)?.parse::<Date>().ok();
     let begins = || zone.to_timestamp(day()?.at(0, 0, 0, 0)).ok();

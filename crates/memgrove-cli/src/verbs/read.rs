@@ -1,38 +1,31 @@
 //! Getting memories back: `read` by address, `find` by words.
 
+mod find;
+
 use std::io;
 
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use memgrove::address::Scheme;
-use memgrove::backend::FileKind;
 use memgrove::error::code;
 use memgrove::index;
 use memgrove::shapes::files::{self, Viewed};
-use memgrove::text::nearly::nearly_text;
-use memgrove::{Error, Kind, Locator, Result, Store};
+use memgrove::{Error, Kind, Locator, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::more::More;
 use super::{Effect, On, Verb};
-use crate::address::{Addresses, called, entity_named, holds_memories, in_memories, memory_at, past_at};
+use crate::address::{address_of, called, entity_named, gone, in_memories, memory_at, past_at};
 use crate::context::{Context, Input};
 use crate::journals::Journals;
 use crate::mounts::RECORDS;
-use crate::page::{Ink, Page, counted, quoted};
-use crate::portion::{self, LineRange};
+use crate::page::{Ink, Page, quoted};
+use crate::portion;
+
+pub(crate) use find::Find;
 
 /// What a read answers an agent with, in tokens, unless it asks for more.
 const READ_TOKENS_MAX: usize = 8_000;
-/// What a search answers with, in tokens, unless it is asked for more.
-const FIND_TOKENS_MAX: usize = 1_500;
-/// The longest line that a hit shows, in characters.
-const HIT_CHARS_MAX: usize = 200;
-/// How much of a longer line stands before what was found.
-const HIT_CHARS_BEFORE: usize = 60;
-/// The largest file that a search looks into.
-const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Read a memory by its address, exactly as stored
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
@@ -131,7 +124,7 @@ impl Read {
                 }
                 Ok(Viewed::Folder { .. }) => Err(folder(&address)),
                 Err(error) if error.kind() == Kind::NotFound && !at.is_within(&cx.files()) => {
-                    Err(gone(&address))
+                    Err(gone(cx, &address, &at))
                 }
                 Err(error) if error.kind() == Kind::NotFound => Err(match meant(cx, &self.address) {
                     Some(meant) => told(error).hint(format!("did you mean `{meant}`?")),
@@ -146,13 +139,23 @@ impl Read {
     }
 }
 
-/// Whether an address names a part of a memory, behind a `#`: the sign may be in a name too.
+/// Whether an address names a part of a memory after a `#`, which may also be in a memory's own name.
 pub(super) fn names_part(cx: &Context, address: &str) -> bool {
     let whole = || memory_at(cx, address).and_then(|at| cx.reading()?.store().exists(&at));
     address.contains('#') && !whole().unwrap_or(false)
 }
 
-/// One observation of an entity, if an address names one.
+/// An address as the index spells it, which has one spelling of each file and note.
+pub(super) fn as_indexed(cx: &Context, address: &str) -> Result<String> {
+    let anchor = if names_part(cx, address) { address.rfind('#') } else { None };
+    let (whole, part) = address.split_at(anchor.unwrap_or(address.len()));
+    Ok(match Scheme::split(whole) {
+        Some((Scheme::Record | Scheme::Entity | Scheme::Node | Scheme::Connection, _)) => address.to_owned(),
+        _ => format!("{}{part}", address_of(cx, &memory_at(cx, whole)?)),
+    })
+}
+
+/// One observation of an entity, if the address names one.
 fn read_observation(cx: &Context, address: &str, named: &str, budget: usize) -> Result<Option<ReadAnswer>> {
     let (folder, name) = entity_named(named)?;
     let knowledge = cx.reading_knowledge()?;
@@ -179,7 +182,7 @@ fn read_part(cx: &Context, address: &str, around: usize, budget: usize) -> Resul
     Ok(Some(read(address.to_owned(), format!("{}\n", text.join("\n\n")).into_bytes(), budget)))
 }
 
-/// A part among others, with its address. What no longer counts says so.
+/// One of several parts, with its address, and with the reason if it is normally hidden.
 fn told(part: &index::Hit) -> String {
     let hidden = part.hidden.map(|why| format!(" ({why})")).unwrap_or_default();
     format!("[{}]{hidden}\n{}", part.address, part.text)
@@ -216,12 +219,6 @@ fn not_there(address: &str, change: &str) -> Error {
         .hint(format!("`memgrove history {}` shows when it was", quoted(address)))
 }
 
-fn gone(address: &str) -> Error {
-    Error::new(Kind::NotFound, format!("`{address}` does not exist"))
-        .code(Scheme::split(address).map_or(code::FILE_NOT_FOUND, |(kind, _)| kind.missing()))
-        .hint(format!("`memgrove history {}` shows what became of it", quoted(address)))
-}
-
 fn folder(address: &str) -> Error {
     Error::new(Kind::Invalid, format!("`{address}` is a folder"))
         .code(code::IS_DIRECTORY)
@@ -233,7 +230,7 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
     match String::from_utf8(bytes) {
         Ok(text) if portion::tokens(&text) <= budget => ReadAnswer { text: Some(text), ..blank },
         Ok(text) => {
-            let (kept, left_out) = portion::lines_of(text, LineRange::default(), budget);
+            let (kept, left_out) = portion::start_of(text, budget);
             ReadAnswer { left_out, text: Some(kept), ..blank }
         }
         Err(error) => {
@@ -247,154 +244,4 @@ fn read(address: String, bytes: Vec<u8>, budget: usize) -> ReadAnswer {
             }
         }
     }
-}
-
-/// Find text in all memories, line by line, ignoring case
-#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct Find {
-    /// Text to find
-    text: String,
-    #[command(flatten)]
-    #[serde(skip)]
-    more: More,
-    /// Token budget
-    #[arg(long, default_value_t = FIND_TOKENS_MAX)]
-    #[serde(default = "find_tokens_max")]
-    budget: usize,
-}
-
-fn find_tokens_max() -> usize {
-    FIND_TOKENS_MAX
-}
-
-/// Where a text was found.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FindAnswer {
-    hits: Vec<Hit>,
-    /// All hits, shown or not.
-    total: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Hit {
-    address: String,
-    line: usize,
-    text: String,
-}
-
-impl Verb for Find {
-    const NAME: &'static str = "find";
-    const TITLE: &'static str = "Find text in memories";
-    const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::Files];
-    type Answer = FindAnswer;
-
-    fn run(self, cx: &Context) -> Result<FindAnswer> {
-        let text = self.more.behind(self.text);
-        if text.trim().is_empty() {
-            return Err(Error::new(Kind::Invalid, "the query is empty").hint("give a word or two"));
-        }
-        let memory = cx.reading()?;
-        let mut search = Search { wanted: text.to_lowercase(), budget: self.budget, ..Search::default() };
-        search.look_into(cx, memory.store(), "")?;
-        let records = cx.reading_records()?;
-        if records.root().is_root() {
-            search.look_into(cx, records.memory().store(), RECORDS)?;
-        }
-        let left_out = left_out(search.total - search.hits.len(), search.unread);
-        Ok(FindAnswer { hits: search.hits, total: search.total, left_out })
-    }
-
-    fn show(answer: &FindAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        for hit in &answer.hits {
-            page.ink(Ink::Strong, &hit.address)?;
-            page.ink(Ink::Dim, &format!(":{}: ", hit.line))?;
-            page.line(&hit.text)?;
-        }
-        if answer.total == 0 {
-            page.ink(Ink::Dim, "nothing found\n")?;
-        }
-        answer.left_out.iter().try_for_each(|left_out| page.ink(Ink::Warning, &format!("[{left_out}]\n")))
-    }
-}
-
-/// A search under way.
-#[derive(Default)]
-struct Search {
-    wanted: String,
-    budget: usize,
-    hits: Vec<Hit>,
-    total: usize,
-    spent: usize,
-    unread: usize,
-}
-
-impl Search {
-    /// Looks into every file of a store that holds memories; a store that is mounted lies in a folder
-    /// of the one that mounts it.
-    fn look_into(&mut self, cx: &Context, store: &Store, under: &str) -> Result<()> {
-        for info in store.list_all(&Locator::root())? {
-            let at = Locator::new(format!("{under}/{}", info.locator))?;
-            if info.kind != FileKind::File || !holds_memories(cx, &at) {
-                continue;
-            }
-            if info.size > FIND_BYTES_MAX {
-                self.unread += 1;
-                continue;
-            }
-            let Some(content) = store.read_optional(&info.locator)? else { continue };
-            match nearly_text(&content.bytes) {
-                Some(text) => self.look_at(&Addresses::of(cx, &at, text.as_bytes()), &text),
-                None => self.unread += 1,
-            }
-        }
-        Ok(())
-    }
-
-    fn look_at(&mut self, addresses: &Addresses, text: &str) {
-        let mut start = 0;
-        for (line, number) in text.split_inclusive('\n').zip(1..) {
-            let at = start;
-            start += line.len();
-            if !line.to_lowercase().contains(&self.wanted) {
-                continue;
-            }
-            self.total += 1;
-            let (address, said) = addresses.at(at..start);
-            let said = said.filter(|said| said.to_lowercase().contains(&self.wanted));
-            let text = clipped(said.unwrap_or(line).trim(), &self.wanted);
-            let hit = Hit { address: address.to_owned(), line: number, text };
-            let cost = portion::tokens(&hit.text) + portion::tokens(&hit.address) + 4;
-            if self.spent + cost <= self.budget {
-                self.spent += cost;
-                self.hits.push(hit);
-            }
-        }
-    }
-}
-
-/// A line, or of a long one the part around what was wanted.
-fn clipped(line: &str, wanted: &str) -> String {
-    let chars = line.chars().count();
-    if chars <= HIT_CHARS_MAX {
-        return line.to_owned();
-    }
-    let lower = line.to_lowercase();
-    let found = lower.find(wanted).map_or(0, |at| lower[..at].chars().count());
-    let start = found.saturating_sub(HIT_CHARS_BEFORE).min(chars - HIT_CHARS_MAX);
-    let part: String = line.chars().skip(start).take(HIT_CHARS_MAX).collect();
-    let (before, behind) = (start > 0, start + HIT_CHARS_MAX < chars);
-    format!("{}{part}{}", if before { "…" } else { "" }, if behind { "…" } else { "" })
-}
-
-fn left_out(hits: usize, unread: usize) -> Option<String> {
-    let hits = (hits > 0).then(|| {
-        format!("{}: raise the budget, or search for more words", counted(hits, "more hit", "more hits"))
-    });
-    let unread =
-        (unread > 0).then(|| format!("{} not text, or over 16 MiB", counted(unread, "file is", "files are")));
-    let parts: Vec<String> = hits.into_iter().chain(unread).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
 }

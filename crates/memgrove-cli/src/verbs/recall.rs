@@ -1,5 +1,7 @@
 //! Finding memories by what they say: `recall`, `similar`, and `brief` for a start.
 
+mod similar;
+
 use std::io;
 
 use memgrove::index::{self, Brief, Reach, Recalled, Snippet};
@@ -12,11 +14,13 @@ use super::{Effect, On, Verb};
 use crate::context::Context;
 use crate::page::{Ink, Page, counted};
 
-/// What an answer costs, in tokens, unless it is asked for more.
+pub(crate) use similar::Similar;
+
+/// How many tokens an answer may take, unless more are asked for.
 const TOKENS_MAX: usize = 1_000;
-/// What the line at the end of an answer may cost: whoever gives less than this gets that line.
+/// Tokens set aside for the line at the end of an answer; a smaller budget gets just that line.
 const RECEIPT_TOKENS: usize = 40;
-/// Said of a store without memories.
+/// The answer of a store without memories.
 const NOTHING_YET: &str = "nothing is remembered here yet";
 /// How many memories are considered for an answer.
 const HITS_MAX: usize = 50;
@@ -139,7 +143,7 @@ pub(super) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What of a budget is left for the memories themselves.
+/// How much of a budget is left for the memories themselves.
 fn for_memories(budget: usize) -> usize {
     budget.saturating_sub(RECEIPT_TOKENS)
 }
@@ -280,59 +284,6 @@ impl Verb for Recall {
         let (index, spend) = (cx.index()?, for_memories(self.budget));
         let recalled = index.recall(&query, reach(self.all), spend, self.limit)?;
         RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)
-    }
-
-    fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        answer.show(page)
-    }
-}
-
-/// Find memories like the one at an address
-#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct Similar {
-    /// As given by recall
-    address: String,
-    /// Token budget
-    #[arg(long, default_value_t = TOKENS_MAX)]
-    #[serde(default = "tokens_max")]
-    budget: usize,
-    /// Maximum number of memories
-    #[arg(long, default_value_t = 10)]
-    #[serde(default = "ten")]
-    limit: usize,
-    /// Also show weak matches
-    #[arg(long)]
-    #[serde(default)]
-    #[schemars(skip)]
-    all: bool,
-    /// Explain each score (not counted in the budget)
-    #[arg(long)]
-    #[serde(default)]
-    #[schemars(skip)]
-    explain: bool,
-}
-
-fn ten() -> usize {
-    10
-}
-
-impl Verb for Similar {
-    const NAME: &'static str = "similar";
-    const TITLE: &'static str = "Find similar memories";
-    const EFFECT: Effect = Effect::Read;
-    const ON: &'static [On] = &[On::Cli, On::All];
-    const TEXT_ONLY: bool = true;
-    const SEARCHES: bool = true;
-    type Answer = RecallAnswer;
-
-    fn run(self, cx: &Context) -> Result<RecallAnswer> {
-        let (index, spend) = (cx.index()?, for_memories(self.budget));
-        let recalled = index.recall_similar(&self.address, reach(self.all), spend, self.limit)?;
-        let mut answer = RecallAnswer::new(cx, recalled, self.budget, self.limit, self.explain)?;
-        if answer.hits.is_empty() && answer.receipt.left_out == 0 {
-            answer.receipt.next = "no other memory is similar".to_owned();
-        }
-        Ok(answer)
     }
 
     fn show(answer: &RecallAnswer, page: &mut Page<'_>) -> io::Result<()> {

@@ -85,7 +85,7 @@ impl RecordChanged {
     }
 }
 
-/// One of a few names at a command line: whoever gives another is told them, and shells complete them.
+/// Parses one of a few names: an error lists them, and shells complete them.
 pub(super) fn chosen<T>(names: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = Error> + Clone + Send + Sync + 'static,
@@ -114,7 +114,7 @@ fn facts(record: &Record, zone: &TimeZone) -> String {
     facts.join(", ")
 }
 
-/// The id of a record that is named by it, or by its address.
+/// The id of a record that is given by its id or its address.
 fn id_of(given: &str) -> String {
     Scheme::Record.bare(given).to_owned()
 }
@@ -132,12 +132,12 @@ fn refuse_version(guard: &Guard) -> Result<()> {
     }
 }
 
-/// Tells what happened on the side.
+/// Reports the warnings that came up.
 fn tell(records: &Records) {
     records.take_warnings().iter().for_each(|warning| crate::notice(warning));
 }
 
-/// Does what is due after a change; if that fails, the change stands.
+/// Does the upkeep that is due after a change; if that fails, the change stands.
 pub(super) fn settle(records: &Records) {
     if let Err(error) = records.settle_if_due() {
         crate::notice(&format!("the index of the records is not up to date: {error}"));
@@ -145,8 +145,8 @@ pub(super) fn settle(records: &Records) {
     tell(records);
 }
 
-/// A record by its id. The reading is counted, unless whoever reads may change nothing; it is written
-/// down at once where the process ends now.
+/// Reads a record by its id. Counts the reading, unless the reader may change nothing, and saves the count at
+/// once where the process ends after this.
 pub(super) fn got(cx: &Context, id: &str) -> Result<Got> {
     let records = cx.reading_records()?;
     if cx.may_write().is_err() {

@@ -124,8 +124,9 @@ impl Redact {
         if changes.is_empty() {
             return Err(never_there(&address));
         }
-        if !self.consent.is_planned() {
-            records.redact(self.note(cx, || address.clone()), id)?;
+        match self.consent.is_planned() {
+            true => records.check_forgotten(id)?,
+            false => records.redact(self.note(cx, || address.clone()), id).map(drop)?,
         }
         Ok(RedactAnswer { address, planned: self.consent.is_planned(), changes, ..RedactAnswer::default() })
     }
@@ -135,9 +136,9 @@ impl Redact {
         self.places(cx, called(cx, &self.address, &at), &[at])
     }
 
-    /// A node or connection: what was said of it, its content, and what the registry knew of it.
+    /// Redacts a node or connection: its description, its content, and what the registry knew of it.
     fn in_graph(&self, cx: &Context, thing: Scheme, id: &str) -> Result<RedactAnswer> {
-        let graph = cx.writing_graph()?;
+        let graph = cx.changing_graph()?;
         let places = match thing {
             Scheme::Connection => graph.places_of_connection(id)?,
             _ => graph.places_of(id)?,
@@ -151,7 +152,7 @@ impl Redact {
         Ok(answer)
     }
 
-    /// Redacts what files were that make up one memory.
+    /// Redacts the past of the files that make up one memory.
     fn places(&self, cx: &Context, address: String, places: &[Locator]) -> Result<RedactAnswer> {
         let planned = self.consent.is_planned();
         let mut answer = RedactAnswer { address, planned, ..RedactAnswer::default() };
@@ -202,7 +203,7 @@ impl Redact {
         }
     }
 
-    /// What the history keeps of it: the reason that was given, else what was redacted.
+    /// The note for the history, with the reason that was given or else what was redacted.
     fn note(&self, cx: &Context, what: impl FnOnce() -> String) -> Note {
         let note = cx.note(Self::NAME, &self.consent.guard());
         Note { reason: note.reason.or_else(|| Some(what())), ..note }
@@ -214,7 +215,7 @@ fn never_there(address: &str) -> Error {
         .hint("`memgrove history` shows what has changed")
 }
 
-/// What a change left at a place, under whatever name it had then; `None` if that is nothing, or redacted.
+/// What a change left at a place, under the name it had then; `None` if nothing, or if it is redacted.
 fn left_by(journals: &Journals, journal: &Journal, at: &Locator, change: &str) -> Result<Option<Version>> {
     let (its, id) = journals.of_change(change);
     if !std::ptr::eq(its, journal) {
@@ -228,12 +229,12 @@ fn left_by(journals: &Journals, journal: &Journal, at: &Locator, change: &str) -
 
 /// The past of a place.
 struct PastOf {
-    /// What is there now.
+    /// The version that is there now.
     now: Option<Version>,
-    /// Whether anything is there, or was.
+    /// Whether anything is or ever was there.
     is_known: bool,
-    /// What was there and is not what is there now, each once: newest first what changes left, then what somebody
-    /// else had written before a change.
+    /// The versions that were there, except the current one, each once: newest first, those that changes
+    /// left, then those that changes found there.
     versions: Vec<Held>,
 }
 
@@ -265,7 +266,7 @@ impl PastOf {
     }
 }
 
-/// What was called `name` after a change, as it was called before it.
+/// The name that `name` had before a change.
 fn earlier_name(name: &Locator, past: &Past) -> Locator {
     let moved = |edit: &PastEdit| name.rebased(edit.to.as_ref()?, &edit.at);
     past.edits.iter().rev().find_map(moved).unwrap_or_else(|| name.clone())

@@ -3,12 +3,14 @@
 mod fact;
 
 use std::io;
+use std::ops::Range;
 
 use memgrove::address::Scheme;
 use memgrove::backend::{ChangeId, Edit, Expect, Note, Version};
 use memgrove::memory::Plan;
 use memgrove::shapes::files;
 use memgrove::shapes::graph::{ContentEdit, META, Removal};
+use memgrove::shapes::notes::Guarded as NoteGuarded;
 use memgrove::shapes::records::{Guarded, Importance};
 use memgrove::{Error, Kind, Locator, Result, Store};
 use schemars::JsonSchema;
@@ -19,7 +21,7 @@ use super::read::names_part;
 use super::recall::is_zero;
 use super::record::{ImportanceName, chosen, settle};
 use super::{Effect, On, Verb, show_facts};
-use crate::address::{by_words, entity_named, in_memories, memory_at};
+use crate::address::{by_words, called, entity_named, gone, in_memories, memory_at};
 use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page, counted};
@@ -171,7 +173,7 @@ impl Forget {
         if !cx.is_made()? {
             return Err(Error::new(Kind::NotFound, "there is no store yet, so there is nothing to forget"));
         }
-        // What was forgotten is not there to be looked up again.
+        // A repeat is answered first, because what was forgotten can no longer be looked up.
         if let Some(before) = cx.changing()?.repeated(&note)? {
             return Ok(ForgetAnswer { address, change: Some(before.change.to_string()), replayed: true });
         }
@@ -191,19 +193,17 @@ impl Forget {
             let expect = self.guard.expecting();
             cx.writing_knowledge()?.forget(note, folder, name, expect.as_deref())?.change
         } else if let Some(part) = part_of(cx, &address)? {
-            let at = Locator::new(&part.file)?;
-            if let Some((kind, id)) = graph_part(&address) {
-                forget_section(cx, note, &at, (kind, id), &address, &self.guard)?
-            } else {
-                let planned = |store: &Store| without(store, &at, &address, self.guard.expected(store, &at)?);
-                cx.writing()?.apply(note, planned).map_err(|error| in_memories(cx, error))?.change
-            }
+            forget_part(cx, note, &Locator::new(&part.file)?, &address, &self.guard)?
         } else {
             let at = memory_at(cx, &address)?;
             let memory = cx.writing()?;
             let expect = self.guard.expected(memory.store(), &at)?;
             let done = memory.apply(note, |store| files::delete(store, &at, expect.as_ref()));
-            done.map_err(|error| in_memories(cx, error))?.change
+            done.map_err(|error| match error.kind() == Kind::NotFound && !at.is_within(&cx.files()) {
+                true => gone(cx, &called(cx, &address, &at), &at),
+                false => in_memories(cx, error),
+            })?
+            .change
         };
         Ok(ForgetAnswer { address, change: change.map(|change| change.to_string()), replayed: false })
     }
@@ -221,20 +221,46 @@ fn part_of(cx: &Context, address: &str) -> Result<Option<memgrove::index::Hit>> 
     }
 }
 
-/// The id of a node or connection as a whole.
+/// Removes the part of a file that an address names.
+fn forget_part(
+    cx: &Context,
+    note: Note,
+    at: &Locator,
+    address: &str,
+    guard: &Guard,
+) -> Result<Option<ChangeId>> {
+    if let Some((kind, id)) = graph_part(address) {
+        return forget_section(cx, note, at, (kind, id), address, guard);
+    }
+    if Scheme::Note.of(address).is_some() {
+        let notes = cx.writing_notes()?;
+        if let Some(path) = notes.path_of(at) {
+            let guarded = NoteGuarded { expect: guard.expected(notes.memory().store(), at)? };
+            let edit = |text: &str| -> Result<String> {
+                let span = span_of(at, text.as_bytes(), address)?;
+                Ok([&text[..span.start], &text[span.end..]].concat())
+            };
+            return Ok(notes.edit(note, &path, &edit, &guarded)?.change);
+        }
+    }
+    let planned = |store: &Store| without(store, at, address, guard.expected(store, at)?);
+    Ok(cx.writing()?.apply(note, planned).map_err(|error| in_memories(cx, error))?.change)
+}
+
+/// The id in an address that names a whole node or connection.
 fn graph_id(address: &str, kind: Scheme) -> Option<&str> {
     kind.of(address).filter(|id| !id.contains('#'))
 }
 
-/// The kind and the id of a node or connection of which an address names a part.
+/// The kind and id in an address that names a part of a node or connection.
 fn graph_part(address: &str) -> Option<(Scheme, &str)> {
     let (kind, named) = Scheme::split(address)?;
     let (id, _) = named.split_once('#')?;
     matches!(kind, Scheme::Node | Scheme::Connection).then_some((kind, id))
 }
 
-/// Takes one section out of the content of a node or connection, by way of the graph, which knows what it
-/// holds. What is said of it is no section.
+/// Removes one section from the content of a node or connection, through the graph, which keeps track of
+/// contents. Properties are not sections.
 fn forget_section(
     cx: &Context,
     note: Note,
@@ -266,28 +292,34 @@ fn forget_section(
 fn without(store: &Store, at: &Locator, address: &str, expect: Option<Version>) -> Result<Plan<()>> {
     let content = store.read_bytes(at)?;
     expect.map_or(Expect::Any, Expect::At).check(at, Some(&content.version))?;
-    let documents = memgrove::index::documents(at.key(), &content.bytes);
-    let Some(found) = documents.iter().find(|document| document.address == address) else {
-        return Err(Error::new(Kind::NotFound, format!("`{}` is gone", address.escape_debug())));
-    };
-    let mut span = found.span.clone();
-    // A section goes with its heading; one passage of several leaves it.
-    let alone = !documents.iter().any(|other| other.address.starts_with(&format!("{address}~")));
-    if alone && !address.contains('~') {
-        let line_before = |at: usize| {
-            let before = content.bytes[..at].strip_suffix(b"\n").unwrap_or(&content.bytes[..at]);
-            before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
-        };
-        let start = line_before(span.start);
-        span.start = match content.bytes[start..span.start].first() {
-            Some(b'#') => start,
-            // A line beneath the words makes them a heading.
-            Some(b'=' | b'-') => line_before(start),
-            _ => span.start,
-        };
-    }
+    let span = span_of(at, &content.bytes, address)?;
     let bytes = [&content.bytes[..span.start], &content.bytes[span.end..]].concat();
     let edits =
         vec![Edit::Write { at: at.clone(), bytes: bytes.into(), expect: Expect::At(content.version) }];
     Ok(Plan { edits, outcome: () })
+}
+
+/// Where the part of a file is that an address names, with its heading.
+fn span_of(at: &Locator, bytes: &[u8], address: &str) -> Result<Range<usize>> {
+    let documents = memgrove::index::documents(at.key(), bytes);
+    let Some(found) = documents.iter().find(|document| document.address == address) else {
+        return Err(Error::new(Kind::NotFound, format!("`{}` is gone", address.escape_debug())));
+    };
+    let mut span = found.span.clone();
+    // A section takes its heading along, but one of several passages leaves it.
+    let alone = !documents.iter().any(|other| other.address.starts_with(&format!("{address}~")));
+    if alone && !address.contains('~') {
+        let line_before = |at: usize| {
+            let before = bytes[..at].strip_suffix(b"\n").unwrap_or(&bytes[..at]);
+            before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
+        };
+        let start = line_before(span.start);
+        span.start = match bytes[start..span.start].first() {
+            Some(b'#') => start,
+            // Underlining makes the line above it a heading.
+            Some(b'=' | b'-') => line_before(start),
+            _ => span.start,
+        };
+    }
+    Ok(span)
 }

@@ -28,11 +28,11 @@ pub(crate) struct Several {
     marks: Marks,
 }
 
-/// What is taken several at once.
+/// What a verb takes several of.
 pub(crate) struct Kin {
-    /// As the field is called.
+    /// The name of its field.
     pub(crate) name: &'static str,
-    /// How one looks.
+    /// An example of one.
     pub(crate) example: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Kin {
 }
 
 impl Several {
-    /// Each of those that a program handed over, or that the text at the command line holds.
+    /// Reads each item: those that a program handed over, or those in the text at the command line.
     pub(crate) fn each<T>(
         &self,
         cx: &Context,
@@ -73,12 +73,17 @@ impl Several {
         given.into_iter().enumerate().map(read).collect()
     }
 
+    /// Takes a text that was given under another name.
+    pub(crate) fn or_text(self, text: Option<String>) -> Self {
+        Several { text: self.text.or(text), ..self }
+    }
+
     pub(crate) fn guard(self) -> Guard {
         self.marks.into()
     }
 }
 
-/// The objects of an array, or of a text with one after the other.
+/// The objects in an array, or in a text that lists them one after the other.
 fn objects(text: &[u8]) -> serde_json::Result<Vec<Value>> {
     let values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
     let values = values.collect::<serde_json::Result<Vec<Value>>>()?;

@@ -23,6 +23,8 @@ pub(crate) struct Status {}
 pub(crate) struct StatusAnswer {
     store: String,
     found: &'static str,
+    /// Whether it was made yet.
+    exists: bool,
     backend: String,
     because: &'static str,
     /// Where the backend keeps it.
@@ -82,6 +84,7 @@ impl Verb for Status {
         Ok(StatusAnswer {
             store: place.root.display().to_string(),
             found: place.how.because(),
+            exists: cx.is_made()?,
             cache: selected.cache_folder()?.map(Cached::rates_in),
             history_bytes: selected.history_bytes(),
             backend: selected.protocol,
@@ -97,6 +100,9 @@ impl Verb for Status {
         page.put("store ")?;
         page.ink(Ink::Strong, &answer.store)?;
         page.line(&format!(" ({})", answer.found))?;
+        if !answer.exists {
+            return page.line("there is no store yet: it is created on the first write");
+        }
         page.line(&format!("backend uses {} ({})", answer.backend, answer.because))?;
         if answer.location != answer.store {
             page.line(&format!("kept at {}", answer.location))?;

@@ -19,8 +19,8 @@ use crate::mounts::RECORDS;
 use crate::page::{Ink, Page};
 use crate::rehearsal::rehearsed;
 
-/// A point in the past of a place by its name: the first hexadecimal digits of a version, as many as
-/// are shown or at least 8, or else a change.
+/// Resolves a point in the past of a place: the first characters of a version, at least 8, or else the name
+/// of a change.
 pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> {
     let Some(start) = version_from(name) else { return Ok(after(name)) };
     let mut found = memory.versions_from(at, &start)?.into_iter();
@@ -30,14 +30,14 @@ pub(crate) fn point(memory: &Memory, at: &Locator, name: &str) -> Result<Point> 
             Err(Error::new(Kind::Invalid, format!("several versions of `{at}` start with `{start}`"))
                 .hint("give more characters of it"))
         }
-        // A whole version may be of a content that was appended to, which the history does not name.
+        // A version may be whole but unknown to the history, which does not name what appends leave.
         _ if start.len() == VERSION_CHARS => Ok(Point::Version(Version::new(start))),
         _ if is_number(name) => Ok(after(name)),
         _ => Err(not_in_history(format!("a version `{start}` of `{at}`"))),
     }
 }
 
-/// The same for a record, whose versions only its lines tell.
+/// As [`point`], for a record, whose versions are found only in its lines.
 pub(crate) fn point_of_record(name: &str) -> Point {
     match version_from(name).filter(|_| !is_number(name)) {
         Some(start) => Point::Version(Version::new(start)),
@@ -124,7 +124,7 @@ impl Verb for Restore {
                 Ok(RestoreAnswer { version, ..RestoreAnswer::new(self.address.clone(), done, change) })
             }
             Some((kind @ (Scheme::Node | Scheme::Connection), id)) => {
-                let (graph, at) = (cx.writing_graph()?, changes_at(cx, &self.address)?);
+                let (graph, at) = (cx.changing_graph()?, changes_at(cx, &self.address)?);
                 let point = point(graph.memory(), &at, &self.to).map_err(told)?;
                 let done = match kind {
                     Scheme::Node => graph.restore(note, id, &point, expect)?,
@@ -214,7 +214,7 @@ impl Verb for Undo {
         let note = cx.note(Self::NAME, &guard);
         let meant = self.meant(cx, &journals, &note).map_err(told)?;
         if meant.len() > 1 {
-            // Each journal is changed for itself: what one refuses shall not be half done.
+            // Journals change separately, so all are tried first: what one refuses must not be done by half.
             for (journal, scope) in &meant {
                 rehearsed(&journal.memory).undo(note.clone(), scope).map_err(told)?;
             }
@@ -232,7 +232,7 @@ impl Verb for Undo {
             answer.undone.extend(changes.iter().map(|change| journal.name(change)));
             let past = match past.iter().map(|past| &past.change).eq(&changes) {
                 true => past,
-                // They were undone before, and are no more to be chosen.
+                // They were undone before, so they are no longer among those that can be.
                 false => named(&journal.memory, &changes)?,
             };
             match past.len() == changes.len() {
@@ -255,7 +255,7 @@ impl Verb for Undo {
     }
 }
 
-/// The changes of these names, newest first, as far as the history still holds them.
+/// The changes with these names, newest first, as far as the history still holds them.
 fn named(memory: &Memory, changes: &[ChangeId]) -> Result<Vec<Past>> {
     let mut all = memory.history(&HistoryQuery::default())?;
     all.retain(|past| changes.contains(&past.change));
@@ -294,13 +294,13 @@ impl Undo {
             }
             [_, Some(session), ..] => UndoScope::Session(session.clone()),
             [_, _, Some(source), _] => UndoScope::Source(source.clone()),
-            // With several agents on one store, the latest of all may be somebody else's.
+            // With several agents on one store, the latest change of all may be someone else's.
             _ => match &cx.actor.session {
                 None => UndoScope::Last,
                 Some(session) => UndoScope::LastOf(session.clone()),
             },
         };
-        // A repeat of a key is answered whatever there is to undo by now.
+        // A repeat of a key gets its answer, whatever there is to undo now.
         for journal in journals.iter() {
             if journal.memory.repeated(note)?.is_some() {
                 return Ok(vec![(journal, scope)]);
@@ -320,7 +320,7 @@ impl Undo {
         }
         if matches!(scope, UndoScope::Last | UndoScope::LastOf(_)) {
             let newest = |(_, past): &(&Journal, Vec<Past>)| past.first().map(|past| past.time);
-            // Of two at one time the store's own, which is first.
+            // If two are of the same time, the store's own journal wins, because it is first.
             found.sort_by_key(|found| std::cmp::Reverse(newest(found)));
             found.truncate(1);
         }
@@ -328,7 +328,7 @@ impl Undo {
     }
 }
 
-/// The latest of some changes that is not undone yet.
+/// The latest of some changes that has not been undone yet.
 fn latest_live(memory: &Memory, changes: Vec<Past>) -> Result<ChangeId> {
     let planned = rehearsed(memory);
     for past in changes.into_iter().filter(|past| past.note.verb != Undo::NAME) {

@@ -110,3 +110,72 @@ fn the_servers_file_may_be_a_link_to_nothing_yet_and_damaged_lines_are_told() {
     assert!(report.starts_with("lines 1, 2 of the memory file are damaged; they were left out"), "{told}");
     assert_eq!(server.close(), 0);
 }
+
+/// A field that is misspelled must not be lost without a word.
+#[test]
+fn a_batch_takes_lines_and_refuses_what_it_does_not_know() {
+    let sandbox = Sandbox::new();
+    let one = json!({"name": "A", "observations": ["x"]});
+    let two = json!({"name": "B", "type": "t", "observations": [{"text": "y", "valid_from": "2026-01-01"}]});
+    let stored = sandbox.feed(&["entity", "batch"], format!("{one}\n{two}\n")).ok();
+    assert!(stored.contains("created entity:general/A") && stored.contains("created entity:t/B"), "{stored}");
+    let of = |field: &str, value| {
+        let mut one = json!({"name": "Q", "type": "t", "observations": ["x"]});
+        one[field] = value;
+        one
+    };
+    for (given, expected) in [
+        (of("tag", json!(["a"])), "unknown field `tag`"),
+        (of("relation", json!([])), "unknown field `relation`"),
+        (of("observations", json!([{"text": "x", "validFrom": "2026"}])), "unknown field `validFrom`"),
+        (of("observations", json!([5])), "an observation: a text"),
+        (of("observations", json!([" "])), "an observation is empty"),
+        (of("relations", json!([{"type": "knows", "to": "A", "since": "2026"}])), "unknown field `since`"),
+        (of("relations", json!([{"type": "knows", "to": ""}])), "the relation `knows:` leads to no entity"),
+    ] {
+        let text = json!([{"name": "P", "observations": ["z"]}, given]).to_string();
+        let told = sandbox.run(&["entity", "batch", "--entities", &text]).fails(2);
+        assert!(told.contains("entities[1]: ") && told.contains(expected), "{told}");
+    }
+    sandbox.run(&["entity", "load", "P"]).fails(3);
+    assert!(sandbox.run(&["entity", "batch", "--text", "[]"]).fails(2).contains("there are no entities"));
+}
+
+#[test]
+fn nothing_empty_is_kept() {
+    let sandbox = Sandbox::new();
+    let store = |option: &str, value: &str| {
+        sandbox.run(&["entity", "store", "Ann", "-o", "sings", option, value]).fails(2)
+    };
+    for said in ["", "   "] {
+        let told = store("-o", said);
+        assert!(told.starts_with("error: an observation is empty\n  hint: leave it out"), "{told}");
+    }
+    assert!(store("--relation", "works-at:").contains("the relation `works-at:` leads to no entity"));
+    assert!(store("--relation", ":Acme").contains("the relation `:Acme` has no type"));
+    sandbox.run(&["entity", "load", "Ann"]).fails(3);
+    for (option, value) in [("-p", "=v"), ("-p", " =v"), ("--properties", "{\"\":1}")] {
+        let told = sandbox.run(&["node", "create", "idea", option, value]).fails(2);
+        assert!(told.contains("a property needs a name, as in status=active"), "{told}");
+    }
+}
+
+/// Models see the text of the command line in the description of the argument.
+#[test]
+fn a_relation_is_taken_as_a_text_or_as_an_object() {
+    let sandbox = Sandbox::new();
+    let mut mcp = Connection::new(&sandbox, &["--tools", "entities"]);
+    let relations = json!(["works-at:Acme", {"type": "knows", "to": "Bob"}]);
+    let stored = json!({"name": "Ann", "type": "person", "observations": ["sings"], "relations": relations});
+    let told = mcp.call("entity_store", stored);
+    assert_eq!(told["isError"], false, "{told}");
+    let loaded = mcp.call("entity_load", json!({"names": ["Ann"]})).to_string();
+    assert!(loaded.contains("works-at") && loaded.contains("Acme") && loaded.contains("Bob"), "{loaded}");
+    let wrong = mcp.call("entity_store", json!({"name": "Ann", "relations": ["Acme"]}));
+    let told = wrong["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(
+        wrong["isError"] == true && told.contains("`Acme` is not a relation such as works-at:Acme"),
+        "{told}"
+    );
+    mcp.close();
+}

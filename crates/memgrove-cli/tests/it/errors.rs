@@ -34,6 +34,15 @@ fn invalid_is_2() {
     sandbox.run(&["find", "  "]).fails(2);
     sandbox.run(&["file", "view", "a.md", "--lines", "5:1"]).fails(2);
     sandbox.feed(&["file", "batch"], "{").fails(2);
+    // What is no JSON is told as such, whatever in it looks like a number.
+    for words in [&["record", "add-many"][..], &["file", "batch"]] {
+        let told = sandbox.feed(words, "- buy milk\n").fails(2);
+        assert!(told.contains("invalid input") && !told.contains("precision"), "{words:?}: {told}");
+    }
+    let told = sandbox.run(&["node", "create", "t", "--properties", "[-]"]).fails(2);
+    assert!(told.contains("is not a JSON object") && !told.contains("precision"), "{told}");
+    let told = sandbox.feed(&["record", "add-many"], "[{\"content\": 20261116100000000001}]").fails(2);
+    assert!(told.contains("would lose precision"), "{told}");
     for words in [&["file", "insert", "a.md", "1"][..], &["note", "write"], &["remember"]] {
         let told = sandbox.feed(words, [b'a', 0xff]).fails(2);
         assert!(told.contains("is not UTF-8 text (byte 1)\n  hint: convert it"), "{told}");
@@ -151,6 +160,8 @@ fn not_found_is_3() {
         told.contains("(named by --store)") && told.contains("hint: create one with `memgrove init"),
         "{told}"
     );
+    let told = sandbox.run(&["copy", "--from", "nowhere", "--to", "x"]).fails(3);
+    assert!(told.contains("(named by --from)"), "the option is named that was given: {told}");
     let told = sandbox.run(&["--store", ".", "file", "view"]).fails(3);
     assert!(told.contains("hint: there is one inside: use `"), "{told}");
 }
@@ -325,6 +336,62 @@ fn the_store_at_home_is_made_when_first_written_to() {
     assert_eq!(ran.err, format!("memgrove: created a store at {home}/.memgrove\n"));
     assert_eq!(sandbox.run(&["file", "create", "b.md", "--text", "x"]).err, "");
     assert_eq!(sandbox.run(&["find", "x"]).ok().lines().count(), 2);
+}
+
+#[test]
+fn no_store_is_made_to_look_at_it_or_to_change_what_is_not_there() {
+    let sandbox = Sandbox::empty();
+    std::fs::create_dir(sandbox.project().join("old")).expect("a folder");
+    std::fs::write(sandbox.project().join("old/a.md"), "Tea\n").expect("a file");
+    for (words, code) in [
+        (&["conflicts"][..], 0),
+        (&["conflicts", "merge"], 0),
+        (&["conflicts", "merge", "knowledge/a.md"], 2),
+        (&["note", "write", "x", "--dry-run"], 0),
+        (&["note", "split", "--dry-run"], 3),
+        (&["note", "merge", "--dry-run"], 3),
+        (&["record", "archive", "--due"], 0),
+        (&["record", "migrate"], 0),
+        (&["record", "update", "none", "--content", "x"], 3),
+        (&["graph", "check", "--rebuild"], 0),
+        (&["node", "delete", "none"], 3),
+        (&["connection", "delete", "none"], 3),
+        (&["entity", "delete", "none"], 3),
+        (&["file", "delete", "none.md"], 3),
+        (&["redact", "node:none", "--dry-run"], 3),
+        (&["restore", "node:none", "--to", "1"], 3),
+        (&["import", "mcp-memory", "/dev/null"], 0),
+        (&["import", "silica-v1", "old", "--dry-run"], 0),
+    ] {
+        let ran = sandbox.run(words);
+        assert_eq!(ran.code, code, "{words:?}: {ran:?}");
+        assert!(!sandbox.home().join(".memgrove").exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn what_does_not_exist_leads_to_recall() {
+    let sandbox = with_a_file();
+    for (address, code) in [
+        ("note:none", "NOTE_NOT_FOUND"),
+        ("record:none", "RECORD_NOT_FOUND"),
+        ("entity:person/none", "ENTITY_NOT_FOUND"),
+        ("node:none", "NODE_NOT_FOUND"),
+        ("connection:none", "CONNECTION_NOT_FOUND"),
+    ] {
+        for verb in ["read", "forget"] {
+            let told = sandbox.run(&["--json", verb, address]).fails(3);
+            let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+            let error = &told["error"];
+            assert_eq!(error["hint"], "`memgrove recall` finds addresses by words", "{verb}: {told}");
+            assert_eq!(error["code"], code, "{verb}: {told}");
+        }
+    }
+    // What there was has a past.
+    sandbox.run(&["note", "write", "Tea", "--path", "drinks"]).ok();
+    sandbox.run(&["forget", "note:drinks"]).ok();
+    let told = sandbox.run(&["read", "note:drinks"]).fails(3);
+    assert!(told.contains("`memgrove history note:drinks` shows what became of it"), "{told}");
 }
 
 #[test]

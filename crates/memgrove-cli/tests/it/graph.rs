@@ -220,7 +220,7 @@ fn a_store_that_is_named_is_not_the_one_of_the_environment() {
         (output.status.code(), String::from_utf8(said).expect("text"))
     };
     let (code, said) = run(&["copy", "--from", &root, "--to", "backup"]);
-    assert!(code == Some(0) && said.starts_with("copied 1 files"), "{said}");
+    assert!(code == Some(0) && said.starts_with("copied 1 file "), "{said}");
     assert_eq!(std::fs::read(sandbox.project().join("backup/files/a.md")).expect("a file"), b"a");
     // However it is named, a store is not copied into itself.
     for (from, to) in

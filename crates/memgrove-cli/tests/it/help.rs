@@ -173,6 +173,12 @@ fn other_names_of_verbs_are_understood() {
     let twin = sandbox.run(&["remember", "dances", "--about", "alice"]).ok();
     assert!(twin.contains("a different entity from entity:general/Alice"), "{twin}");
     assert!(!sandbox.run(&["remember", "hums", "--about", "alice"]).ok().contains("different"));
+    for about in ["Alice ", " Alice\n"] {
+        let said = sandbox.run(&["remember", &format!("is{about:?}"), "--about", about]).ok();
+        assert!(said.contains("entity:general/Alice#"), "{about:?}: {said}");
+    }
+    sandbox.run(&["entity", "store", " Alice\n", "-o", "paints"]).ok();
+    assert!(sandbox.run(&["read", "entity:general/Alice"]).ok().contains("4. paints"));
     for (about, address) in [
         ("entity:person/Ann", "entity:person/Ann#1"),
         ("person/Bob", "entity:person/Bob#1"),

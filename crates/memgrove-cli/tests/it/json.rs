@@ -95,6 +95,8 @@ fn the_status_in_json() {
     let sandbox = Sandbox::new();
     let run = |arguments: &[&str]| sandbox.run(&[&["--json"], arguments].concat()).json();
     assert_eq!(run(&["status"])["files"], 0, "the store's own files are no memories");
+    assert_eq!(run(&["status"])["exists"], true);
+    assert_eq!(Sandbox::empty().run(&["--json", "status"]).json()["exists"], false);
     run(&["file", "create", "a.md", "--text", "one\n"]);
     let told = run(&["status"]);
     assert_eq!((&told["files"], &told["bytes"]), (&json!(1), &json!(4)));

@@ -79,6 +79,18 @@ fn servers_that_write_and_split_together_lose_nothing() {
 }
 
 #[test]
+fn what_is_forgotten_of_a_note_leaves_its_metadata_true() {
+    let sandbox = Sandbox::new();
+    let text = "# Memory\n\n## Tea\n\n- green\n\n## Soup\n\n- hot\n";
+    sandbox.feed(&["note", "write", "--mode", "replace"], text).ok();
+    sandbox.run(&["forget", "note:memory#tea"]).ok();
+    let text = std::fs::read_to_string(sandbox.store().join("notes/memory.md")).expect("a note");
+    assert!(text.starts_with("# Memory\n\n## Soup\n\n- hot\n\n## Metadata\n"), "{text}");
+    assert!(text.contains(&format!("size_bytes: {}\n", text.len())), "{text}");
+    assert!(sandbox.run(&["doctor"]).ok().ends_with("all is well\n"));
+}
+
+#[test]
 fn the_seeds_own_names_and_fields() {
     let sandbox = Sandbox::new();
     let mut mcp = Connection::new(&sandbox, &["--tools", "notes"]);

@@ -41,6 +41,19 @@ fn what_cannot_be_taken_back_is_told() {
     assert_eq!(sandbox.run(&["read", "a.md"]).ok(), "one\n");
 }
 
+#[test]
+fn the_history_names_a_record_whatever_of_it_changed() {
+    let sandbox = Sandbox::new();
+    let told = sandbox.run(&["--json", "remember", "the lamp is green"]).json();
+    let address = told["address"].as_str().expect("an address").to_owned();
+    let id = address.trim_start_matches("record:");
+    for change in [["--category", "home"], ["--importance", "high"], ["--tag", "light"]] {
+        sandbox.run(&[&["record", "update", id][..], &change[..]].concat()).ok();
+        let told = sandbox.run(&["history", &address, "--limit", "1"]).ok();
+        assert!(told.contains(&format!("    write {address}  the lamp is green\n")), "{change:?}: {told}");
+    }
+}
+
 /// Whether a text stands in any file of a home: in the store, its journal, or the index.
 fn stands_anywhere(sandbox: &Sandbox, text: &str) -> String {
     let home = sandbox.home().display().to_string();
@@ -59,7 +72,9 @@ fn what_is_redacted_is_nowhere() {
     sandbox.run(&["record", "update", id, "--content", "the code was hunter2"]).ok();
     sandbox.run(&["recall", "code"]).ok();
     assert!(sandbox.run(&["redact", &secret]).fails(2).contains("--dry-run"));
-    assert!(sandbox.run(&["redact", &secret, "--yes"]).fails(5).contains("forget"));
+    for told in ["--dry-run", "--yes"] {
+        assert!(sandbox.run(&["redact", &secret, told]).fails(5).contains("forget"), "{told}");
+    }
     sandbox.run(&["forget", &secret]).ok();
     assert_eq!(
         sandbox.run(&["redact", &secret, "--dry-run"]).ok(),

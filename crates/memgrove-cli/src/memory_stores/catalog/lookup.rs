@@ -11,8 +11,8 @@ impl Catalog {
         self.live.get(at).map(|memory| &self.memories[*memory])
     }
 
-    /// The last version of a memory that held this at a place. A change is told of a moment before it is in its
-    /// place, so there may be a later one.
+    /// The last version of a memory with this content at a place. The history tells of a change moments
+    /// before it is in place, so a later version may be known already.
     pub(crate) fn holding(&self, at: &Locator, content: &Version) -> Option<(&Lineage, &VersionOf)> {
         let is_unread =
             |version: &VersionOf| version.content.is_none() && version.operation != Operation::Deleted;
@@ -28,7 +28,7 @@ impl Catalog {
 
     fn version_at(&self, at: &Locator, is_it: impl Fn(&VersionOf) -> bool) -> Option<(&Lineage, &VersionOf)> {
         let is_it = |version: &&VersionOf| is_it(version) && version.at == *at;
-        // Mostly it is that of the memory that is there now.
+        // Mostly it belongs to the memory that is there now.
         let mut lineages = self.at(at).into_iter().chain(self.memories.iter().rev());
         lineages.find_map(|lineage| Some((lineage, lineage.versions.iter().rfind(is_it)?)))
     }
@@ -43,7 +43,7 @@ impl Catalog {
     pub(crate) fn place(&self, memory: usize) -> Option<&Locator> {
         match self.memories[memory].versions.last() {
             Some(last) => (last.operation != Operation::Deleted).then_some(&last.at),
-            // All that happened to it is pruned.
+            // Its whole past was pruned.
             None => self.live.iter().find(|(_, live)| **live == memory).map(|(at, _)| at),
         }
     }

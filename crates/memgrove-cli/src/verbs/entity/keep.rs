@@ -1,16 +1,16 @@
 //! Keeping what is known of entities.
 
 use std::io;
-use std::path::PathBuf;
 
+use memgrove::Result;
 use memgrove::address::Scheme;
-use memgrove::shapes::entities::{Entity, Facts, How, Learning, Observation, Pattern, Revision, RoleState};
-use memgrove::{Error, Kind, Result};
+use memgrove::shapes::entities::{
+    Entity, Facts, How, Learning, Observation, Pattern, Relation, Revision, RoleState,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Related, StoredAnswer};
+use super::{Related, StoredAnswer, check_related, check_said};
 use crate::context::{Context, Guard, Marks};
 use crate::page::{Ink, Page};
 use crate::verbs::{Effect, On, Verb};
@@ -67,15 +67,22 @@ impl Verb for EntityStore {
         let dated = self.source.is_some() || self.valid_from.is_some();
         let date = dated.then(|| format!("{:.0}", knowledge.memory().clock().now()));
         let facts = Facts { source: self.source, date, valid_from: self.valid_from, ..Facts::default() };
-        let said = |text| Ok(Observation { text: cx.fact(Some(text))?, facts: facts.clone() });
+        let said = |text| {
+            let text = cx.fact(Some(text))?;
+            check_said(&text)?;
+            Ok(Observation { text, facts: facts.clone() })
+        };
         let observations = self.observations.into_iter().map(said).collect::<Result<Vec<Observation>>>()?;
+        let relations: Vec<Relation> = self.relations.into_iter().map(Into::into).collect();
+        relations.iter().try_for_each(check_related)?;
         let note = cx.note(Self::NAME, &self.guard);
         let entity = Entity {
-            name: self.name,
+            // White space around a name would make another entity, which looks the same.
+            name: self.name.trim().to_owned(),
             kind: self.kind.unwrap_or_default(),
             observations,
             tags: self.tags,
-            relations: self.relations.into_iter().map(Into::into).collect(),
+            relations,
             ..Entity::default()
         };
         let how = if self.replace { How::Replace } else { How::Merge };
@@ -87,55 +94,6 @@ impl Verb for EntityStore {
             expect: expect.as_deref(),
         };
         Ok(StoredAnswer::new(knowledge.revise(note, &revision)?))
-    }
-
-    fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
-        answer.show(page)
-    }
-}
-
-/// Store many entities in one change
-#[derive(Debug, clap::Args, Deserialize, JsonSchema)]
-pub(crate) struct EntityBatch {
-    /// As JSON: [{name, type, observations, tags, relations}] [default: standard input]
-    #[arg(long, visible_alias = "text", value_name = "JSON", value_parser = in_json)]
-    #[schemars(with = "Vec<Value>", required)]
-    entities: Option<Value>,
-    /// Read the JSON from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "entities")]
-    #[serde(skip)]
-    from: Option<PathBuf>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    marks: Marks,
-}
-
-/// JSON at a command line is read where all other text is, which may be standard input.
-fn in_json(given: &str) -> std::result::Result<Value, std::convert::Infallible> {
-    Ok(Value::String(given.to_owned()))
-}
-
-impl Verb for EntityBatch {
-    const NAME: &'static str = "entity_batch";
-    const TITLE: &'static str = "Store many entities";
-    const EFFECT: Effect = Effect::Add;
-    const ON: &'static [On] = &[On::Cli, On::All];
-    const TEXT_ONLY: bool = true;
-    type Answer = StoredAnswer;
-
-    fn run(self, cx: &Context) -> Result<StoredAnswer> {
-        let wrong =
-            |error: serde_json::Error| Error::new(Kind::Invalid, format!("invalid entities: {error}"));
-        let given = match self.entities {
-            Some(Value::String(text)) => {
-                serde_json::from_slice(&cx.text(Some(text), None)?).map_err(wrong)?
-            }
-            Some(value) => value,
-            None => serde_json::from_slice(&cx.text(None, self.from.as_deref())?).map_err(wrong)?,
-        };
-        let entities: Vec<Entity> = serde_json::from_value(given).map_err(wrong)?;
-        let note = cx.note(Self::NAME, &self.marks.into());
-        Ok(StoredAnswer::new(cx.writing_knowledge()?.store(note, &entities, How::Merge)?))
     }
 
     fn show(answer: &StoredAnswer, page: &mut Page<'_>) -> io::Result<()> {
@@ -179,7 +137,7 @@ impl Verb for EntityDelete {
         let note = cx.note(Self::NAME, &self.guard);
         let expect = self.guard.expecting();
         let done =
-            cx.writing_knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
+            cx.changing_knowledge()?.delete(note, &self.name, self.kind.as_deref(), expect.as_deref())?;
         let folder = done.outcome.parent().unwrap_or_default();
         let change = done.change.map(|change| change.as_str().to_owned());
         let deleted = Scheme::Entity.address(format_args!("{}/{}", folder.name(), self.name));

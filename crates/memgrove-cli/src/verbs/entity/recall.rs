@@ -19,12 +19,12 @@ use crate::portion;
 use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
 
-/// What answers cost an agent at most, in tokens, unless it asks for more.
+/// How many tokens answers may cost an agent, unless it asks for more.
 const SEARCH_TOKENS_MAX: usize = 800;
 const LOAD_TOKENS_MAX: usize = 4_000;
-/// How many hits show what they say; the others only their names.
+/// How many hits are shown with their observations; of the others only the names.
 const SHOWN_MAX: usize = 3;
-/// How many more are named where none matches as a whole.
+/// How many more are named where none matches the whole query.
 const NAMED_MAX: usize = 8;
 /// How much of an observation a hit shows, in characters.
 const SNIPPET_CHARS_MAX: usize = 70;
@@ -84,7 +84,7 @@ impl Verb for EntitySearch {
         let as_of = self.as_of.as_deref().map(as_of).transpose()?;
         let wanted = Match { query: self.more.behind(self.query), kind: self.kind, as_of };
         let budget = self.budget.unwrap_or(SEARCH_TOKENS_MAX);
-        // A name costs a token at least, so that no more than the budget can be named.
+        // Each name costs at least one token, so no more than the budget can be named.
         let found = cx.reading_knowledge()?.strongest(&wanted, budget.max(1))?;
         let weaker = found.matching - found.worth;
         let whole = found.hits.iter().any(|hit| hit.whole);
@@ -218,7 +218,7 @@ struct LoadedEntity {
 }
 
 impl LoadedEntity {
-    /// What holds of an entity, as far as it is worth showing.
+    /// What holds of an entity at a time, reduced to the observations worth showing.
     fn new(loaded: &Loaded, when: When, shown: impl FnMut(&Numbered) -> bool) -> (Self, usize) {
         let Entity { name, kind, created, updated, tags, relations, .. } = loaded.entity.holding(when);
         let numbered = |(number, one): (usize, &Observation)| Numbered { number, observation: one.clone() };
@@ -233,7 +233,7 @@ impl LoadedEntity {
     }
 }
 
-/// An observation and the number that its address ends with: some before it may not hold.
+/// An observation, with the number in its address: some before it may no longer hold.
 #[derive(Debug, Serialize)]
 struct Numbered {
     number: usize,
@@ -318,7 +318,7 @@ impl Verb for EntityLoad {
     }
 }
 
-/// That there are no entities of these names, and which one may be meant.
+/// The error for names without an entity, with the one that may be meant.
 pub(super) fn unknown_entity(knowledge: &Knowledge, names: &[String]) -> Result<Error> {
     let alike = |name: &String, other: &str| *name != other && name.to_lowercase() == other.to_lowercase();
     let mut hint = "`memgrove entity search` finds entities by words".to_owned();

@@ -26,7 +26,7 @@ pub(crate) struct View {
     #[arg(default_value = MEMORIES)]
     #[serde(default = "memories")]
     path: String,
-    /// Only these lines, such as 10:20 or 10:
+    /// Only these lines, such as 10: or 10:20
     #[arg(long, value_name = "FROM:TO")]
     lines: Option<LineRange>,
     /// Token budget

@@ -173,6 +173,7 @@ impl Verb for GraphExport {
 pub(crate) struct GraphImport {
     /// {"nodes":[{id,type,properties,content}],"connections":[{type,from,to}]}
     #[arg(skip)]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, Value>>")]
     graph: Option<Value>,
     /// JSON file to import [default: standard input]
     #[serde(skip)]

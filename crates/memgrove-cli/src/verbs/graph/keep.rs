@@ -209,6 +209,10 @@ impl Verb for GraphCheck {
 
     fn run(self, cx: &Context) -> Result<CheckAnswer> {
         if self.rebuild {
+            cx.may_write()?;
+        }
+        // There is no registry where there is no store.
+        if self.rebuild && cx.is_made()? {
             let graph = cx.writing_graph()?;
             let done = graph.rebuild(cx.note("graph_rebuild", &Guard::default()))?;
             let change = done.change.map(|change| change.as_str().to_owned());

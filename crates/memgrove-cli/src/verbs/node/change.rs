@@ -129,7 +129,7 @@ impl Verb for NodeUpdate {
             said: None,
         };
         let expect = self.guard.expect.as_deref();
-        Ok(changed("updated", cx.writing_graph()?.update(note, id_of(&self.id), &update, expect)?))
+        Ok(changed("updated", cx.changing_graph()?.update(note, id_of(&self.id), &update, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -248,7 +248,7 @@ impl Verb for NodeEdit {
     fn run(self, cx: &Context) -> Result<Changed> {
         let (edit, note) = (self.editing.edit(cx)?, cx.note(Self::NAME, &self.guard));
         let expect = self.guard.expect.as_deref();
-        Ok(changed("edited", cx.writing_graph()?.edit(note, id_of(&self.id), edit, expect)?))
+        Ok(changed("edited", cx.changing_graph()?.edit(note, id_of(&self.id), edit, expect)?))
     }
 
     fn show(answer: &Changed, page: &mut Page<'_>) -> io::Result<()> {
@@ -281,7 +281,7 @@ impl Verb for NodeDelete {
     fn run(self, cx: &Context) -> Result<Changed> {
         let note = cx.note(Self::NAME, &self.guard);
         let how = if self.cascade { Removal::Cascade } else { Removal::Refuse };
-        let done = cx.writing_graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
+        let done = cx.changing_graph()?.delete(note, id_of(&self.id), how, self.guard.expect.as_deref())?;
         let Removed { id, connections } = &done.outcome;
         let answer = Changed::new(
             "deleted",

@@ -150,20 +150,20 @@ pub(in crate::verbs) fn list_tokens_max() -> usize {
     LIST_TOKENS_MAX
 }
 
-/// How many are read for a list: what cannot fit the budget need not be.
+/// How many items are read for a list: no more than can fit the budget.
 pub(in crate::verbs) fn limit_of(limit: usize, budget: usize) -> usize {
     let most = budget.max(1);
     if limit == 0 { most } else { limit.min(most) }
 }
 
-/// Filters as they are written.
+/// Parses filters.
 pub(in crate::verbs) fn filters(given: &[String]) -> Result<Vec<Filter>> {
     let wrong = |why: String| memgrove::Error::new(memgrove::Kind::Invalid, why);
     given.iter().map(|filter| filter.parse().map_err(wrong)).collect()
 }
 
-/// Leaves of a list what fits a budget: the first always, if need be with long properties shortened.
-/// Whether they were.
+/// Cuts a list to what fits a budget, but keeps the first item, if need be with its long properties
+/// shortened. Returns whether they were.
 pub(in crate::verbs) fn fitted<T>(
     found: &mut Vec<T>,
     budget: usize,
@@ -187,7 +187,7 @@ pub(in crate::verbs) fn fitted<T>(
     true
 }
 
-/// What a list does not tell, and how to get it.
+/// What a list leaves out, and how to get it.
 pub(in crate::verbs) fn left_out(shown: usize, total: usize, shortened: bool) -> Option<String> {
     let more = (shown < total).then(|| format!("{} more: skip the first {shown}", total - shown));
     let short = shortened.then(|| "long properties are shortened: read shows them in full".to_owned());

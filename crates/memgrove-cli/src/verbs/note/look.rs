@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::cost;
 use crate::context::{Context, Input};
 use crate::page::{Ink, Page, counted};
-use crate::portion::{self, LineRange};
+use crate::portion;
 use crate::verbs::more::More;
 use crate::verbs::{Effect, On, Verb};
 use crate::zone::clock_of;
@@ -64,8 +64,8 @@ impl Verb for NoteRead {
         if portion::tokens(&text) <= budget {
             return Ok(ReadAnswer { path, version, text, left_out: None });
         }
-        let cut = portion::lines(&text, LineRange::default(), budget);
-        Ok(ReadAnswer { path, version, text: format!("{}\n", cut.text), left_out: cut.left_out() })
+        let (kept, left_out) = portion::start_of(text, budget);
+        Ok(ReadAnswer { path, version, text: format!("{kept}\n"), left_out })
     }
 
     fn show(answer: &ReadAnswer, page: &mut Page<'_>) -> io::Result<()> {

@@ -8,10 +8,10 @@ use memgrove::shapes::notes::{MergeResult, MergeSize, SplitResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cost, guarded, show_change};
+use super::{cost, guarded};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page};
-use crate::rehearsal::rehearsed;
+use crate::verbs::show_change;
 use crate::verbs::{Effect, On, Verb};
 
 /// Split a note into linked notes, keeping every block
@@ -62,10 +62,7 @@ impl Verb for NoteSplit {
     type Answer = SplitAnswer;
 
     fn run(self, cx: &Context) -> Result<SplitAnswer> {
-        let mut notes = cx.writing_notes()?;
-        if self.dry_run {
-            notes = notes.over(rehearsed(notes.memory()));
-        }
+        let notes = if self.dry_run { cx.rehearsing_notes()? } else { cx.changing_notes()? };
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
         let done = notes.split(cx.note(Self::NAME, &self.guard), self.path.as_deref(), &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());
@@ -139,10 +136,7 @@ impl Verb for NoteMerge {
     type Answer = MergeAnswer;
 
     fn run(self, cx: &Context) -> Result<MergeAnswer> {
-        let mut notes = cx.writing_notes()?;
-        if self.dry_run {
-            notes = notes.over(rehearsed(notes.memory()));
-        }
+        let notes = if self.dry_run { cx.rehearsing_notes()? } else { cx.changing_notes()? };
         let size = if self.any_size { MergeSize::Any } else { MergeSize::Fitting };
         let note = cx.note(Self::NAME, &self.guard);
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;

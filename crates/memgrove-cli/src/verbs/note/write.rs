@@ -9,11 +9,11 @@ use memgrove::shapes::notes::{Mode, WriteResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cost, guarded, show_change};
+use super::{cost, guarded};
 use crate::context::{Context, Guard};
 use crate::page::{Ink, Page, counted};
-use crate::rehearsal::rehearsed;
 use crate::verbs::more::More;
+use crate::verbs::show_change;
 use crate::verbs::{Effect, On, Verb};
 
 /// Remember something; it is filed where it fits, and oversized notes are split
@@ -101,11 +101,8 @@ impl Verb for NoteWrite {
     fn run(self, cx: &Context) -> Result<WriteAnswer> {
         let bytes = cx.text(self.more.behind_any(self.content), self.from.as_deref())?;
         let content = Context::utf8("the content", bytes)?;
-        let mut notes = cx.writing_notes()?;
+        let notes = if self.dry_run { cx.rehearsing_notes()? } else { cx.writing_notes()? };
         let guarded = guarded(&notes, &self.guard, self.path.as_deref())?;
-        if self.dry_run {
-            notes = notes.over(rehearsed(notes.memory()));
-        }
         let note = cx.note(Self::NAME, &self.guard);
         let done = notes.write(note, self.path.as_deref(), &content, self.mode.into(), &guarded)?;
         let change = done.change.filter(|_| !self.dry_run).map(|change| change.as_str().to_owned());

@@ -15,8 +15,8 @@ use crate::context::{Context, Guard};
 use crate::journals::name_of;
 use crate::page::{Ink, Page};
 use crate::verbs::more::More;
-use crate::verbs::note::show_change;
 use crate::verbs::several::{Kin, Several};
+use crate::verbs::show_change;
 use crate::verbs::{Effect, On, Verb};
 
 /// Add a record: a core memory, a learning or a task

@@ -20,7 +20,9 @@ use crate::verbs::{Effect, On, Verb};
 pub(crate) struct Update {
     /// Record id
     id: String,
-    /// New content; - is standard input
+    /// New content
+    ///
+    /// Pass - to read it from standard input.
     #[arg(long, allow_hyphen_values = true)]
     content: Option<String>,
     /// Topic; empty removes it
@@ -53,7 +55,7 @@ fn change(
     done: &'static str,
     act: impl FnOnce(&Records) -> Result<Done<Changed>>,
 ) -> Result<RecordChanged> {
-    let records = cx.writing_records()?;
+    let records = cx.changing_records()?;
     let Done { outcome, change, replayed, .. } = act(&records)?;
     settle(&records);
     Ok(RecordChanged {
@@ -143,7 +145,7 @@ impl Verb for Archive {
         if self.due {
             refuse_version(&self.guard)?;
         }
-        let records = cx.writing_records()?;
+        let records = cx.changing_records()?;
         let note = cx.note(Self::NAME, &self.guard);
         let done = match self.due {
             true => records.archive_due(note)?,

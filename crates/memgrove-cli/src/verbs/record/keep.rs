@@ -55,7 +55,7 @@ impl Verb for RestoreBackup {
             Ok(kind) => Which::Newest(kind),
             Err(_) => Which::Named(given),
         };
-        let records = cx.writing_records()?;
+        let records = cx.changing_records()?;
         let done = records.restore_backup(cx.note(Self::NAME, &self.guard), &which)?;
         settle(&records);
         let (restored, replayed) = (Some(done.outcome), done.replayed);
@@ -99,7 +99,7 @@ impl Verb for Migrate {
     type Answer = MigrateAnswer;
 
     fn run(self, cx: &Context) -> Result<MigrateAnswer> {
-        let records = cx.writing_records()?;
+        let records = cx.changing_records()?;
         let done = records.migrate(cx.note(Self::NAME, &Guard::default()))?;
         tell(&records);
         Ok(MigrateAnswer { migrated: done.outcome })

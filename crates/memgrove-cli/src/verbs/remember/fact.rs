@@ -14,7 +14,7 @@ use crate::journals::name_of;
 use crate::verbs::entity;
 use crate::verbs::record::settle;
 
-/// The type of an entity that is first heard of here.
+/// The type of an entity that is new.
 const NEW_TYPE: &str = "general";
 
 /// How many memories are compared with a fact.
@@ -59,10 +59,10 @@ impl Fact {
         Ok(RememberAnswer { change, replayed, archived, ..RememberAnswer::at(Scheme::Record.address(&id)) })
     }
 
-    /// The address of a memory that says exactly this, of nobody in particular: of a record, if
-    /// there is one, because it can take what else is said of it.
+    /// The address of a memory that says exactly this, but not about an entity: preferably of a record, which
+    /// can take on tags and importance too.
     fn known(&self, cx: &Context) -> Result<Option<String>> {
-        // Signs of the query language are plain characters in a fact.
+        // A fact has no query syntax, so its signs count as blanks.
         let words: String = self.text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
         if words.trim().is_empty() {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Fact {
         Ok(same.into_iter().next())
     }
 
-    /// Adds what is said of a fact to the record that is there.
+    /// Adds tags and importance to the record that says this already.
     fn add_to(&self, cx: &Context, id: &str, note: Note) -> Result<RememberAnswer> {
         let records = cx.writing_records()?;
         let there = records.view(id)?.record;
@@ -106,9 +106,11 @@ impl Fact {
         })
     }
 
-    /// Keeps it as an observation of whom it is about.
+    /// Keeps it as an observation of the entity that it is about.
     pub(super) fn observe(&self, cx: &Context, name: &str, note: Note) -> Result<RememberAnswer> {
         let knowledge = cx.writing_knowledge()?;
+        // White space around a name would make another entity, which looks the same.
+        let name = name.trim();
         let there = about(&knowledge, name)?;
         let mut told = self.importance.map(|_| "an observation has no importance: it was ignored".to_owned());
         let same = there.as_ref().and_then(|loaded| Some((loaded, said_in(loaded, &self.text)?)));
@@ -130,7 +132,7 @@ impl Fact {
                 "this is a different entity from {twin}: if you meant that one, undo and use its name"
             ));
         }
-        // As it stands there already, so that it is not kept twice.
+        // Uses the existing wording, so that the fact is not kept twice.
         let said =
             same.map_or(self.text.as_str(), |(loaded, number)| &loaded.entity.observations[number - 1].text);
         let entity = Entity {
@@ -174,8 +176,8 @@ fn about(knowledge: &Knowledge, name: &str) -> Result<Option<Loaded>> {
     }
 }
 
-/// The name and the type of an entity that is not there yet. `entity:person/Alice` says both; `person/Alice` does
-/// where there are entities of that type, and is a name like `TCP/IP` where there are none.
+/// The name and type of a new entity. `entity:person/Alice` gives both, and so does `person/Alice` if there
+/// are entities of that type; otherwise it is a name, like `TCP/IP`.
 fn first_heard(knowledge: &Knowledge, given: &str) -> Result<(String, String)> {
     let bare = Scheme::Entity.bare(given);
     match bare.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty()) {
@@ -186,7 +188,7 @@ fn first_heard(knowledge: &Knowledge, given: &str) -> Result<(String, String)> {
     }
 }
 
-/// The entity whose name differs from a new one only in how it is written.
+/// An entity whose name differs from a new one only in case, accents or spaces.
 fn twin(knowledge: &Knowledge, name: &str) -> Result<Option<String>> {
     let found = knowledge.load_from_memory(name)?;
     let found = found.filter(|found| bare(&found.entity.name) == bare(name));
@@ -206,7 +208,7 @@ fn address_in(loaded: &Loaded, number: usize) -> String {
     format!("{}#{number}", entity::address_of(loaded))
 }
 
-/// A text as far as it matters whether two are the same.
+/// A text reduced to what counts when two are compared.
 fn bare(text: &str) -> String {
     folded(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
