@@ -14,7 +14,7 @@ use super::mark::{Mark, MarkFile};
 use super::pending::Pending;
 use super::prepare::Prepared;
 use super::record::{Record, What, encode};
-use super::scan::{ends_at, frames, scan};
+use super::scan::{ends_at, frames, scan, scan_after};
 use super::temps::Temps;
 use crate::backend::Version;
 use crate::clock::Timestamp;
@@ -149,7 +149,7 @@ impl Journal {
         let segment = old.as_ref().map_or(filled.unwrap_or(newest), |mark| mark.segment);
         let old = old.unwrap_or_default();
         let mut journal = Journal::at(state, mark_file, temps, Mark { segment, ..Mark::default() })?;
-        let found = scan(&*journal.file, 0..u64::MAX, drop_bad)?;
+        let found = scan_after(segment.checked_sub(1), &*journal.file, 0..u64::MAX, drop_bad)?;
         if found.damaged.last().is_some_and(|damaged| damaged.start >= found.end) {
             // What a crash left of a record that was never answered.
             journal.file.set_len(found.end)?;
@@ -173,7 +173,9 @@ impl Journal {
             checkpoint,
             placed,
             end: found.end,
-            next_seq: last.map_or(segment, |seq| seq + 1),
+            next_seq: last
+                .map_or(Some(segment), |seq| seq.checked_add(1))
+                .ok_or(io::ErrorKind::InvalidData)?,
             aborted: old.aborted,
             ..journal.mark
         };

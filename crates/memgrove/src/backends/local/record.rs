@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::locator::Locator;
 
 pub(super) const HEAD_BYTES: usize = 64;
-const MAGIC: &str = "MGJ1";
+pub(super) const MAGIC: &str = "MGJ1";
 /// A body of at least this many bytes is written and read on its own, and never copied.
 const LARGE_BYTES: usize = 64 * 1024;
 /// How many bytes of a body are hashed at a time where only the header is wanted.
@@ -359,18 +359,12 @@ fn head(bytes: &[u8]) -> Option<(usize, usize, &str)> {
     Some((json_len, body_len, hash))
 }
 
-/// Where, past damaged bytes, the next whole record starts.
-pub(super) fn resync(bytes: &Bytes) -> Option<usize> {
-    let magic = MAGIC.as_bytes();
-    let mut from = 1;
-    while let Some(found) = bytes.get(from..)?.windows(magic.len()).position(|window| window == magic) {
-        let start = from + found;
-        if matches!(decode(&bytes.slice(start..)), Decoded::Record(..)) {
-            return Some(start);
-        }
-        from = start + 1;
-    }
-    None
+/// The number of the record at the start of `bytes`, and how many bytes it takes, where its header is whole and
+/// tells of as many as its head does: whatever became of its body, so much of it is sure.
+pub(super) fn sure_len(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (json_len, body_len, _) = head(bytes)?;
+    let header = header(json_of(bytes)?, body_len)?;
+    Some((header.seq, total(json_len, body_len)?))
 }
 
 #[cfg(test)]

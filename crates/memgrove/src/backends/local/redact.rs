@@ -10,7 +10,8 @@ use std::io;
 use bytes::Bytes;
 
 use super::journal::{FOLDER, segment_name, segments};
-use super::record::{Decoded, Entry, Record, decode, encode, resync};
+use super::record::{Decoded, Entry, Record, decode, encode};
+use super::scan::past_damage;
 use super::{Core, Inner, Locked};
 use crate::backend::{Moment, Version, not_found};
 use crate::error::{Error, Kind, Result, code};
@@ -143,11 +144,12 @@ impl Core {
     fn rewrite(&self, segment: u64, without: impl Fn(&Record) -> Option<Record>) -> io::Result<usize> {
         let name = segment_name(segment);
         let bytes = Bytes::from(self.state.open(&name, Open::Read)?.read_all()?);
-        let (mut kept, mut at, mut found) = (Vec::with_capacity(bytes.len()), 0, 0);
+        let (mut kept, mut at, mut found, mut last) = (Vec::with_capacity(bytes.len()), 0, 0, None);
         loop {
             let len = match decode(&bytes.slice(at..)) {
                 Decoded::End => break,
                 Decoded::Record(record, len) => {
+                    last = Some(record.header.seq);
                     match without(&record) {
                         Some(redacted) => {
                             found += 1;
@@ -159,7 +161,7 @@ impl Core {
                     continue;
                 }
                 // Damage is kept as it is: what it holds is not known.
-                Decoded::Damaged => resync(&bytes.slice(at..)).unwrap_or(bytes.len() - at),
+                Decoded::Damaged => past_damage(&bytes.slice(at..), last).unwrap_or(bytes.len() - at),
             };
             kept.extend_from_slice(&bytes[at..at + len]);
             at += len;
