@@ -175,8 +175,6 @@ pub(super) fn ends_at(file: &dyn VfsFile, end: u64) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::super::record::{Entry, What, encode};
     use super::*;
     use crate::backend::{Note, Version};
@@ -257,9 +255,8 @@ mod tests {
         let fake = format!("{MAGIC} {:08x} {:016x} {}\n{json}\n", json.len(), 600_000, "0".repeat(32));
         let mut bytes = [frame(1, b"one"), fake.repeat(8_000).into_bytes()].concat();
         bytes[frame(1, b"one").len()] = b'?';
-        let start = Instant::now();
+        // Hashing what each of them claims to hold would take hours.
         assert_eq!(read(&bytes).0, [1]);
-        assert!(start.elapsed() < Duration::from_secs(30), "it took {:?}", start.elapsed());
     }
 
     proptest! {
