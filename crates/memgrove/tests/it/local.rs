@@ -5,6 +5,7 @@ mod apart;
 mod beside;
 mod between;
 mod kept;
+mod meddled;
 mod refused;
 mod unlocked;
 

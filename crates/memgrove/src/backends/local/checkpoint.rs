@@ -12,6 +12,7 @@ use super::mark::{Mark, Place};
 use super::record::{Entry, Header, Record};
 use super::scan::scan_headers;
 use super::{Bug, Core, Inner};
+use crate::backend::Edit;
 use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::vfs::Open;
@@ -45,6 +46,18 @@ impl Dirty {
     pub(super) fn of_undone(record: &Record) -> Self {
         let mut dirty = Dirty::of(std::iter::once(&record.header));
         dirty.files.extend(record.header.edits.iter().map(|entry| entry.at().clone()));
+        dirty
+    }
+
+    /// What is to be moved, as it lies there.
+    pub(super) fn of_moved(edits: &[Edit]) -> Self {
+        let mut dirty = Dirty::default();
+        for edit in edits {
+            if let Edit::Rename { from, .. } = edit {
+                dirty.files.insert(from.clone());
+                dirty.folders.extend(from.parent());
+            }
+        }
         dirty
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::checkpoint::Dirty;
 use super::journal::{Journal, segments};
 use super::plan::{Planned, plan};
 use super::record::{Entry, Header, Record, What, change_id};
@@ -38,6 +39,9 @@ impl Core {
             // A moved file is recognised by its inode, so everything before the move must be durable first.
             self.settle(&mut locked.inner)?;
             self.fence(locked.inner.journal.as_mut().expect("the journal is open under the lock"))?;
+            // Also where others have put it there, and have not synced it.
+            let moved = self.sync_dirty(&Dirty::of_moved(&change.edits));
+            moved.map_err(|error| self.fail(error, "a file to be moved"))?;
         }
         let planned = match hasty {
             Some(planned) => planned,

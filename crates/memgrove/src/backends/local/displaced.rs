@@ -112,12 +112,17 @@ impl Core {
             // A change may be half placed, and whoever completes it must find the files that it displaced.
             journal.spent.clear();
         }
-        for name in inner.journal.iter_mut().flat_map(|journal| journal.spent.drain(..)) {
+        inner.journal.iter_mut().for_each(|journal| self.clear_spent(journal));
+        bound(&mut inner.displaced);
+        self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
+    }
+
+    /// Removes the temporary names that nobody needs any more.
+    pub(super) fn clear_spent(&self, journal: &mut Journal) {
+        for name in journal.spent.drain(..) {
             // What fails, the next checkpoint tries again.
             let _ = self.tree.remove_file(&name);
         }
-        bound(&mut inner.displaced);
-        self.crowded.store(inner.displaced.len() > DISPLACED_MAX + CROWD_MAX / 2, Ordering::Relaxed);
     }
 
     /// Stops watching untouched files beyond the limit; called in the background.
@@ -269,7 +274,9 @@ impl Core {
         let displaced = header.as_ref().and_then(|header| match header.edits.get(index)? {
             Entry::Write { at, old, new, .. } => Some((at, [old.as_ref(), Some(new)])),
             Entry::Delete { at, old, .. } => Some((at, [old.as_ref(), None])),
-            _ => None,
+            // What recovery displaced.
+            Entry::Append { at, .. } => Some((at, [None, None])),
+            Entry::Rename { .. } => None,
         });
         let Some((at, known)) = displaced else { return self.tree.remove_file(name).map_err(in_place) };
         let bytes = file.read_all().map_err(in_place)?;

@@ -30,6 +30,7 @@ mod prune;
 mod record;
 mod recover;
 mod redact;
+mod restore;
 mod scan;
 mod search;
 mod take_back;

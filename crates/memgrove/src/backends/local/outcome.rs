@@ -15,10 +15,24 @@ const SECTOR_BYTES: usize = 512;
 pub(super) enum Final {
     /// Exactly these bytes.
     Bytes(Vec<u8>),
-    /// What was there, up to the offset, and then these bytes.
-    Grown { offset: u64, tail: Vec<u8> },
+    /// What was there, and these pieces, in their order.
+    Grown(Vec<Piece>),
     /// Nothing.
     Absent,
+}
+
+/// What was added to a file, and where it began.
+pub(super) struct Piece {
+    pub(super) offset: u64,
+    pub(super) tail: Vec<u8>,
+}
+
+/// The last edit of a file: the number of its record, its own, and when it was made.
+#[derive(Clone, Copy)]
+struct Last {
+    seq: u64,
+    index: usize,
+    time_ns: i128,
 }
 
 /// What the records since the last checkpoint say of the files they name.
@@ -29,6 +43,7 @@ pub(super) struct Outcome {
     versions: HashMap<Locator, Vec<Version>>,
     /// Contents that were written, and may lie there torn.
     contents: HashMap<Locator, Vec<Vec<u8>>>,
+    lasts: HashMap<Locator, Last>,
     /// When the last of the records was made, in nanoseconds since the epoch.
     pub(super) time_ns: i128,
 }
@@ -46,6 +61,8 @@ impl Outcome {
     }
 
     fn follow(&mut self, record: &Record, index: usize) {
+        let (seq, time_ns) = (record.header.seq, record.header.time.as_nanosecond());
+        self.lasts.insert(record.header.edits[index].at().clone(), Last { seq, index, time_ns });
         match &record.header.edits[index] {
             // The content was redacted, so there is nothing to restore.
             Entry::Write { at, new, .. } if new.is_redacted() => drop(self.finals.remove(at)),
@@ -58,11 +75,9 @@ impl Outcome {
                 let added = record.after(index);
                 let grown = match self.finals.remove(at) {
                     Some(Final::Bytes(bytes)) => Final::Bytes([&bytes, added].concat()),
-                    Some(Final::Grown { offset, tail }) => {
-                        Final::Grown { offset, tail: [&tail, added].concat() }
-                    }
+                    Some(Final::Grown(pieces)) => Final::Grown(grown(pieces, *offset, added)),
                     Some(Final::Absent) | None if *created => Final::Bytes(added.to_vec()),
-                    _ => Final::Grown { offset: *offset, tail: added.to_vec() },
+                    _ => Final::Grown(grown(Vec::new(), *offset, added)),
                 };
                 self.set(at, grown);
             }
@@ -103,9 +118,20 @@ impl Outcome {
             let contents = self.contents.get(&at).cloned().unwrap_or_default();
             self.versions.entry(moved.clone()).or_default().extend(versions);
             self.contents.entry(moved.clone()).or_default().extend(contents);
+            self.lasts.extend(self.lasts.get(&at).map(|last| (moved.clone(), *last)));
             self.finals.insert(moved, wanted);
             self.finals.insert(at, Final::Absent);
         }
+    }
+
+    /// The number of the last record that edits a file, and which of its edits that is.
+    pub(super) fn last_edit(&self, at: &Locator) -> Option<(u64, usize)> {
+        self.lasts.get(at).map(|last| (last.seq, last.index))
+    }
+
+    /// When the last record that edits a file was made.
+    pub(super) fn time_of(&self, at: &Locator) -> i128 {
+        self.lasts.get(at).map_or(self.time_ns, |last| last.time_ns)
     }
 
     /// Whether the file had exactly this content at some time.
@@ -121,6 +147,16 @@ impl Outcome {
         };
         self.knows(at, found) || torn()
     }
+}
+
+/// The pieces that a file has grown by, with one more. What begins elsewhere than where the last one ends came behind
+/// what others had written.
+fn grown(mut pieces: Vec<Piece>, offset: u64, added: &[u8]) -> Vec<Piece> {
+    match pieces.last_mut().filter(|last| last.offset + last.tail.len() as u64 == offset) {
+        Some(last) => last.tail.extend_from_slice(added),
+        None => pieces.push(Piece { offset, tail: added.to_vec() }),
+    }
+    pieces
 }
 
 /// Whether `found` is what a power cut can leave of `whole`, which stands at `offset` in its file:

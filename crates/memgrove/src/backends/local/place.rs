@@ -64,7 +64,7 @@ impl Core {
             if journal.mark_file.begun().map_err(in_mark)? == seq {
                 // A process that died, or failed, may have placed some of it.
                 return self
-                    .redo(journal, std::slice::from_ref(record))
+                    .redo(journal, displaced, std::slice::from_ref(record))
                     .map_err(|error| (edits.len(), error));
             }
             journal.mark_file.set_begun(seq).map_err(in_mark)?;

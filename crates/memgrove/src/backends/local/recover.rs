@@ -5,21 +5,20 @@ use std::io;
 use std::sync::Arc;
 
 use super::checkpoint::Dirty;
+use super::displaced::Displaced;
 use super::journal::{Journal, fits, segments};
 use super::mark::MarkFile;
-use super::outcome::{Final, Outcome, is_torn};
+use super::outcome::Outcome;
 use super::pending::Pending;
 use super::place::is_changed_by_others;
 use super::record::{Entry, Record};
+use super::restore::Redoing;
 use super::{Bug, Core, Inner};
 use crate::error::{Error, Kind, Result};
-use crate::locator::Locator;
-use crate::vfs::{Open, VfsFile};
+use crate::vfs::Open;
 
 /// After the mark has been silent for this long, the process that owed a checkpoint must be gone.
 const CHECKPOINT_OVERDUE_NS: i128 = 3_000_000_000;
-/// A file that was touched this long after the last change was touched by someone else.
-const TOUCHED_LATER_NS: i128 = 2_000_000_000;
 
 impl Core {
     /// Recovers if the machine may have stopped since the journal was last in order.
@@ -86,7 +85,7 @@ impl Core {
         // Records that move things stand alone, between two fences, as when they were placed.
         for alike in records.chunk_by(|(_, a), (_, b)| !a.is_fenced() && !b.is_fenced()) {
             let redone: Vec<_> = alike.iter().map(|(_, record)| Arc::clone(record)).collect();
-            self.redo(&mut journal, &redone)?;
+            self.redo(&mut journal, &mut inner.displaced, &redone)?;
             journal.mark.placed = alike.last().map_or(journal.mark.placed, |(end, _)| *end);
             self.sync_dirty(&Dirty::of(redone.iter().map(|record| &record.header))).map_err(in_journal)?;
             journal.mark.checkpoint = journal.mark.placed;
@@ -101,6 +100,7 @@ impl Core {
         let moved = words.and_then(|()| file.write(&journal.mark));
         moved.and_then(|()| file.sync()).map_err(in_journal)?;
         let redone: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
+        self.clear_spent(&mut journal);
         self.clear_redone(&mut journal, &redone).map_err(in_journal)?;
         inner.journal = Some(journal);
         self.sweep_temps(inner);
@@ -128,28 +128,28 @@ impl Core {
 
     /// Completes records, whatever part of them was done before: either one that is fenced, or any number
     /// that are not.
-    pub(super) fn redo(&self, journal: &mut Journal, records: &[Arc<Record>]) -> Result<()> {
+    pub(super) fn redo(
+        &self,
+        journal: &mut Journal,
+        displaced: &mut Vec<Displaced>,
+        records: &[Arc<Record>],
+    ) -> Result<()> {
         let outcome = Outcome::of(records);
+        let mut redoing = Redoing { journal, displaced, outcome: &outcome };
         for record in records.iter().filter(|record| record.is_fenced()) {
             for index in 0..record.header.edits.len() {
-                self.redo_names(journal, record, index, &outcome)
+                self.redo_names(&mut redoing, record, index)
                     .map_err(|error| Error::from_io(error, record.header.edits[index].at()))?;
             }
         }
         for (at, wanted) in &outcome.finals {
-            self.restore(journal, &outcome, at, wanted).map_err(|error| Error::from_io(error, at))?;
+            self.restore(&mut redoing, at, wanted).map_err(|error| Error::from_io(error, at))?;
         }
         Ok(())
     }
 
     /// Redoes what an edit does to names, unless it has been done. Called in the order of the edits.
-    fn redo_names(
-        &self,
-        journal: &mut Journal,
-        record: &Record,
-        index: usize,
-        outcome: &Outcome,
-    ) -> io::Result<()> {
+    fn redo_names(&self, redoing: &mut Redoing<'_>, record: &Record, index: usize) -> io::Result<()> {
         use io::ErrorKind as E;
         let edit = &record.header.edits[index];
         let name = self.spelled(edit.at());
@@ -178,108 +178,12 @@ impl Core {
                 other => other,
             },
             Entry::Delete { at, old: Some(_), .. } => match self.tree.open(&name, Open::Read) {
-                Ok(file) => self.take_away(journal, outcome, at, &*file),
+                Ok(file) => self.take_away(redoing, at, &*file),
                 Err(_) => Ok(()),
             },
             // A folder that is no longer empty belongs to someone else now.
             Entry::Delete { old: None, .. } => self.tree.remove_dir(&name).or(Ok(())),
             _ => Ok(()),
-        }
-    }
-
-    /// Removes a file that a record deleted, unless someone else has made it since.
-    fn take_away(
-        &self,
-        journal: &mut Journal,
-        outcome: &Outcome,
-        at: &Locator,
-        file: &dyn VfsFile,
-    ) -> io::Result<()> {
-        let found = file.read_all()?;
-        if !outcome.explains(at, &found) {
-            return Ok(());
-        }
-        self.keep_meant(journal, outcome, at, (file, found))?;
-        self.tree.remove_file(&self.spelled(at))
-    }
-
-    /// Keeps in the history what is about to be replaced, if a person may have meant it: what looks torn may
-    /// have been cut short on purpose, and an earlier content may have been put back. Neither can be told
-    /// from what a power cut leaves, so the change that was answered wins, and the history has both.
-    fn keep_meant(
-        &self,
-        journal: &mut Journal,
-        outcome: &Outcome,
-        at: &Locator,
-        (file, found): (&dyn VfsFile, Vec<u8>),
-    ) -> io::Result<()> {
-        let cut_short = !outcome.knows(at, &found) && found.iter().any(|byte| *byte != 0);
-        let put_back = file.stat()?.ctime_ns - outcome.time_ns >= TOUCHED_LATER_NS;
-        if (cut_short || put_back) && !self.seeded.has(Bug::RecoverOverHandEdit) {
-            self.journal_outside(journal, at, found)?;
-        }
-        Ok(())
-    }
-
-    fn restore(
-        &self,
-        journal: &mut Journal,
-        outcome: &Outcome,
-        at: &Locator,
-        wanted: &Final,
-    ) -> io::Result<()> {
-        let there = match self.tree.open(&self.spelled(at), Open::Read) {
-            Ok(file) => Some(file),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                None
-            }
-            // A folder or a link has taken the place: that is someone else's doing.
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput) =>
-            {
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        let temp = journal.temps.name(0, 0);
-        match (wanted, there) {
-            (Final::Absent, None) => Ok(()),
-            (Final::Absent, Some(file)) => self.take_away(journal, outcome, at, &*file),
-            (Final::Bytes(bytes), None) => match self.replace(at, bytes, &temp) {
-                // A file or a link has taken the place of a folder above it.
-                Err(error)
-                    if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput) =>
-                {
-                    self.tree.remove_file(&temp)
-                }
-                replaced => replaced,
-            },
-            (Final::Bytes(bytes), Some(file)) => {
-                let found = file.read_all()?;
-                if found == *bytes {
-                    return Ok(());
-                }
-                if !outcome.explains(at, &found) && !self.seeded.has(Bug::RecoverOverHandEdit) {
-                    return Ok(());
-                }
-                self.keep_meant(journal, outcome, at, (&*file, found))?;
-                self.replace(at, bytes, &temp)
-            }
-            (Final::Grown { .. }, None) => Ok(()),
-            (Final::Grown { offset, tail }, Some(file)) => {
-                let size = file.stat()?.size;
-                if size < *offset {
-                    return Ok(());
-                }
-                let found =
-                    file.read_at(*offset, usize::try_from(size - offset).map_err(io::Error::other)?)?;
-                // Whatever others have added behind it stays.
-                let own = &found[..found.len().min(tail.len())];
-                if own != tail && is_torn(own, tail, *offset) {
-                    self.tree.open(&self.spelled(at), Open::Write)?.write_at(*offset, tail)?;
-                }
-                Ok(())
-            }
         }
     }
 }

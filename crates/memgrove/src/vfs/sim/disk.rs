@@ -47,6 +47,8 @@ pub(super) struct Disk {
     pub(super) next_group: u64,
     /// How many calls have changed the disk or made something durable.
     pub(super) ops: u64,
+    /// How many microseconds have passed beside those of the calls.
+    pub(super) idle_us: u64,
     pub(super) boot: u64,
     pub(super) capacity_bytes: Option<u64>,
     pub(super) can_exchange: bool,
@@ -59,10 +61,16 @@ impl Disk {
             pending: Vec::new(),
             next_group: 0,
             ops: 0,
+            idle_us: 0,
             boot: 1,
             capacity_bytes: None,
             can_exchange: true,
         }
+    }
+
+    /// The simulated time, in microseconds: it moves one per call, and otherwise only when told to.
+    pub(super) fn time_us(&self) -> u64 {
+        self.ops + self.idle_us
     }
 
     pub(super) fn node(&self, inode: Inode) -> &Node {
@@ -121,7 +129,7 @@ impl Disk {
 
     pub(super) fn create(&mut self, place: &Place<'_>) -> io::Result<Inode> {
         self.check_space()?;
-        let inode = self.add(Node::File(FileNode::new(self.ops)));
+        let inode = self.add(Node::File(FileNode::new(self.time_us())));
         self.assign(Group::of([place.holds(Some(inode))]));
         Ok(inode)
     }
@@ -131,7 +139,7 @@ impl Disk {
             return Err(ErrorKind::AlreadyExists.into());
         }
         self.check_space()?;
-        let inode = self.add(Node::Folder(FolderNode::new(self.ops)));
+        let inode = self.add(Node::Folder(FolderNode::new(self.time_us())));
         self.assign(Group { makes: Some(inode), ..Group::of([place.holds(Some(inode))]) });
         Ok(())
     }
@@ -223,7 +231,7 @@ impl Disk {
                     file.links = file.links.saturating_add_signed(step);
                 }
             }
-            let mtime = self.ops;
+            let mtime = self.time_us();
             let folder = self.folder_mut(*folder);
             set(Arc::make_mut(&mut folder.now), name, *inode);
             folder.mtime = mtime;

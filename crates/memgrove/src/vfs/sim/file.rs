@@ -7,12 +7,15 @@ use super::rng::Rng;
 /// The unit that reaches the platter whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
-/// A file's content. `kept` is what the platter surely has; `unsynced` leads from there to `now`.
+/// A file's content. `kept` is what the platter surely has; `unsynced` leads from there to `now`, each with
+/// its time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileNode {
     now: Arc<Vec<u8>>,
     kept: Arc<Vec<u8>>,
-    unsynced: Vec<Arc<Touch>>,
+    unsynced: Vec<(u64, Arc<Touch>)>,
+    /// When `kept` was modified last: the time of a file is where its size is.
+    kept_mtime: u64,
     /// A sync failed, so that `now` holds bytes that no later sync will write.
     forgot: bool,
     pub(super) mtime: u64,
@@ -42,7 +45,7 @@ pub(super) enum Survival {
 
 impl FileNode {
     pub(super) fn new(mtime: u64) -> Self {
-        FileNode { mtime, mode: 0o600, ..FileNode::default() }
+        FileNode { mtime, kept_mtime: mtime, mode: 0o600, ..FileNode::default() }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -54,16 +57,18 @@ impl FileNode {
         self.unsynced.is_empty() && !self.forgot
     }
 
-    pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
-        let touch = Touch::Write { offset, bytes: bytes.to_vec() };
-        touch.apply(Arc::make_mut(&mut self.now));
-        self.unsynced.push(Arc::new(touch));
+    pub(super) fn write(&mut self, offset: usize, bytes: &[u8], time: u64) {
+        self.touch(Touch::Write { offset, bytes: bytes.to_vec() }, time);
     }
 
-    pub(super) fn resize(&mut self, len: usize) {
-        let touch = Touch::Resize { len };
+    pub(super) fn resize(&mut self, len: usize, time: u64) {
+        self.touch(Touch::Resize { len }, time);
+    }
+
+    fn touch(&mut self, touch: Touch, time: u64) {
         touch.apply(Arc::make_mut(&mut self.now));
-        self.unsynced.push(Arc::new(touch));
+        self.unsynced.push((time, Arc::new(touch)));
+        self.mtime = time;
     }
 
     /// Brings everything since the last sync to the platter.
@@ -72,9 +77,10 @@ impl FileNode {
             self.kept = Arc::clone(&self.now);
         } else if !self.unsynced.is_empty() {
             let kept = Arc::make_mut(&mut self.kept);
-            self.unsynced.iter().for_each(|touch| touch.apply(kept));
+            self.unsynced.iter().for_each(|(_, touch)| touch.apply(kept));
         }
         self.unsynced.clear();
+        self.kept_mtime = self.mtime;
     }
 
     /// What a failed sync does on ext4, XFS and Btrfs: programs still see the bytes, but they
@@ -86,34 +92,45 @@ impl FileNode {
 
     /// The file as it is found after a power cut, under one name.
     pub(super) fn after_cut(&self, survival: Survival, rng: &mut Rng) -> FileNode {
-        let left = match survival {
-            Survival::Nothing => Arc::clone(&self.kept),
-            Survival::Everything if !self.forgot => Arc::clone(&self.now),
-            Survival::Everything => Arc::new(self.replayed(self.unsynced.len())),
-            Survival::Prefix => Arc::new(self.replayed(rng.below(self.unsynced.len() + 1))),
+        let (left, mtime) = match survival {
+            Survival::Nothing => (Arc::clone(&self.kept), self.kept_mtime),
+            Survival::Everything if !self.forgot => (Arc::clone(&self.now), self.mtime),
+            Survival::Everything => (Arc::new(self.replayed(self.unsynced.len())), self.mtime),
+            Survival::Prefix => {
+                let count = rng.below(self.unsynced.len() + 1);
+                (Arc::new(self.replayed(count)), self.time_after(count))
+            }
             Survival::SizeOnly => {
                 let mut left = (*self.kept).clone();
                 left.resize(self.now.len(), 0);
-                Arc::new(left)
+                (Arc::new(left), self.mtime)
             }
-            Survival::Sectors => Arc::new(self.scattered(rng)),
+            Survival::Sectors => {
+                let (left, mtime) = self.scattered(rng);
+                (Arc::new(left), mtime)
+            }
         };
         let kept = Arc::clone(&left);
-        let (mtime, mode) = (self.mtime, self.mode);
-        FileNode { now: left, kept, unsynced: Vec::new(), forgot: false, mtime, links: 1, mode }
+        let (unsynced, mode) = (Vec::new(), self.mode);
+        FileNode { now: left, kept, unsynced, kept_mtime: mtime, forgot: false, mtime, links: 1, mode }
+    }
+
+    /// When it was modified last, after so many of its modifications.
+    fn time_after(&self, count: usize) -> u64 {
+        count.checked_sub(1).map_or(self.kept_mtime, |last| self.unsynced[last].0)
     }
 
     fn replayed(&self, count: usize) -> Vec<u8> {
         let mut left = (*self.kept).clone();
-        self.unsynced[..count].iter().for_each(|touch| touch.apply(&mut left));
+        self.unsynced[..count].iter().for_each(|(_, touch)| touch.apply(&mut left));
         left
     }
 
     /// Lets every sector stop at a point of its own. A sector that has a modification has all the
     /// earlier ones to that sector too, because the page cache writes it as it is.
-    fn scattered(&self, rng: &mut Rng) -> Vec<u8> {
+    fn scattered(&self, rng: &mut Rng) -> (Vec<u8>, u64) {
         let mut sizes = vec![self.kept.len()];
-        for touch in &self.unsynced {
+        for (_, touch) in &self.unsynced {
             let before = *sizes.last().expect("the list starts with the kept size");
             sizes.push(touch.size_after(before));
         }
@@ -122,7 +139,8 @@ impl FileNode {
         left.resize(largest, 0);
         for (sector, bytes) in left.chunks_mut(SECTOR_BYTES).enumerate() {
             let start = sector * SECTOR_BYTES;
-            let touching = || self.unsynced.iter().filter(|touch| touch.reaches(start, bytes.len()));
+            let touches = || self.unsynced.iter().map(|(_, touch)| touch);
+            let touching = || touches().filter(|touch| touch.reaches(start, bytes.len()));
             let count = touching().count();
             if count == 0 {
                 continue;
@@ -131,12 +149,12 @@ impl FileNode {
             let reached: Vec<_> = touching().take(stop).collect();
             reached.iter().for_each(|touch| touch.apply_within(start, bytes));
         }
-        let size = match rng.below(4) {
-            0 => self.now.len(),
-            _ => sizes[rng.below(sizes.len())],
+        let count = match rng.below(4) {
+            0 => self.unsynced.len(),
+            _ => rng.below(sizes.len()),
         };
-        left.truncate(size);
-        left
+        left.truncate(sizes[count]);
+        (left, self.time_after(count))
     }
 }
 

@@ -49,13 +49,12 @@ impl VfsFile for SimFile {
         let state = &mut *self.state_to_write()?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let free = usize::try_from(state.disk.free_bytes()).unwrap_or(usize::MAX);
-        let mtime = state.disk.ops;
+        let time = state.disk.time_us();
         let file = state.disk.file_mut(self.inode);
         let growth = (offset + bytes.len()).saturating_sub(file.bytes().len());
         let fits = bytes.len().saturating_sub(growth.saturating_sub(free));
         if fits > 0 || bytes.is_empty() {
-            file.write(offset, &bytes[..fits]);
-            file.mtime = mtime;
+            file.write(offset, &bytes[..fits], time);
             state.changed();
         }
         if fits < bytes.len() { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
@@ -67,10 +66,9 @@ impl VfsFile for SimFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let state = &mut *self.state_to_write()?;
-        let mtime = state.disk.ops;
+        let time = state.disk.time_us();
         let file = state.disk.file_mut(self.inode);
-        file.resize(usize::try_from(len).map_err(io::Error::other)?);
-        file.mtime = mtime;
+        file.resize(usize::try_from(len).map_err(io::Error::other)?, time);
         state.changed();
         Ok(())
     }

@@ -118,6 +118,16 @@ impl SimFs {
         self.state().disk.ops
     }
 
+    /// The disk's present time, in nanoseconds since the epoch.
+    pub fn now_ns(&self) -> i128 {
+        since_start_ns(self.state().disk.time_us())
+    }
+
+    /// Lets time pass.
+    pub fn idle_ms(&self, ms: u64) {
+        self.state().disk.idle_us += ms * 1_000;
+    }
+
     /// How many bytes the files hold.
     pub fn used_bytes(&self) -> u64 {
         self.state().disk.used_bytes()
@@ -188,6 +198,11 @@ impl Recording {
     }
 }
 
+/// The simulated time starts with 2026.
+fn since_start_ns(time_us: u64) -> i128 {
+    1_767_225_600_000_000_000 + i128::from(time_us) * 1_000
+}
+
 impl State {
     /// Counts a call that changed something.
     fn changed(&mut self) {
@@ -204,8 +219,7 @@ impl State {
             }
             Node::Folder(folder) => (FileKind::Folder, 0, folder.mtime, 2, folder.mode),
         };
-        // The simulated time starts with 2026 and moves one microsecond per call.
-        let mtime_ns = 1_767_225_600_000_000_000 + i128::from(mtime) * 1_000;
+        let mtime_ns = since_start_ns(mtime);
         Stat { kind, size, mtime_ns, ctime_ns: mtime_ns, inode: inode as u64 + 2, links, mode }
     }
 

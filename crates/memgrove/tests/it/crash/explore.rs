@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memgrove::Result;
 use memgrove::backends::local::{Bug, Local, LocalOptions};
-use memgrove::clock::ManualClock;
+use memgrove::clock::{Clock, ManualClock, Timestamp};
 use memgrove::vfs::{SimFs, Vfs};
 
 use super::run::Run;
@@ -133,14 +133,41 @@ pub(crate) fn mix(seed: u64, first: u64, second: u64) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
+/// The clock of a machine, which its disk goes by.
+struct DiskClock(SimFs);
+
+impl Clock for DiskClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanosecond(self.0.now_ns()).expect("a simulated disk stays within the calendar")
+    }
+}
+
 pub(crate) fn open(tree: Arc<dyn Vfs>, state: Option<Arc<dyn Vfs>>, bug: Option<Bug>) -> Result<Local> {
-    let options = LocalOptions::new(tree, Arc::new(ManualClock::default()));
+    open_by(Arc::new(ManualClock::default()), tree, state, bug)
+}
+
+/// As [`open`], by the clock of a machine.
+pub(super) fn open_on(
+    disk: &SimFs,
+    tree: Arc<dyn Vfs>,
+    state: Option<Arc<dyn Vfs>>,
+    bug: Option<Bug>,
+) -> Result<Local> {
+    open_by(Arc::new(DiskClock(disk.clone())), tree, state, bug)
+}
+
+fn open_by(
+    clock: Arc<dyn Clock>,
+    tree: Arc<dyn Vfs>,
+    state: Option<Arc<dyn Vfs>>,
+    bug: Option<Bug>,
+) -> Result<Local> {
     Local::open(LocalOptions {
         state,
         background: false,
         reserve_bytes: 700,
         segment_bytes: 3000,
         bug,
-        ..options
+        ..LocalOptions::new(tree, clock)
     })
 }

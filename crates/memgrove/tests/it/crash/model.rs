@@ -121,29 +121,94 @@ pub(crate) fn leftovers(disk: &dyn Vfs, under: &str) -> io::Result<Vec<String>> 
     Ok(found)
 }
 
-/// How a person's editor saves.
+/// How a person's editor, or another program, saves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Save {
     /// It opens the file and writes over it.
     InPlace,
     /// It writes another file and renames it over the first.
     ByRename,
+    /// It adds to the file.
+    Append,
 }
 
-/// Saves as an editor does, past the store, and durably.
-pub(crate) fn hand_edit(tree: &dyn Vfs, at: &Locator, bytes: &[u8], save: Save) -> io::Result<()> {
+/// Whether what was saved is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Synced {
+    Yes,
+    /// As most programs do.
+    No,
+}
+
+/// Saves as an editor does, past the store.
+pub(crate) fn hand_edit(
+    tree: &dyn Vfs,
+    at: &Locator,
+    bytes: &[u8],
+    (save, synced): (Save, Synced),
+) -> io::Result<()> {
     let key = at.key();
-    let swap = format!("{key}~");
+    let swap = format!("{key}{SWAP}");
     let file = match save {
-        Save::InPlace => tree.open(key, Open::WriteOrCreate)?,
+        Save::InPlace | Save::Append => tree.open(key, Open::WriteOrCreate)?,
         Save::ByRename => tree.open(&swap, Open::CreateNew)?,
     };
-    file.set_len(0)?;
-    file.write_at(0, bytes)?;
-    file.sync_data()?;
+    match save {
+        Save::Append => file.append(bytes)?,
+        _ => file.set_len(0).and_then(|()| file.write_at(0, bytes))?,
+    }
+    if synced == Synced::Yes {
+        file.sync_data()?;
+    }
     if save == Save::ByRename {
         tree.rename(&swap, key, Rename::Replace)?;
     }
+    if synced == Synced::No {
+        return Ok(());
+    }
     at.ancestors().try_for_each(|folder| tree.sync_dir(folder.key()))?;
     tree.sync_dir("")
+}
+
+/// How the names end that an editor saves under first.
+const SWAP: char = '~';
+
+/// The files whose content is in doubt, because someone saved them past the store and not durably, each with what was
+/// added to it since and answered.
+pub(crate) type Doubts = BTreeMap<String, Vec<Arc<[u8]>>>;
+
+/// What is in doubt after a change.
+pub(crate) fn doubts_after(doubts: &Doubts, edits: &[Edit]) -> Doubts {
+    let mut doubts = doubts.clone();
+    for edit in edits {
+        match edit {
+            Edit::Write { at, .. } | Edit::Delete { at, .. } => drop(doubts.remove(at.key())),
+            Edit::Append { at, bytes, .. } => {
+                doubts.entry(at.key().into()).and_modify(|added| added.push(bytes[..].into()));
+            }
+            Edit::Rename { from, to, .. } => {
+                let moved = |(key, added): (String, _)| match at(&key).rebased(from, to) {
+                    Some(target) => (target.key().to_owned(), added),
+                    None => (key, added),
+                };
+                doubts = doubts.into_iter().map(moved).collect();
+            }
+        }
+    }
+    doubts
+}
+
+/// The part of a tree that is not in doubt.
+pub(crate) fn undoubted(mut tree: Tree, doubts: &Doubts) -> Tree {
+    tree.retain(|key, _| !doubts.contains_key(key) && !key.ends_with(SWAP));
+    tree
+}
+
+/// Whether what was added to files in doubt is there, whole.
+pub(crate) fn has_added(tree: &Tree, doubts: &Doubts) -> bool {
+    let holds = |there: &[u8], added: &[u8]| there.windows(added.len()).any(|window| window == added);
+    let mut all = doubts.iter().flat_map(|(key, added)| added.iter().map(move |added| (key, added)));
+    all.all(|(key, added)| {
+        tree.get(key).is_some_and(|there| there.as_ref().is_some_and(|there| holds(there, added)))
+    })
 }

@@ -8,8 +8,10 @@ use memgrove::backend::{Backend, Change, ChangeId, Edit, HistoryQuery, Moment, N
 use memgrove::backends::local::Local;
 use memgrove::vfs::{Recording, SimFs};
 
-use super::explore::{Plan, mix, open};
-use super::model::{Tree, applied, at, difference, hand_edit, leftovers, observed};
+use super::explore::{Plan, mix, open_on};
+use super::model::{
+    Doubts, Tree, applied, at, difference, hand_edit, has_added, leftovers, observed, undoubted,
+};
 use super::workload::{Step, base, text, write};
 
 /// A workload that ran, with the disk at every instant.
@@ -18,6 +20,8 @@ pub(super) struct Run<'a> {
     pub(super) recording: Recording,
     /// What each step left; the first is before all steps.
     trees: Vec<Tree>,
+    /// What is in doubt after each step.
+    doubts: Vec<Doubts>,
     /// The first and the last call of each step.
     spans: Vec<(usize, usize)>,
     /// Whether a step is a hand edit.
@@ -38,6 +42,7 @@ struct Done {
 /// What may be found: a tree, and the changes in the history.
 struct Expected<'a> {
     tree: &'a Tree,
+    doubts: &'a Doubts,
     /// How many steps were made.
     steps: usize,
     /// Whether the change that is tried after a recovery is there.
@@ -54,6 +59,9 @@ fn check_leftovers(disk: &SimFs) -> std::result::Result<(), String> {
 }
 
 const PROBE: &str = "probe";
+/// How much time passes before a step, and before what a person does.
+const STEP_MS: u64 = 25;
+const BY_HAND_MS: u64 = 600;
 
 fn probe_bytes() -> Vec<u8> {
     text("after the recovery", 100)
@@ -70,6 +78,7 @@ impl<'a> Run<'a> {
             plan,
             recording: disk.recording(),
             trees: vec![Tree::new()],
+            doubts: vec![Doubts::new()],
             spans: Vec::new(),
             by_hand: Vec::new(),
             done: Vec::new(),
@@ -100,7 +109,7 @@ impl<'a> Run<'a> {
 
     fn open(&self, disk: &SimFs) -> Result<Local> {
         let (tree, state) = self.plan.layout.trees(disk);
-        open(Arc::new(tree), state, self.plan.bug)
+        open_on(disk, Arc::new(tree), state, self.plan.bug)
     }
 
     fn perform(
@@ -111,6 +120,7 @@ impl<'a> Run<'a> {
         step: &Step,
     ) -> std::result::Result<Local, String> {
         let failed = |error: memgrove::Error| format!("step {number} failed: {error}");
+        disk.idle_ms(if matches!(step, Step::HandEdit(..)) { BY_HAND_MS } else { STEP_MS });
         let (mut backend, first) = (backend, disk.ops() as usize);
         match step {
             Step::Change(edits) => {
@@ -125,9 +135,9 @@ impl<'a> Run<'a> {
                 drop(backend);
                 backend = self.open(disk).map_err(failed)?;
             }
-            Step::HandEdit(at, bytes, save) => {
+            Step::HandEdit(at, bytes, save, synced) => {
                 let (tree, _) = self.plan.layout.trees(disk);
-                hand_edit(&tree, at, bytes, *save).expect("an editor can save");
+                hand_edit(&tree, at, bytes, (*save, *synced)).expect("an editor can save");
             }
         }
         let before = self.trees.last().expect("the first tree is empty");
@@ -137,6 +147,7 @@ impl<'a> Run<'a> {
             return Err(format!("step {number} did not do as told:\n{}", difference(&after, &found)));
         }
         self.trees.push(after);
+        self.doubts.push(step.doubts_after(&self.doubts[self.doubts.len() - 1]));
         self.spans.push((first, disk.ops() as usize));
         self.by_hand.push(matches!(step, Step::HandEdit(..)));
         Ok(backend)
@@ -152,7 +163,10 @@ impl<'a> Run<'a> {
     fn expected(&self, after: usize) -> Vec<Expected<'_>> {
         let steps = self.spans.iter().filter(|(_, last)| *last <= after).count();
         let is_in_flight = self.spans.get(steps).is_some_and(|(first, _)| *first < after);
-        let expected = |steps: usize| Expected { tree: &self.trees[steps], steps, probe: false };
+        let expected = |steps: usize| {
+            let (tree, doubts) = (&self.trees[steps], &self.doubts[steps]);
+            Expected { tree, doubts, steps, probe: false }
+        };
         (steps..=steps + usize::from(is_in_flight)).map(expected).collect()
     }
 
@@ -202,7 +216,7 @@ impl<'a> Run<'a> {
             &expected[expected.len() - 1]
         };
         let probed_tree = applied(base.tree, &probe.edits).expect("the probe makes sense");
-        let with_probe = Expected { tree: &probed_tree, steps: base.steps, probe: true };
+        let with_probe = Expected { tree: &probed_tree, doubts: base.doubts, steps: base.steps, probe: true };
         if instant >= probed {
             expected = vec![with_probe];
         } else if instant > opened {
@@ -228,9 +242,11 @@ impl<'a> Run<'a> {
         let verbs: Vec<_> =
             history.iter().rev().map(|past| &*past.note.verb).filter(|verb| ours(verb)).collect();
         let fits = |expected: &Expected<'_>| {
+            let sure = |tree: Tree| undoubted(tree, expected.doubts);
+            let wanted = sure(expected.tree.clone());
             let fits =
-                tree == *expected.tree || self.without_spare_folders(&tree, expected) == *expected.tree;
-            fits && self.verbs(expected) == verbs
+                sure(tree.clone()) == wanted || sure(self.without_spare_folders(&tree, expected)) == wanted;
+            fits && has_added(&tree, expected.doubts) && self.verbs(expected) == verbs
         };
         let Some(found) = expected.iter().position(fits) else {
             let shown = expected.iter().map(|expected| {

@@ -3,7 +3,7 @@
 use memgrove::Locator;
 use memgrove::backend::{Edit, Expect};
 
-use super::model::{Save, Tree, applied, at, with_folder};
+use super::model::{Doubts, Save, Synced, Tree, applied, at, doubts_after, with_folder};
 
 /// One thing that happens to a store.
 #[derive(Debug, Clone)]
@@ -13,8 +13,8 @@ pub(crate) enum Step {
     Checkpoint,
     /// The store is closed and opened again.
     Reopen,
-    /// A person saves a file with an editor.
-    HandEdit(Locator, Vec<u8>, Save),
+    /// A person saves a file with an editor, or another program does.
+    HandEdit(Locator, Vec<u8>, Save, Synced),
 }
 
 impl Step {
@@ -24,11 +24,31 @@ impl Step {
             Step::Change(edits) => applied(tree, edits),
             Step::Mkdir(folder) => with_folder(tree.clone(), folder),
             Step::Checkpoint | Step::Reopen => Some(tree.clone()),
-            Step::HandEdit(at, bytes, _) => {
+            Step::HandEdit(at, bytes, save, _) => {
                 let is_file = tree.get(at.key()).is_some_and(Option::is_some);
-                is_file.then(|| applied(tree, &[write(at.key(), bytes.clone())])).flatten()
+                let edit = match save {
+                    Save::Append => append(at.key(), bytes.clone()),
+                    _ => write(at.key(), bytes.clone()),
+                };
+                is_file.then(|| applied(tree, &[edit])).flatten()
             }
         }
+    }
+
+    /// What is in doubt after this step.
+    pub(crate) fn doubts_after(&self, doubts: &Doubts) -> Doubts {
+        let mut after = doubts.clone();
+        match self {
+            Step::Change(edits) => after = doubts_after(doubts, edits),
+            Step::HandEdit(at, _, _, Synced::Yes) => drop(after.remove(at.key())),
+            Step::HandEdit(at, _, Save::Append, Synced::No) => {
+                after.entry(at.key().into()).or_default();
+            }
+            // It displaces what was added, too.
+            Step::HandEdit(at, _, _, Synced::No) => drop(after.insert(at.key().into(), Vec::new())),
+            Step::Mkdir(_) | Step::Checkpoint | Step::Reopen => {}
+        }
+        after
     }
 }
 
@@ -69,12 +89,13 @@ pub(crate) fn base() -> Vec<Step> {
 }
 
 /// How many letters the alphabet of steps has.
-pub(crate) const LETTERS: usize = 22;
+pub(crate) const LETTERS: usize = 27;
 
 /// One letter of the alphabet, with bytes that differ from turn to turn.
 pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
     let bytes = |len: usize| text(&format!("turn {turn} letter {index} "), len);
     let change = |edits: Vec<Edit>| Step::Change(edits);
+    let by_hand = |key, bytes, save, synced| Step::HandEdit(at(key), bytes, save, synced);
     match index {
         0 => ("write-new", change(vec![write(&format!("n{turn}.md"), bytes(300))])),
         1 => ("write-deep", change(vec![write("x/y/n.md", bytes(60))])),
@@ -98,8 +119,8 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
         10 => ("mkdir", Step::Mkdir(at("m/n"))),
         11 => ("checkpoint", Step::Checkpoint),
         12 => ("reopen", Step::Reopen),
-        13 => ("edit-in-place", Step::HandEdit(at("b.md"), bytes(650), Save::InPlace)),
-        14 => ("edit-by-rename", Step::HandEdit(at("a.md"), bytes(80), Save::ByRename)),
+        13 => ("edit-in-place", by_hand("b.md", bytes(650), Save::InPlace, Synced::Yes)),
+        14 => ("edit-by-rename", by_hand("a.md", bytes(80), Save::ByRename, Synced::Yes)),
         15 => ("swap", change(vec![rename("a.md", "t.md"), rename("b.md", "a.md"), rename("t.md", "b.md")])),
         16 => ("large", change(vec![write("a.md", bytes(3000))])),
         17 => ("delete-folder", change(vec![delete("dir/c.md"), delete("dir/d.md"), delete("dir")])),
@@ -111,6 +132,11 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
             ("move-and-write", change(vec![rename("a.md", &format!("v{turn}.md")), write("a.md", bytes(70))]))
         }
         21 => ("swap-folders", change(vec![rename("dir", "t"), rename("x", "dir"), rename("t", "x")])),
+        22 => ("unsynced-over-a", by_hand("a.md", bytes(1100), Save::InPlace, Synced::No)),
+        23 => ("unsynced-over-b", by_hand("b.md", bytes(760), Save::InPlace, Synced::No)),
+        24 => ("unsynced-rename-a", by_hand("a.md", bytes(30), Save::ByRename, Synced::No)),
+        25 => ("unsynced-rename-b", by_hand("b.md", bytes(600), Save::ByRename, Synced::No)),
+        26 => ("unsynced-append", by_hand("b.md", bytes(45), Save::Append, Synced::No)),
         _ => unreachable!("the alphabet has {LETTERS} letters"),
     }
 }
