@@ -122,14 +122,6 @@ impl Core {
         }
     }
 
-    /// Replaces a file's content without looking at what it was.
-    pub(super) fn replace(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
-        self.write_temp(temp, bytes)?;
-        self.keep_mode(at, None, temp)?;
-        self.make_parents(at)?;
-        self.tree.rename(temp, &self.spelled(at), Rename::Replace)
-    }
-
     /// Removes what is left of a record's temporary files.
     pub(super) fn remove_temps(&self, journal: &Journal, record: &Record) {
         for index in 0..record.header.edits.len() {

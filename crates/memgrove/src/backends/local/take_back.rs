@@ -88,7 +88,7 @@ impl Core {
     /// Gives a place what it had before an edit. `false` if somebody has used it since.
     fn take_back_edit(
         &self,
-        journal: &Journal,
+        journal: &mut Journal,
         displaced: &mut Vec<Displaced>,
         record: &Record,
         index: usize,
@@ -105,9 +105,13 @@ impl Core {
                     return Ok(given_back);
                 }
                 match before(at)? {
-                    Some(bytes) => self.replace(at, &bytes, &temp)?,
-                    None => self.tree.remove_file(&self.spelled(at))?,
+                    Some(bytes) => {
+                        self.make_temp(at, &bytes, &temp)?;
+                        self.swap_in(journal, displaced, &temp, (at, Some(new)), None)?;
+                    }
+                    None => self.place_delete(journal, displaced, at, new, &temp)?,
                 }
+                self.clear_spent(journal);
                 Ok(true)
             }
             Entry::Append { at, offset, created, .. } => {
@@ -135,7 +139,9 @@ impl Core {
                     return Ok(false);
                 }
                 if let Some(bytes) = before(at)? {
-                    self.replace(at, &bytes, &temp)?;
+                    self.make_temp(at, &bytes, &temp)?;
+                    let placed = self.tree.rename(&temp, &self.spelled(at), Rename::NoReplace);
+                    placed.inspect_err(|_| drop(self.tree.remove_file(&temp)))?;
                 }
                 Ok(true)
             }
@@ -147,8 +153,15 @@ impl Core {
         }
     }
 
-    /// Gives a displaced file its place back, with whatever someone has saved in it. Returns `false` if
-    /// someone has put another file there since, and `None` if the two cannot be exchanged.
+    /// Writes a content that is to have its place again beside it.
+    fn make_temp(&self, at: &Locator, bytes: &[u8], temp: &str) -> io::Result<()> {
+        self.write_temp(temp, bytes)?;
+        self.keep_mode(at, None, temp)?;
+        self.make_parents(at).map(drop)
+    }
+
+    /// Gives a file that was displaced its place again, with whatever someone has saved in it; not if someone has put
+    /// another file there since. `None` if it has no name any more.
     fn give_back(
         &self,
         displaced: &mut Vec<Displaced>,

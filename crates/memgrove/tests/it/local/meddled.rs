@@ -229,3 +229,31 @@ fn what_is_made_beside_a_recovery() {
     assert_eq!(read(&disk, "a.md"), "one");
     assert_eq!(outside(&local), one("a.md", "by hand"));
 }
+
+/// Somebody saves a file at the moment at which a change that failed is taken back, by a process that did not make it.
+#[test]
+fn what_is_saved_beside_taking_back() {
+    for made in [false, true] {
+        let disk = SimFs::new();
+        let dying = Arc::new(FaultFs::new(Arc::new(disk.clone())));
+        let local = Local::open(on(&dying)).unwrap();
+        did(&local, [write("b.md", "one")]).unwrap();
+        if !made {
+            did(&local, [write("a.md", "one")]).unwrap();
+        }
+        dying.plan(FaultPlan { of: Some(Call::Rename), after: 1, fault: Fault::Eio, sticky: true });
+        did(&local, [write("a.md", "two"), write("b.md", "two")]).unwrap_err();
+        std::mem::forget(local);
+        let ours = |name: &String| name.starts_with(".mtmp-") && name.ends_with("-0");
+        disk.names("", usize::MAX).unwrap().iter().filter(|name| ours(name)).for_each(|name| {
+            disk.remove_file(name).unwrap();
+        });
+        disk.remove_file("b.md").and_then(|()| disk.mkdir("b.md")).unwrap();
+        let meddled = Meddled::new(&disk, "a.md", |disk| by_hand(disk, "a.md", "by hand"));
+        let clock = Arc::new(ManualClock::default());
+        let local = Local::open(LocalOptions { clock, ..on(&meddled) }).unwrap();
+        did(&local, [write("c.md", "three")]).unwrap();
+        assert!(meddled.meddling.lock().unwrap().is_none(), "nobody has meddled");
+        assert!(outside(&local).contains(&one("a.md", "by hand")[0]), "{made}: {:?}", outside(&local));
+    }
+}
