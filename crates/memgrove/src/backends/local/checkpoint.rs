@@ -75,10 +75,13 @@ impl Dirty {
         match entry {
             Entry::Write { at, .. } | Entry::Append { at, .. } => drop(self.files.insert(at.clone())),
             Entry::Rename { at, to, .. } => {
-                let moved = self.files.iter().filter_map(|file| Some((file.clone(), file.rebased(at, to)?)));
-                for (from, to) in moved.collect::<Vec<_>>() {
-                    self.files.remove(&from);
-                    self.files.insert(to);
+                for places in [&mut self.files, &mut self.folders] {
+                    let moved =
+                        places.iter().filter_map(|place| Some((place.clone(), place.rebased(at, to)?)));
+                    for (from, to) in moved.collect::<Vec<_>>() {
+                        places.remove(&from);
+                        places.insert(to);
+                    }
                 }
             }
             Entry::Delete { .. } => {}

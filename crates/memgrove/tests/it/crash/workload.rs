@@ -89,7 +89,7 @@ pub(crate) fn base() -> Vec<Step> {
 }
 
 /// How many letters the alphabet of steps has.
-pub(crate) const LETTERS: usize = 27;
+pub(crate) const LETTERS: usize = 28;
 
 /// One letter of the alphabet, with bytes that differ from turn to turn.
 pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
@@ -137,6 +137,10 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
         24 => ("unsynced-rename-a", by_hand("a.md", bytes(30), Save::ByRename, Synced::No)),
         25 => ("unsynced-rename-b", by_hand("b.md", bytes(600), Save::ByRename, Synced::No)),
         26 => ("unsynced-append", by_hand("b.md", bytes(45), Save::Append, Synced::No)),
+        27 => {
+            let (write, moved) = (write("dir/e.md", bytes(70)), rename("dir", &format!("kept{turn}")));
+            ("write-and-move-folder", change(vec![write, delete("dir/c.md"), moved]))
+        }
         _ => unreachable!("the alphabet has {LETTERS} letters"),
     }
 }
