@@ -47,11 +47,24 @@ impl Core {
                 self.fence(journal)?;
             }
         }
+        if journal.pending.is_empty() {
+            journal.mark.placed = journal.mark.end;
+        }
         journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, mark::NAME))?;
         Ok(refused)
     }
 
-    /// Places the edits of a record in order. A failure also tells how many of them may have been placed.
+    /// Where nothing is pending, everything is in its place: what follows the last change is no change. Otherwise
+    /// whoever opens the store would look for what is left to do.
+    pub(super) fn tell_placed(&self, journal: &mut Journal) -> Result<()> {
+        if journal.mark.placed >= journal.mark.end {
+            return Ok(());
+        }
+        journal.mark.placed = journal.mark.end;
+        journal.mark_file.write(&journal.mark).map_err(|error| self.fail(error, mark::NAME))
+    }
+
+    /// Places the edits of a record in order. With an error comes how many of them may have been placed.
     fn place_record(
         &self,
         journal: &mut Journal,

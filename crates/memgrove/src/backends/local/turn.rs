@@ -197,8 +197,9 @@ impl Core {
     /// Syncs the journal and places everything pending, with the lock held. Takes no turn, because whoever
     /// has the turn may be waiting for the lock.
     pub(super) fn settle(&self, inner: &mut Inner) -> Result<()> {
-        if inner.journal.as_ref().is_none_or(|journal| journal.pending.is_empty()) {
-            return Ok(());
+        let Some(journal) = &mut inner.journal else { return Ok(()) };
+        if journal.pending.is_empty() {
+            return self.tell_placed(journal);
         }
         let Some(last) = Last::of(inner) else { return Ok(()) };
         self.sync_journal(&*last.file)?;

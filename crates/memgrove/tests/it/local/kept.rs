@@ -172,3 +172,23 @@ fn what_a_change_rests_on_is_not_brought_back() {
     assert_eq!(read(&disk, "b.md"), "two");
     assert!(disk.stat("a.md").is_err(), "it was removed by hand");
 }
+
+/// What is kept of a hand edit is no change: nobody looks for its place.
+#[test]
+fn what_is_kept_is_nothing_left_to_do() {
+    let disk = SimFs::new();
+    let local = Local::open(on(&Arc::new(disk.clone()))).unwrap();
+    did(&local, [write("a.md", "one")]).unwrap();
+    stopped(&disk, [write("a.md", "two")]);
+    by_hand(&disk, "a.md", "by hand");
+    local.checkpoint().unwrap();
+    assert_eq!(outside(&local), kept("a.md", "by hand"));
+    let mark = read_lossy(&disk, ".journal/mark");
+    let words: Vec<&str> = mark.split_whitespace().collect();
+    assert_eq!(words[5], words[6], "placed, and the end: {mark}");
+}
+
+fn read_lossy(disk: &SimFs, name: &str) -> String {
+    let bytes = disk.open(name, Open::Read).unwrap().read_at(0, 192).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
