@@ -1,5 +1,5 @@
-//! Browsing by shape. The shapes are one table: what is added to it has a page, a card and a place in
-//! the graph of links.
+//! Browsing by shape. The shapes are one table: each entry has a page, a card and a place in the graph of
+//! links.
 
 use axum::response::Response;
 use futures_util::future::BoxFuture;
@@ -90,7 +90,7 @@ pub(super) fn shape_of(at: &Locator) -> Option<&'static Shape> {
 /// How much there is of one shape.
 pub(super) struct Count {
     pub(super) shape: &'static Shape,
-    /// How many memories: not every one is a file of its own.
+    /// How many memories there are: several may share a file.
     pub(super) count: usize,
     pub(super) files: usize,
     pub(super) bytes: u64,
@@ -120,7 +120,7 @@ pub(super) async fn counts(call: &Call) -> Result<Vec<Count>> {
     .await
 }
 
-/// All records that are not archived, counted and not read.
+/// Counts the records that are not archived, without reading more than one.
 fn records_query() -> Query {
     Query { limit: 1, ..Query::default() }
 }
@@ -163,7 +163,7 @@ pub(super) async fn shape(call: Call) -> Result<Response> {
     }
 }
 
-/// The way down to a place.
+/// The path of folders down to a place, as links.
 pub(super) fn crumbs(call: &Call, at: &Locator) -> Markup {
     let Some(shape) = shape_of(at) else { return html! {} };
     let list = format!("/browse/{}", shape.name);

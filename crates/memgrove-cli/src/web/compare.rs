@@ -34,7 +34,7 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
     }
     let rows = rows(&left, &right);
     html! {
-        // What has nothing on the other side needs no other side.
+        // If one text is empty, one side is enough.
         table.compare.one[left.is_empty() || right.is_empty()] {
             caption.hidden { "Differences, line by line" }
             colgroup { col.line; col; col.line; col; }
@@ -53,7 +53,7 @@ pub(super) fn side_by_side(old: &str, new: &str, sides: &Sides<'_>) -> Markup {
     }
 }
 
-/// The lines of a text without their ends, whichever those are.
+/// The lines of a text without their line ends, LF or CR LF.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     if lines.last() == Some(&"") {
@@ -128,7 +128,7 @@ fn half(side: &Option<(usize, &str)>, other: &str, class: &str) -> Markup {
     }
 }
 
-/// The part of a line that is not in the other: between what both begin and what both end with.
+/// Where a line differs from another: between their common beginning and their common end.
 fn differing(line: &str, other: &str) -> (usize, usize) {
     if other.is_empty() {
         return (0, 0);
@@ -142,8 +142,8 @@ fn differing(line: &str, other: &str) -> (usize, usize) {
     (start, line.len() - end)
 }
 
-/// A text as a browser sent it, with the line ends that the old text has: lines that are the same
-/// keep theirs, others get those of most lines.
+/// Gives a text from a browser the line ends of the old text: equal lines keep theirs, and the others get the
+/// most common one.
 pub(super) fn with_ends_of(old: &str, new: &str) -> String {
     let unix = new.replace("\r\n", "\n").replace('\r', "\n");
     if !old.contains('\r') {
@@ -169,7 +169,7 @@ pub(super) fn with_ends_of(old: &str, new: &str) -> String {
     made
 }
 
-/// The lines of a text, each with what ends it, as a browser breaks them: at CR LF, CR and LF.
+/// The lines of a text with their line ends, split as browsers do: at CR LF, CR and LF.
 fn broken(text: &str) -> Vec<(&str, &str)> {
     let mut lines = Vec::new();
     let mut rest = text;

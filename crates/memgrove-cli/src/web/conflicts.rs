@@ -1,5 +1,5 @@
-//! What two machines have changed at once: conflict copies, each with buttons to merge it, and what only a
-//! person can settle.
+//! What two machines changed at once: conflict copies with buttons to merge them, and what only a person can
+//! settle.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -63,7 +63,7 @@ struct Found {
     texts: Option<(String, String)>,
     /// The versions of the copy and of its file.
     seen: [Option<Version>; 2],
-    /// Whether the copy can be read as a memory, and not only merged.
+    /// Whether the copy has a page of its own as a memory.
     is_memory: bool,
 }
 
@@ -150,7 +150,7 @@ fn one(call: &Call, Found { conflict, texts, seen, is_memory }: &Found) -> Marku
     }
 }
 
-/// What may be done about a copy: one of the two is taken, or both are merged where that is known to be right.
+/// The choices for a copy: take one of the two, or merge both where that is known to be right.
 fn choices(call: &Call, at: &str, of: &str, seen: &[Option<Version>; 2], merge: bool) -> Markup {
     let [copy, file] = seen.each_ref().map(|seen| seen.as_ref().map_or("", Version::as_str));
     html! {

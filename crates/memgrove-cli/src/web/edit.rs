@@ -1,5 +1,5 @@
-//! Changing a memory by hand: a version is checked, and when someone else was faster the two texts
-//! are shown side by side.
+//! Editing a memory by hand: the version is checked, and if someone else was faster, both texts are shown
+//! side by side.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -105,10 +105,10 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     Ok(frame.around(&call, &body))
 }
 
-/// How much of a form a text takes, with room for the rest of it.
+/// How many bytes a text takes in a sent form, with room for the other fields.
 fn sent_bytes(text: &str) -> usize {
     const REST: usize = 16 * 1024;
-    // A browser sends line breaks as CR LF, and what is no letter or digit as three characters.
+    // A browser sends a line break as an escaped CR LF, and escapes most signs as three characters.
     let bytes = text.bytes().map(|byte| match byte {
         b'\n' => 6,
         byte if byte.is_ascii_alphanumeric() || b" *-._".contains(&byte) => 1,
@@ -145,7 +145,7 @@ fn form(call: &Call, sent: &Sent, button: &str, filled: Filled) -> Markup {
             input type="hidden" name="version" value=(sent.version);
             label.block {
                 span.hidden { "Text" }
-                // The first line break after the tag does not count.
+                // HTML ignores the first line break after the tag.
                 textarea name="text" rows=(rows) spellcheck="true" dir="auto" autofocus[!is_new] { "\n" (sent.text) }
             }
             label { "Why, for the history " input name="reason" value=(sent.reason) autocomplete="off"; }
@@ -182,19 +182,24 @@ pub(super) async fn save(call: Call) -> Result<Response> {
         Ok(Saved::Written) => led_to(&url(&call, "/read", &[("at", at.key()), ("done", "saved")])),
         Ok(Saved::Same) => led_to(&url(&call, "/read", &[("at", at.key()), ("done", "same")])),
         Err(error) if matches!(error.kind(), Kind::Conflict | Kind::Exists) => {
-            conflict(&call, &at, sent).await
+            let there = at.clone();
+            match call.work(move |cx| current(cx, &there)).await? {
+                // Nobody else was faster: what is in the way has another name.
+                None if sent.version.is_empty() => Ok(refused(&call, &sent, &error)),
+                theirs => Ok(conflict(&call, &at, sent, theirs)),
+            }
         }
         Err(error) if is_of_form(&error) => Ok(refused(&call, &sent, &error)),
         Err(error) => Err(error),
     }
 }
 
-/// Whether an error is one of what was typed, which can be mended.
+/// Whether the error is about what was typed, so that the user can mend it.
 fn is_of_form(error: &Error) -> bool {
     matches!(error.kind(), Kind::Invalid | Kind::Full | Kind::NotFound)
 }
 
-/// Refuses a text that its shape could not read. A line that was there before may stay as it was.
+/// Refuses a text that its shape could not read. Lines that were unreadable before may stay.
 fn checked(at: &Locator, old: &str, text: &str) -> Result<()> {
     let wrong = |place: String, why: String| Err(Error::new(Kind::Invalid, format!("{place} {why}")));
     let parsed = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text);
@@ -220,7 +225,7 @@ fn checked(at: &Locator, old: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Refuses a new file where no page would show it.
+/// Refuses a new file that no page would show.
 fn shown_somewhere(cx: &Context, at: &Locator) -> Result<()> {
     let is_shown =
         ["files/", "notes/", "knowledge/entities/"].iter().any(|folder| at.key().starts_with(folder));
@@ -234,19 +239,24 @@ fn shown_somewhere(cx: &Context, at: &Locator) -> Result<()> {
     Err(Error::new(Kind::Invalid, what).hint(hint))
 }
 
-/// What was typed and cannot be kept, to be mended.
+/// Shows what was typed and could not be saved, so that it can be mended.
 fn refused(call: &Call, sent: &Sent, error: &Error) -> Response {
     let sent = Sent { text: sent.text.replace("\r\n", "\n"), ..sent.clone() };
-    let title = format!("Edit {}", sent.at.rsplit('/').next().unwrap_or_default());
+    let is_new = sent.version.is_empty();
+    let (title, button) = match is_new {
+        true => ("New file".to_owned(), "Create"),
+        false => (format!("Edit {}", sent.at.rsplit('/').next().unwrap_or_default()), "Save"),
+    };
+    let at = Locator::new(&sent.at).ok().filter(|_| !is_new);
     let body = html! {
-        @if let Ok(at) = Locator::new(&sent.at) { (crumbs(call, &at)) }
+        @if let Some(at) = &at { (crumbs(call, at)) }
         h1 { (title) }
         p.warning role="status" {
             (with_code(&sentence(error.message())))
             @if let Some(hint) = error.hint_text() { " " (with_code(&sentence(hint))) }
             " Nothing was saved."
         }
-        (form(call, &sent, "Save", Filled::Typed))
+        (form(call, &sent, button, Filled::Typed))
     };
     Frame { title: &title, tab: "/browse", ..Frame::default() }.around(call, &body)
 }
@@ -290,10 +300,8 @@ fn saved(cx: &Context, at: &Locator, sent: Sent) -> Result<Saved> {
     Ok(Saved::Written)
 }
 
-/// Someone else was faster: what they wrote and what was sent, side by side.
-async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
-    let there = at.clone();
-    let theirs = call.work(move |cx| current(cx, &there)).await?;
+/// Shows what someone else wrote meanwhile and what was sent, side by side.
+fn conflict(call: &Call, at: &Locator, sent: Sent, theirs: Option<(String, String)>) -> Response {
     let mine = sent.text.replace("\r\n", "\n");
     let (text, version) = theirs.unwrap_or_default();
     let is_new = sent.version.is_empty() && !version.is_empty();
@@ -312,8 +320,7 @@ async fn conflict(call: &Call, at: &Locator, sent: Sent) -> Result<Response> {
         (form(call, &kept, "Save mine instead", Filled::Typed))
     };
     let title = format!("Conflict in {}", at.name());
-    let frame = Frame { title: &title, tab: "/browse", ..Frame::default() };
-    Ok(frame.around(call, &body))
+    Frame { title: &title, tab: "/browse", ..Frame::default() }.around(call, &body)
 }
 
 #[derive(Deserialize)]
@@ -353,7 +360,7 @@ fn deleted(cx: &Context, at: &Locator, how: Removal, seen: Version) -> Result<()
     cx.touched([at])
 }
 
-/// Connections of a node would lead nowhere: whether they go with it is asked first.
+/// Asks first whether a node's connections are to be deleted with it, because they would lead nowhere.
 async fn connected(call: &Call, at: &Locator, version: &str) -> Result<Response> {
     let there = at.clone();
     let around = call.work(move |cx| nodes::around(cx, &there)).await?;

@@ -33,7 +33,7 @@ const KEYS: &[(&str, &str)] = &[
     ("?", "this help"),
 ];
 
-/// Where a page stands.
+/// The space that a page is about, and the links around it.
 pub(crate) struct Site {
     /// The space that it is about.
     pub(crate) space: Arc<Space>,
@@ -43,14 +43,14 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Where the page that answers a call stands.
+    /// The site of the page that answers a call.
     pub(crate) fn of(call: &Call) -> Self {
         let is_bound = call.asker.as_ref().is_none_or(|asker| asker.space.is_some());
         let spaces = call.served.spaces().filter(|_| !is_bound).map(str::to_owned).collect();
         Site { space: Arc::clone(&call.space), base: base(call), spaces }
     }
 
-    /// Where a page of no space stands: at the root, for whoever asks.
+    /// The site of a page that belongs to no space: the root, as anyone may see it.
     pub(crate) fn of_root(served: &Arc<Served>) -> Option<Self> {
         let (space, base) = (served.space(None)?, String::new());
         Some(Site { space, base, spaces: Vec::new() })
@@ -76,13 +76,13 @@ pub(super) struct Frame<'a> {
 pub(super) enum Live {
     /// Nothing.
     Still,
-    /// It shows itself anew, whatever changed.
+    /// It refreshes, whatever changed.
     Anew,
-    /// It shows itself anew if this place changed.
+    /// It refreshes if this place changed.
     Of(String),
-    /// It says so if this place changed, and touches nothing.
+    /// It warns if this place changed, and refreshes nothing.
     Warn(String),
-    /// It says that something changed, and shows it when that is asked for.
+    /// It says that something changed, and shows it on request.
     Tell,
 }
 
@@ -195,7 +195,7 @@ fn leaf() -> Markup {
     PreEscaped(LEAF.to_owned())
 }
 
-/// An error as a page with the ways on.
+/// An error as a page with links to other pages.
 pub(super) fn failed(error: &Error, site: &Site) -> Response {
     let to = |path: &str| format!("{}{path}", site.base);
     let body = html! {
@@ -219,7 +219,7 @@ pub(super) fn said_of(error: &Error) -> Markup {
     }
 }
 
-/// A text with what stands between backticks as code.
+/// A text with the parts between backticks shown as code.
 pub(super) fn with_code(text: &str) -> Markup {
     html! {
         @for (part, is_code) in text.split('`').zip([false, true].into_iter().cycle()) {
@@ -228,7 +228,7 @@ pub(super) fn with_code(text: &str) -> Markup {
     }
 }
 
-/// An error with nothing but itself around.
+/// An error on a page of its own, without links.
 pub(super) fn bare(error: &Error) -> Markup {
     html! {
         (DOCTYPE)
@@ -249,7 +249,7 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{first}{}{end}", chars.as_str())
 }
 
-/// What stands before the path of every link, so that it stays in the space: empty at the root.
+/// What precedes the path of every link, so that it stays in the space; empty at the root.
 pub(crate) fn base(call: &Call) -> String {
     match call.param("space") {
         "" => String::new(),

@@ -1,5 +1,5 @@
-//! Files of nodes and connections. What the graph knows of is changed by way of the graph, which keeps its
-//! account of it, and rests on the file that somebody has seen.
+//! Files of nodes and connections. Those that the graph knows are changed through it, because it keeps track
+//! of them, and only if the file is still as it was seen.
 
 use memgrove::backend::{ChangeId, Moment, Version};
 use memgrove::memory::Point;
@@ -15,12 +15,12 @@ pub(super) struct Thing {
     id: String,
     /// The file.
     at: Locator,
-    /// Whether that says what the thing is, and is not its content.
+    /// Whether the file describes the thing, rather than being its content.
     is_said: bool,
 }
 
 impl Thing {
-    /// The thing whose file this would be.
+    /// The node or connection that a file with this name would belong to.
     pub(super) fn named(at: &Locator) -> Option<Self> {
         let (folder, name) = at.key().rsplit_once('/')?;
         let is_node = match folder {
@@ -33,7 +33,7 @@ impl Thing {
         Some(Thing { is_node, id, at: at.clone(), is_said: said.is_some() })
     }
 
-    /// The thing whose file this is, as far as the graph knows.
+    /// The node or connection whose file this is, as far as the graph knows.
     ///
     /// # Errors
     /// As reading the graph.
@@ -46,7 +46,7 @@ impl Thing {
         };
         let is_its_own = match place {
             Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Invalid) => false,
-            // It is mended by way of the graph too.
+            // A damaged description is mended through the graph too.
             Err(error) if error.kind() == Kind::Corrupt => thing.is_said,
             place => thing.is_said || place? == thing.at,
         };

@@ -48,7 +48,7 @@ pub(super) struct Hit {
 pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
     let index = cx.index()?;
     let mut found = match index.recall(query, Reach::Near, TOKENS_MAX, HITS_MAX) {
-        // A sign may be half typed, such as `since:`.
+        // A query may be half typed, such as `since:`.
         Err(error) if error.kind() == Kind::Invalid => {
             return Ok(Found { problem: Some(error), ..Found::default() });
         }
@@ -61,7 +61,7 @@ pub(super) fn lookup(cx: &Context, query: &str) -> Result<Found> {
     let found_before = snippets.len();
     let (total, mut hits) = (total.max(snippets.len()), Vec::<Hit>::new());
     for hit in snippets.into_iter().map(Hit::from) {
-        // What is known of one entity is found once.
+        // Several hits in one entity are shown as one.
         match hits.iter_mut().find(|other| other.at == hit.at && hit.at.starts_with("knowledge/")) {
             Some(same) => same.takes(hit),
             None => hits.push(hit),

@@ -17,7 +17,7 @@ use crate::http::Call;
 
 /// Where the files of nodes lie.
 const NODES: &str = "graph/_content/nodes/";
-/// How the file ends that says what a node is.
+/// The ending of files that describe a node.
 const META: &str = ".meta.json";
 
 /// A row of the list.
@@ -27,7 +27,7 @@ struct Row {
 }
 
 impl Row {
-    /// Whether all words stand in what is known of it.
+    /// Whether all words occur in its id, its type or its properties.
     fn has(&self, words: &[String]) -> bool {
         let known = self.node.properties.values().map(told).collect::<Vec<_>>().join(" ");
         let text = format!("{} {} {known}", self.node.id, self.node.kind).to_lowercase();
@@ -85,7 +85,7 @@ pub(super) fn title(node: &Node) -> String {
     found.unwrap_or(&node.id).to_owned()
 }
 
-/// Where a node is read: its content, or what is said of it where it has none.
+/// Where a node is read: at its content, or at its description if it has none.
 fn place(node: &Node) -> String {
     match &node.storage {
         Some(storage) => format!("graph/{}", storage.path),
@@ -93,7 +93,7 @@ fn place(node: &Node) -> String {
     }
 }
 
-/// Whether a place is the file that says what a node is, not a content.
+/// Whether a file describes a node, rather than being its content.
 pub(super) fn is_said_in(at: &Locator) -> bool {
     at.key().starts_with(NODES) && at.key().ends_with(META)
 }
@@ -114,7 +114,7 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
     let id = name.strip_suffix(META).or_else(|| name.rsplit_once('.').map(|(id, _)| id)).unwrap_or(name);
     let graph = cx.reading_graph()?;
     let node = match graph.node(id) {
-        // A file that no node speaks of is shown as it is, and so is what cannot be read.
+        // A file without a node, or one that cannot be read, is shown as a plain file.
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Corrupt | Kind::Invalid) => {
             return Ok(None);
         }
@@ -138,7 +138,7 @@ pub(super) fn around(cx: &Context, at: &Locator) -> Result<Option<Around>> {
 
 fn relation(graph: &Graph, way: Way, connection: Connection) -> Relation {
     let other = if way == Way::Out { connection.to } else { connection.from };
-    // What is not there, or cannot be read, has only a name.
+    // A node that is missing or unreadable has only a name.
     let node = graph.node(&other).ok().map(|got| got.it);
     Relation {
         way,

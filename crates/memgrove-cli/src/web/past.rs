@@ -29,7 +29,7 @@ use crate::verbs::past::past_of_record;
 /// How many changes a page shows.
 const CHANGES: usize = 50;
 
-/// Whose past it is.
+/// Whose past a page shows.
 #[derive(Clone)]
 enum Subject {
     /// That of a file.
@@ -47,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// How pages are told of it.
+    /// The query parameter that names it to pages.
     fn pair(&self) -> (&'static str, String) {
         match self {
             Subject::File(at) => ("at", at.key().to_owned()),
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// Where it lies.
+    /// The place of its file.
     fn place(&self) -> Result<Locator> {
         match self {
             Subject::File(at) => Ok(at.clone()),
@@ -76,12 +76,12 @@ impl Subject {
         }
     }
 
-    /// Whether it holds many memories, all of which go back at once.
+    /// Whether it holds many memories, all of which a restore would take back at once.
     fn is_of_many(&self) -> bool {
         matches!(self, Subject::File(at) if at.key().starts_with("records/") && at.name().ends_with(".jsonl"))
     }
 
-    /// Its changes before one, its version now, and what tells of its changes.
+    /// Its changes before `before`, its version now, and where the history knows its changes.
     fn past(&self, cx: &Context, before: &str) -> Result<(Vec<Past>, Option<Version>, String)> {
         let journals = Journals::reading(cx)?;
         let before = (!before.is_empty()).then_some(before);
@@ -103,7 +103,7 @@ impl Subject {
         }
     }
 
-    /// What it was before a change and after it, or after it and now.
+    /// Its state before and after a change, or after it and now.
     fn sides(&self, cx: &Context, change: &str, now: bool) -> Result<(Side, Side, Option<Past>)> {
         let journals = Journals::reading(cx)?;
         let past = match self {
@@ -238,7 +238,7 @@ struct Compared {
     #[serde(default)]
     address: String,
     change: String,
-    /// Against what is there now, rather than what was there before.
+    /// Whether to compare with what is there now, rather than with what was there before.
     #[serde(default)]
     now: String,
 }
@@ -329,7 +329,7 @@ struct Wanted {
 pub(super) async fn restore(call: Call) -> Result<Response> {
     let Wanted { at, address, to, version } = sent(&call).await?;
     let subject = Subject::named(&at, &address)?;
-    // What is gone has no version to be checked.
+    // A deleted memory has no version to check.
     let seen = Some(version).filter(|version| !version.is_empty());
     let said = match restored(&call, subject.clone(), to, seen).await {
         Ok(()) => ("done", "restored"),

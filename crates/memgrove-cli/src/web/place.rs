@@ -11,7 +11,7 @@ use crate::address::memory_at;
 use crate::context::Context;
 use crate::mcp::percent_decoded;
 
-/// How a page is told which memory it is about. One of them is given.
+/// Names the memory that a page is about, in one of three ways.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Which {
@@ -63,7 +63,7 @@ impl Which {
     }
 }
 
-/// A place that is named as it lies in the store, in a folder that holds memories.
+/// The place with this name in the store, if it is in a folder that holds memories.
 ///
 /// # Errors
 /// `NotFound` for any other.
@@ -78,12 +78,12 @@ pub(super) fn located(at: &str) -> Result<Locator> {
     }
 }
 
-/// A place that is named as it lies in the store, or as agents name it.
+/// The place with this name in the store, or with this name among agents.
 ///
 /// # Errors
 /// As [`memory_at`].
 pub(super) fn addressed(cx: &Context, address: &str) -> Result<Locator> {
-    // What is no file has its place as its address.
+    // What is not in `files` is named by its place.
     located(address).or_else(|_| memory_at(cx, address))
 }
 
@@ -97,7 +97,7 @@ fn linked(cx: &Context, link: &str, from: &str) -> Result<Locator> {
     let memory = cx.reading()?;
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let root = from.split('/').next().unwrap_or_default();
-    // A link of markdown may be written as an address of the web.
+    // Markdown links may be percent-encoded.
     let spelled = percent_decoded(link).filter(|spelled| spelled != link);
     let folders = [folder, root, "notes", "files", "graph/_content/nodes", ""];
     let paths = folders.iter().flat_map(|folder| {

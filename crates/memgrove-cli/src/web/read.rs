@@ -57,7 +57,7 @@ impl About {
         Ok(entity.unwrap_or(About::Nothing))
     }
 
-    /// How it stands to others.
+    /// Its relations to others.
     fn relations(&self, call: &Call) -> Markup {
         match self {
             About::Nothing => html! {},
@@ -67,8 +67,7 @@ impl About {
     }
 }
 
-/// The file that a page is asked about, or where the way leads to for what is no file: `done` is what the
-/// page of a record is told.
+/// The file that a page is asked about, or a redirect if it is no file; the page of a record gets `done`.
 pub(super) async fn file_meant(call: &Call, done: &str) -> Result<std::result::Result<Locator, Response>> {
     let which: Which = call.query()?;
     let led = match call.work(move |cx| which.meant(cx)).await? {
@@ -103,7 +102,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
             Ok(Some(Memory { address: address_of(cx, &at), at, info, content, about }))
         })
         .await?;
-    // What is deleted can be restored where its history is.
+    // A deleted memory can be restored from its history.
     let Some(memory) = memory else { return led_to(&past) };
     let title = memory.title();
     let body = html! {

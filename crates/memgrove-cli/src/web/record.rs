@@ -29,7 +29,7 @@ pub(super) async fn one(call: Call) -> Result<Response> {
     let Asked { id, done: said } = call.query()?;
     let past = url(&call, "/history", &[("address", &Scheme::Record.address(&id))]);
     let got = match call.verb("record_get", json!({"id": id})).await {
-        // What is deleted can be restored where its history is.
+        // A deleted record can be restored from its history.
         Err(error) if error.kind() == Kind::NotFound && was_ever(&call, id).await => return led_to(&past),
         got => got?.json(),
     };
@@ -75,7 +75,7 @@ enum Filled {
     Fresh,
     /// What was typed, and is not saved.
     Typed,
-    /// What was typed of a record that is gone.
+    /// What was typed for a record that is gone.
     Orphaned,
 }
 
@@ -130,7 +130,7 @@ struct Sent {
     act: String,
 }
 
-/// What the form asks for.
+/// Handles the form.
 pub(super) async fn save(call: Call) -> Result<Response> {
     let sent: Sent = sent(&call).await?;
     let is_typed = ["record_update", "record_add"].contains(&sent.act.as_str());
@@ -145,7 +145,7 @@ pub(super) async fn save(call: Call) -> Result<Response> {
     }
 }
 
-/// Does what the form asks for, and says where the way leads then.
+/// Does what the form asks for, and returns the page to go to next.
 async fn acted(call: &Call, sent: &Sent) -> Result<String> {
     let guarded = json!({"id": sent.id, "expect": sent.version});
     let listed = |word| Ok(url(call, "/browse/records", &[("done", word)]));
@@ -168,7 +168,7 @@ async fn acted(call: &Call, sent: &Sent) -> Result<String> {
                 "id": sent.id, "expect": sent.version, "content": with_ends_of(&there.content, &sent.content),
                 "category": sent.category, "importance": sent.importance,
             });
-            // What was not touched is not taken apart.
+            // Tags that were not edited are not split again, as one may contain a comma.
             if sent.tags != there.tags.join(", ") {
                 update["tags"] = sent.tag_list().collect();
             }
@@ -178,7 +178,7 @@ async fn acted(call: &Call, sent: &Sent) -> Result<String> {
     }
 }
 
-/// What was typed into a record that somebody deleted meanwhile.
+/// Shows what was typed into a record that someone has deleted meanwhile.
 fn orphaned(call: &Call, sent: &Sent) -> Response {
     let past = url(call, "/history", &[("address", &Scheme::Record.address(&sent.id))]);
     let body = html! {
@@ -192,7 +192,7 @@ fn orphaned(call: &Call, sent: &Sent) -> Response {
     Frame { title: "A record that is gone", tab: "/browse", ..Frame::default() }.around(call, &body)
 }
 
-/// What was typed and cannot be kept, to be mended.
+/// Shows what was typed and could not be saved, so that it can be mended.
 fn refused(call: &Call, sent: &Sent, error: &Error) -> Response {
     let filled = if sent.act == "record_add" { Filled::Orphaned } else { Filled::Typed };
     let body = html! {
@@ -203,7 +203,7 @@ fn refused(call: &Call, sent: &Sent, error: &Error) -> Response {
     Frame { title: "Edit a record", tab: "/browse", ..Frame::default() }.around(call, &body)
 }
 
-/// Someone else was faster.
+/// Shows both states after someone else was faster.
 async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
     let got = match call.verb("record_get", json!({"id": sent.id})).await {
         Err(error) if error.kind() == Kind::NotFound => return Ok(orphaned(call, sent)),
@@ -222,7 +222,7 @@ async fn conflict(call: &Call, sent: &Sent) -> Result<Response> {
 }
 
 impl Sent {
-    /// The record with what the form says of it.
+    /// The record with the form's values in place of its own.
     fn laid_over(&self, record: &Value) -> Value {
         let mut mine = record.clone();
         mine["content"] = self.content.replace("\r\n", "\n").into();
@@ -234,19 +234,19 @@ impl Sent {
         mine
     }
 
-    /// What the form knows of the record beside what can be typed.
+    /// The values that the form holds but the user cannot edit.
     fn itself(&self) -> Value {
         json!({"id": self.id, "type": self.kind, "task_metadata": {"status": self.status}})
     }
 
-    /// The same as a record of its own.
+    /// The form's values as a new record.
     fn anew(&self) -> Value {
         let mut new = json!({
             "content": self.content.replace("\r\n", "\n"), "importance": self.importance,
             "tags": self.tag_list().collect::<Vec<_>>(),
         });
         let told = [("type", &self.kind), ("category", &self.category), ("status", &self.status)];
-        // What a blocked task waits for is not known here.
+        // The form does not know what a blocked task waits for.
         for (name, value) in told.into_iter().filter(|(_, value)| !["", "blocked"].contains(&value.as_str()))
         {
             new[name] = value.as_str().into();

@@ -1,4 +1,4 @@
-//! The search page: hits as one types, dated, with what they cost.
+//! The search page: hits while one types, with dates and with what they cost.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -37,7 +37,7 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     Ok(frame.around(&call, &body))
 }
 
-/// The hits alone, for the page that asks as one types.
+/// The hits alone, for the page that asks while one types.
 pub(super) async fn hits(call: Call) -> Result<Response> {
     let Asked { q } = call.query()?;
     let results = if q.trim().is_empty() { welcome(&call).await? } else { found(&call, &q).await? };
@@ -103,8 +103,8 @@ fn one(base: &str, hit: &Hit, words: &[String]) -> Markup {
     }
 }
 
-/// A text with the words marked, where a word of it begins so: without regard to case and accents, as they were
-/// looked up.
+/// A text with the words marked wherever one of its words begins with them, regardless of case and accents,
+/// as the index compares them.
 fn marked(text: &str, words: &[String]) -> Markup {
     let chars: Vec<char> = text.chars().collect();
     let plain: Vec<String> = chars.iter().map(|c| folded(c.encode_utf8(&mut [0; 4]))).collect();
@@ -115,7 +115,7 @@ fn marked(text: &str, words: &[String]) -> Markup {
             while let Some(after) = plain.get(end).and_then(|c| rest.strip_prefix(c.as_str())) {
                 (rest, end) = (after, end + 1);
                 if rest.is_empty() {
-                    // An accent that stands for itself belongs to its letter.
+                    // A combining accent belongs to its letter.
                     end += plain[end..].iter().take_while(|c| c.is_empty()).count();
                     lit[start..end].fill(true);
                     break;
@@ -133,7 +133,7 @@ fn marked(text: &str, words: &[String]) -> Markup {
     html! { @for (lit, part) in &parts { @if *lit { mark { (part) } } @else { (part) } } }
 }
 
-/// Whether a word may begin here, or a part of one that the index knows.
+/// Whether a word, or a part of one that the index knows, may begin here.
 fn is_beginning(chars: &[char], at: usize) -> bool {
     let here = chars[at];
     at.checked_sub(1).map(|before| chars[before]).is_none_or(|before| {

@@ -12,9 +12,9 @@ use memgrove::{Locator, Result};
 use super::browse::{SHAPES, counts};
 use super::charts::{lying, standing};
 use super::frame::{Frame, Live, at_base, base};
-use super::timeline::changes;
 use crate::address::is_memory;
 use crate::http::Call;
+use crate::journals::Journals;
 use crate::page::counted;
 use crate::portion;
 
@@ -28,7 +28,7 @@ const LARGEST: usize = 8;
 /// The page.
 pub(super) async fn page(call: Call) -> Result<Response> {
     let counts = counts(&call).await?;
-    let past = changes(&call, String::new(), CHANGES_MAX).await?.past;
+    let past = call.work(|cx| Journals::reading(cx)?.history(None, None, CHANGES_MAX, true)).await?;
     let (mut files, now) = call
         .work(|cx| {
             let memory = cx.reading()?;

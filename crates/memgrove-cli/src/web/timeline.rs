@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use memgrove::backend::{ChangeId, OUTSIDE, Op, Origin, Past, PastEdit};
 use memgrove::memory::undone;
-use memgrove::{Error, Kind, Result};
+use memgrove::{Error, Kind, Locator, Result};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,7 +14,9 @@ use super::browse::shape_of;
 use super::edit::sent;
 use super::frame::{Frame, Live, at_base, base, done, may_write, moment, said_of, url};
 use super::led_to;
-use crate::address::is_memory;
+use crate::address::{address_of, is_memory};
+use crate::context::Context;
+use crate::deeds::Teller;
 use crate::http::Call;
 use crate::journals::Journals;
 use crate::verbs::Verb;
@@ -52,10 +54,55 @@ pub(super) async fn page(call: Call) -> Result<Response> {
     Ok(frame.around(&call, &body))
 }
 
-/// Changes, newest first, and which of them are undone.
+/// Changes, newest first, what each of them did, and which of them are undone.
 pub(super) struct Changes {
     pub(super) past: Vec<Past>,
+    did: Vec<Did>,
     undone: HashSet<ChangeId>,
+}
+
+/// What one change did.
+struct Did {
+    edits: Vec<Edited>,
+    /// How many more edits there are.
+    more: usize,
+}
+
+/// What one edit did to one memory, or to a file where that cannot be told.
+struct Edited {
+    op: Op,
+    at: Locator,
+    to: Option<Locator>,
+    /// The address of the memory, if it is not all of its file.
+    memory: Option<String>,
+    words: Option<String>,
+}
+
+impl Did {
+    /// What else follows from a change is left out, unless it is all of it.
+    fn told(cx: &Context, teller: &mut Teller<'_>, change: &Past) -> Self {
+        let all_aside = change.edits.iter().all(|edit| !is_memory(&edit.at));
+        let of_memories: Vec<&PastEdit> =
+            change.edits.iter().filter(|edit| all_aside || is_memory(&edit.at)).collect();
+        let mut edits = Vec::new();
+        for edit in of_memories.iter().take(EDITS_MAX) {
+            let file = address_of(cx, &edit.at);
+            edits.extend(teller.deeds(change, edit).into_iter().map(|deed| Edited {
+                op: deed.op,
+                at: edit.at.clone(),
+                to: edit.to.clone(),
+                memory: Some(deed.address).filter(|address| *address != file),
+                words: deed.words,
+            }));
+        }
+        // A node and what it holds are two files.
+        edits.dedup_by(|next, edit| {
+            next.memory.is_some() && (next.op, &next.memory) == (edit.op, &edit.memory)
+        });
+        let more = of_memories.len().saturating_sub(EDITS_MAX) + edits.len().saturating_sub(EDITS_MAX);
+        edits.truncate(EDITS_MAX);
+        Did { edits, more }
+    }
 }
 
 /// The last changes before one, also those of records that are mounted.
@@ -69,31 +116,35 @@ pub(super) async fn changes(call: &Call, before: String, limit: usize) -> Result
         let past = journals.history(None, before, limit, true)?;
         let undone = match before {
             None => undone(&past),
-            // What undid them may have come after.
+            // The changes that undid them may be newer than those listed.
             Some(_) => undone(&journals.history(None, None, 0, true)?),
         };
-        Ok(Changes { past, undone })
+        let mut teller = Teller::new(cx, &journals);
+        let did = past.iter().map(|change| Did::told(cx, &mut teller, change)).collect();
+        Ok(Changes { past, did, undone })
     })
     .await
 }
 
 /// Changes, under the days on which they happened.
-pub(super) fn rows(call: &Call, Changes { past, undone }: &Changes) -> Markup {
+pub(super) fn rows(call: &Call, Changes { past, did, undone }: &Changes) -> Markup {
     let base = base(call);
     let day = |past: &Past| past.time.to_string().get(..10).unwrap_or_default().to_owned();
+    let changes: Vec<(&Past, &Did)> = past.iter().zip(did).collect();
     html! {
-        @for changes in past.chunk_by(|a, b| day(a) == day(b)) {
-            h3.day { (day(&changes[0])) }
+        @for changes in changes.chunk_by(|(a, _), (b, _)| day(a) == day(b)) {
+            h3.day { (day(changes[0].0)) }
             ol.changes {
-                @for change in changes { (row(call, &base, change, undone.contains(&change.change))) }
+                @for (change, did) in changes {
+                    (row(call, &base, change, did, undone.contains(&change.change)))
+                }
             }
         }
     }
 }
 
-fn row(call: &Call, base: &str, change: &Past, is_undone: bool) -> Markup {
-    let more = change.edits.len().saturating_sub(EDITS_MAX);
-    // What only brings an index up to date is nothing that anyone did.
+fn row(call: &Call, base: &str, change: &Past, did: &Did, is_undone: bool) -> Markup {
+    // A change that only updates an index is nobody's doing.
     let is_upkeep = change.edits.iter().all(|edit| !is_memory(&edit.at));
     html! {
         li.upkeep[is_upkeep] data-item=(change.change.as_str()) {
@@ -102,8 +153,8 @@ fn row(call: &Call, base: &str, change: &Past, is_undone: bool) -> Markup {
                 @if let Some(reason) = &change.note.reason { q { (reason) } }
             }
             ul.edits {
-                @for edit in change.edits.iter().take(EDITS_MAX) { li { (edited(base, change, edit)) } }
-                @if more > 0 { li.dim { "and " (more) " more" } }
+                @for edit in &did.edits { li { (edited(base, change, edit)) } }
+                @if did.more > 0 { li.dim { "and " (did.more) " more" } }
             }
             div.facts {
                 (moment(change.time))
@@ -118,7 +169,7 @@ fn row(call: &Call, base: &str, change: &Past, is_undone: bool) -> Markup {
     }
 }
 
-/// The button that undoes a change. What an undo took away comes back by undoing it.
+/// The button that undoes a change. Undoing an undo redoes what that took back.
 fn take_back(base: &str, change: &Past) -> Markup {
     let (does, done) = if change.note.verb == Undo::NAME { ("Redo", "redone") } else { ("Undo", "undone") };
     html! {
@@ -130,19 +181,23 @@ fn take_back(base: &str, change: &Past) -> Markup {
     }
 }
 
-fn edited(base: &str, change: &Past, edit: &PastEdit) -> Markup {
-    let did = match edit.op {
-        Op::Write => "wrote",
-        Op::Append => "added to",
-        Op::Delete => "deleted",
-        Op::Rename => "moved",
+fn edited(base: &str, change: &Past, edit: &Edited) -> Markup {
+    let did = match (edit.op, &edit.memory) {
+        (Op::Write, _) => "wrote",
+        (Op::Append, Some(_)) => "added",
+        (Op::Append, None) => "added to",
+        (Op::Delete, _) => "deleted",
+        (Op::Rename, _) => "moved",
     };
     let key = edit.at.key();
     let to = at_base(base, "/diff", &[("at", key), ("change", change.change.as_str())]);
+    let name = edit.memory.as_deref().unwrap_or(key);
+    let shown = edit.words.as_deref().unwrap_or(name);
     html! {
         span.dim { (did) " " }
-        @if shape_of(&edit.at).is_some() { a href=(to) { (key) } } @else { (key) }
+        @if shape_of(&edit.at).is_some() { a href=(to) dir="auto" { (shown) } } @else { (shown) }
         @if let Some(to) = &edit.to { span.dim { " to " } (to) }
+        @if edit.words.is_some() { " " span.dim { (name) } }
     }
 }
 
@@ -164,7 +219,7 @@ pub(super) fn by(change: &Past) -> Markup {
         Origin::Import => ("import", "import"),
         Origin::FileEdit => ("edit", "an editor"),
     };
-    // Whoever looks at this page has written through it.
+    // The name `web` would say nothing here, because this page is where it comes from.
     let client = actor.client.as_deref().filter(|client| *client != "web");
     html! {
         span.who data-origin=(class) { (origin) @if let Some(client) = client { " " (client) } }
@@ -174,7 +229,7 @@ pub(super) fn by(change: &Past) -> Markup {
 #[derive(Deserialize)]
 struct Wanted {
     change: String,
-    /// What the timeline says then.
+    /// The message that the timeline shows afterwards.
     #[serde(default)]
     done: String,
 }
@@ -189,7 +244,7 @@ pub(super) async fn undo(call: Call) -> Result<Response> {
     }
 }
 
-/// What was changed since cannot be taken back as a whole: the history of each place shows the way.
+/// Explains that a change cannot be undone whole, because what it touched has changed since.
 async fn overwritten(call: &Call, change: String, error: &Error) -> Result<Response> {
     let edits = call.work(move |cx| {
         let all = Journals::reading(cx)?.history(None, None, 0, true)?;

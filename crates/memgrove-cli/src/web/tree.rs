@@ -17,7 +17,7 @@ use crate::http::Call;
 use crate::page::counted;
 use crate::portion;
 
-/// The most entries that are shown at once; of more, one folder at a time.
+/// The most entries on a page; a larger tree is shown folder by folder.
 const ENTRIES_MAX: usize = 400;
 /// The most pages of one folder: a number that is typed may be any.
 const PAGES_MAX: usize = 10_000;
@@ -76,7 +76,7 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
     let total = all.iter().filter(|info| shown(info)).count();
     for info in all.into_iter().filter(shown) {
         let inside = info.locator.relative_to(&root).unwrap_or_default().to_owned();
-        // A note and the folder of the notes beneath it are one thing.
+        // A note and the folder of its notes are shown as one.
         let inside = if is_notes { inside.trim_end_matches(".md") } else { &inside };
         top.grow(&inside.split('/').collect::<Vec<_>>(), info);
     }
@@ -103,7 +103,7 @@ pub(super) async fn page(shape: &'static Shape, call: Call) -> Result<Response> 
     Ok(frame.around(&call, &body))
 }
 
-/// What the links that lead to notes say of them, by the place of the note.
+/// The descriptions in links that lead to notes, by the note's place.
 fn told_of_notes(cx: &Context) -> Result<HashMap<String, String>> {
     let notes = cx.reading_notes()?;
     let mut told = HashMap::new();
@@ -117,9 +117,9 @@ struct Leaves<'a> {
     base: String,
     list: &'a str,
     shape: &'static Shape,
-    /// Whether what is beneath something is shown with it.
+    /// Whether nested entries are shown with their parents.
     deep: bool,
-    /// What is said of some of them.
+    /// Descriptions of some of the entries.
     told: HashMap<String, String>,
 }
 
@@ -132,7 +132,7 @@ impl Leaves<'_> {
         }
     }
 
-    /// The way to what lies beneath something that is a file itself.
+    /// The link to what lies beneath an entry that is a file itself.
     fn beneath(&self, branch: &Branch, at: &str) -> Markup {
         let files: usize = branch.inside.values().map(|inside| inside.sum().1).sum();
         let several = self.shape.title.to_lowercase();
@@ -171,7 +171,7 @@ impl Leaves<'_> {
     }
 }
 
-/// Whether what is said of a note is only its name.
+/// Whether a note's description says no more than its name.
 fn says_the_same(told: &str, name: &str) -> bool {
     let letters = |text: &str| {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()

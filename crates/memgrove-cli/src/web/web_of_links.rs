@@ -1,4 +1,4 @@
-//! The whole memory as things and the links between them; beyond what a screen can hold, clusters.
+//! The whole memory as things and links between them; if a screen cannot hold them, as clusters.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ use crate::mcp::percent_decoded;
 
 /// The most things that are shown one by one.
 const THINGS_MAX: usize = 2_000;
-/// How many stay themselves when the others are clustered.
+/// How many stay single when the others are clustered.
 const LEADERS: usize = 1_200;
 /// The most links that are shown.
 const LINKS_MAX: usize = 8_000;
@@ -30,7 +30,7 @@ const FILE_BYTES_MAX: u64 = 512 * 1024;
 /// Something that can be linked.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Thing {
-    /// Its place; empty for what is only spoken of, and for a cluster.
+    /// Its place; empty for a cluster, and for what is only mentioned.
     pub(super) at: String,
     /// What it is called.
     pub(super) label: String,
@@ -48,7 +48,7 @@ pub(super) struct Thing {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Web {
     pub(super) things: Vec<Thing>,
-    /// From, to, and in which way.
+    /// From, to, and the kind of link.
     pub(super) links: Vec<(usize, usize, String)>,
     /// All things, shown or clustered.
     pub(super) total: usize,
@@ -79,12 +79,12 @@ pub(super) fn gather(cx: &Context) -> Result<Web> {
 #[derive(Default)]
 struct Loom {
     web: Web,
-    /// Things by place, by name, and by id.
+    /// The things by place, and by name or id.
     places: HashMap<String, usize>,
     names: HashMap<String, usize>,
-    /// Where connections start, by their ids: a link to one leads there.
+    /// The starting node of each connection: a link to a connection leads there.
     starts: HashMap<String, String>,
-    /// Links whose ends are not known yet: from, to, kind, the place of whoever links.
+    /// Links not resolved yet: from, to, kind, and the place of the linking file.
     loose: Vec<(usize, String, String, String)>,
 }
 
@@ -152,14 +152,14 @@ impl Loom {
             } else if let (Some(from), Some(to)) = (text(&said["from"]), text(&said["to"])) {
                 let kind = text(&said["type"]).unwrap_or_default();
                 self.starts.insert(Scheme::Connection.address(id), from.clone());
-                // Nodes may come after the connections between them.
+                // A connection may be met before its nodes.
                 self.loose.push((usize::MAX, format!("{from}\n{to}"), kind, at.to_owned()));
             }
         }
         Ok(())
     }
 
-    /// The web with the loose ends tied; an end that is only spoken of becomes a thing without a place.
+    /// The web with all links resolved; an end that is only mentioned becomes a thing without a place.
     fn woven(mut self) -> Web {
         for (from, to, kind, place) in std::mem::take(&mut self.loose) {
             let (from, to) = match (from, to.split_once('\n')) {
@@ -208,7 +208,7 @@ impl Loom {
 }
 
 impl Web {
-    /// What a screen can hold: the most linked things themselves, the others as clusters by kind.
+    /// Reduces the web to what a screen can hold: the most linked things, and the others as clusters by kind.
     fn clustered(mut self) -> Web {
         if self.things.len() > THINGS_MAX {
             let mut order: Vec<usize> = (0..self.things.len()).collect();
@@ -260,7 +260,7 @@ impl Web {
     }
 }
 
-/// What `[[…]]` links of a text lead to; what is in code does not count.
+/// The targets of `[[…]]` links in a text, except in code.
 fn wiki_links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -281,7 +281,7 @@ fn wiki_links(text: &str) -> Vec<&str> {
     found
 }
 
-/// What `[…](…)` links of a text lead to in the store: other sites and headings of the same text aside.
+/// The targets of `[…](…)` links within the store: not other sites, nor headings of the same text.
 fn markdown_links(text: &str) -> Vec<String> {
     // Few texts have any.
     if !text.contains("](") && !text.contains("]:") {

@@ -243,6 +243,23 @@ fn days_are_those_of_the_zone_that_one_asks_in() {
 }
 
 #[test]
+fn similar_takes_an_address_however_it_is_spelled() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["file", "create", "a.md", "--text", "# One\nhello tea\n\n# Two\nhello milk\n"]).ok();
+    sandbox.run(&["note", "write", "hello tea"]).ok();
+    for address in ["file:/memories/a.md", "file:a.md", "a.md", "/memories/a.md", "a.md#one"] {
+        let told = sandbox.run(&["similar", address, "--all"]).ok();
+        assert!(told.contains("note:memory"), "{address}: {told}");
+    }
+    for address in ["note:memory", "note:", "note:/memory.md"] {
+        let told = sandbox.run(&["similar", address, "--all"]).ok();
+        assert!(told.contains("file:/memories/a.md#one"), "{address}: {told}");
+    }
+    let told = sandbox.run(&["similar", "none.md"]).fails(3);
+    assert!(told.contains("there is nothing at `file:/memories/none.md`"), "{told}");
+}
+
+#[test]
 fn what_is_only_faintly_like_a_memory_is_left_out() {
     let sandbox = Sandbox::new();
     let remember = |text: &str| {

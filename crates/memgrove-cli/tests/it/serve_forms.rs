@@ -378,3 +378,25 @@ fn what_a_shape_could_not_read_is_not_saved() {
     assert!(page.status == 403 && !shown(&page).contains("Save"), "{}", shown(&page));
     server.end();
 }
+
+#[test]
+fn a_new_name_that_differs_only_in_case_is_refused_on_its_form() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    server.post("/api/file_create", &json!({"path": "/memories/people.md", "text": "one"}), &[]);
+    let fields = [("at", "files/People.md"), ("version", ""), ("text", "two")];
+    let refused = shown(&sent(&server, "/edit", &fields));
+    for part in [
+        "<h1>New file</h1>",
+        "people.md</code> only in case",
+        "Nothing was saved",
+        ">Create<",
+        "two</textarea>",
+    ] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    // A name that is taken leads to both texts.
+    let taken = [("at", "files/people.md"), ("version", ""), ("text", "two")];
+    assert!(shown(&sent(&server, "/edit", &taken)).contains("is there already"));
+    server.end();
+}

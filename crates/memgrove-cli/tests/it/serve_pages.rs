@@ -214,3 +214,24 @@ fn links_of_markdown_are_followed_and_drawn() {
     assert!(diff.contains("Moved from <code>files/docs</code>") && !diff.contains("No difference"), "{diff}");
     server.end();
 }
+
+#[test]
+fn the_timeline_shows_what_a_change_says() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let remember = |fact: &serde_json::Value| server.post("/api/remember", fact, &[]).json();
+    let lamp = remember(&json!({"text": "The <lamp> is green"}));
+    remember(&json!({"text": "sings", "about": "Ann"}));
+    server.post("/api/file_create", &json!({"path": "/memories/a.md", "text": "one"}), &[]);
+    let lamp = lamp["address"].as_str().expect("an address");
+    for path in ["/timeline", "/"] {
+        let page = shown(&server.get(path, &[]));
+        for part in
+            ["The &lt;lamp&gt; is green</a>", lamp, ">sings</a>", "entity:general/Ann<", ">files/a.md</a>"]
+        {
+            assert!(page.contains(part), "{path} {part}: {page}");
+        }
+        assert!(!page.contains(">records/learnings.jsonl"), "{path}: {page}");
+    }
+    server.end();
+}

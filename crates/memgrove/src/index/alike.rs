@@ -1,4 +1,4 @@
-//! Ten copies of one fact are one hit.
+//! Which hits say the same: ten copies of one fact become one hit.
 
 use std::cmp::Reverse;
 
@@ -8,11 +8,11 @@ use super::search::{Found, Search, Take};
 use crate::document::Document;
 use crate::error::Result;
 
-/// After how many that were not taken, because they are too long, no shorter one is tried.
+/// After this many hits were refused as too long for the budget, no shorter one is tried.
 const REFUSED_MAX: usize = 3;
 
 impl Search<'_> {
-    /// The best hits, several that say the same as one.
+    /// Returns the best hits, with those that say the same merged into one.
     pub(super) fn distinct(
         &self,
         candidates: &[Candidate],
@@ -41,12 +41,12 @@ impl Search<'_> {
         Ok(hits.into_iter().map(|(hit, _)| hit).collect())
     }
 
-    /// Those that are equally good in an order of their own, the newest first, then as they stand in their
-    /// files: which numbers documents have must not decide.
+    /// Orders candidates with equal scores: the newest first, then by file and place in it. The numbers of
+    /// documents must not decide.
     fn ordered<'c>(&self, equals: &'c [Candidate]) -> Vec<&'c Candidate> {
         let mut ordered: Vec<&Candidate> = equals.iter().collect();
         if let [_, _, ..] = equals {
-            // Of one that is gone there is nothing to be shown, wherever it stands.
+            // A document that is gone is not shown, so its place does not matter.
             let key =
                 |candidate: &Candidate| self.view.fact(candidate.id).ok().flatten().map(|fact| &*fact.key);
             ordered.sort_by_cached_key(|candidate| (Reverse(candidate.date), key(candidate), candidate.ord));
@@ -55,14 +55,14 @@ impl Search<'_> {
     }
 }
 
-/// What two documents that say the same have alike: a number for whom they are about, what stands
-/// above them, and their words with the signs between them, in order. Another order, `may` for
-/// `must` or `C++` for `C` is another fact; letter case, white space and a full stop are not.
+/// Returns a number that is equal for documents that say the same: the same subject, the same heading, and
+/// the same words and signs in the same order. Another order, `may` for `must` or `C++` for `C` is another
+/// fact; letter case, white space and a final full stop do not count.
 ///
-/// What has no words says nothing, and is like nothing else.
+/// A text without words says nothing, and equals no other.
 pub(super) fn says(file: &str, document: &Document) -> i64 {
     let Document { title, subject, text, address, .. } = document;
-    // Two files may say the same; what stands beneath two headings is two facts.
+    // A title that is only the file's name does not count; one text beneath two headings is two facts.
     let name = file.rsplit('/').next().and_then(|name| name.strip_prefix(title.as_str()));
     let is_file = name.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let alone = if text.contains(char::is_alphanumeric) { "" } else { address.as_str() };
@@ -79,7 +79,7 @@ pub(super) fn says(file: &str, document: &Document) -> i64 {
     i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// What may stand behind the last word of a text and says nothing; a question mark does.
+/// Whether a sign at the end of a text carries no meaning. A question mark does carry one.
 fn is_last(c: char) -> bool {
     c.is_whitespace() || ".,;:!\u{2026}\u{3002}\u{ff01}".contains(c)
 }

@@ -8,8 +8,10 @@
 //! | `src/index_file.rs` | `src`, `index`, `file`, `rs`, and `src/index_file.rs` |
 //! | `v1.2.3` | `v1`, `2`, `3`, `v1.2.3`, and `1.2.3`, as others write it |
 //! | `node7` | `node`, `7`, and `node7` |
+//! | `C#`, `C++` | `c`, and `c#` or `c++` |
 //! | `東京都` | `東京`, `京都`, and each character; a query has only the pairs |
 //! | `the`, `what`, `did` | nothing: every question has them |
+//! | `IT`, `US`, `May` | `it`, `us`, `may`: written so, they are names |
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -26,6 +28,8 @@ const TERM_BYTES_MAX: usize = 64;
 const STEMS_MAX: usize = 16_384;
 /// Longer words are hardly ever seen twice.
 const STEMMED_BYTES_MAX: usize = 24;
+/// A word that is another one with a sign behind it is not longer.
+const SIGNED_BYTES_MAX: usize = 8;
 
 /// Words that say nothing of what is asked: those of questions above all.
 const STOP_WORDS: &[&str] = &[
@@ -102,8 +106,8 @@ impl Analysis {
         LANGUAGES.iter().map(|(name, _)| *name).chain(["none"])
     }
 
-    /// The terms of a text without those of whole identifiers, which stand for more than a part of
-    /// one: what a text must have that has these words somewhere.
+    /// Returns the terms of a text's words, without those of whole identifiers: what every text has that
+    /// contains these words, even as part of something longer.
     pub(crate) fn parts(&self, text: &str) -> Vec<String> {
         let mut parts = Vec::new();
         let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,8 +118,9 @@ impl Analysis {
         parts
     }
 
-    /// The terms that a word of a query asks for: as those of a text, but of Chinese, Japanese and
-    /// Korean only the pairs, where there are any. A single character stands in too many words.
+    /// Returns the terms that a word of a query asks for. They are those of a text, but of Chinese,
+    /// Japanese and Korean only the pairs, where there are any: a single character stands in too many
+    /// words.
     pub(crate) fn asked(&self, word: &str) -> Vec<String> {
         let mut terms = self.terms(word);
         keep_pairs(&mut terms);
@@ -142,7 +147,7 @@ impl Analysis {
         }
     }
 
-    /// The term of one folded word; `None` for a word that says nothing.
+    /// Returns the term of one folded word; `None` for a stop word.
     pub fn term(&self, word: &str) -> Option<String> {
         let mut found = None;
         let mut stems = self.stems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,19 +187,23 @@ impl Analysis {
             tell(&folded(number));
         }
         match whole.chars().all(char::is_alphanumeric) {
-            // Without its capital letters it is a word like any other, and looked for as one.
+            // Folded, it looks like any other word, and is searched for as one.
             true => self.folded_word(&folded(whole), stems, tell),
             false => tell(&folded(whole)),
         }
     }
 
-    /// Tells the terms of the parts of a chunk, and how many parts it has.
+    /// Tells the terms of each part of a chunk, and returns how many parts there are.
     fn parts_of(&self, chunk: &str, stems: &mut Stems, tell: Tell<'_>) -> usize {
         let mut parts = 0;
+        let has_signs = chunk.contains(['#', '+']);
         for part in chunk.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
             for hump in humps(part) {
                 parts += 1;
                 self.word(hump, stems, tell);
+            }
+            if has_signs && let Some(signed) = signed(chunk, part) {
+                tell(&folded(signed));
             }
         }
         parts
@@ -202,9 +211,13 @@ impl Analysis {
 
     fn word(&self, word: &str, stems: &mut Stems, tell: Tell<'_>) {
         if word.is_ascii() {
-            return match word.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                true => self.folded_word(&word.to_ascii_lowercase(), stems, tell),
-                false => self.folded_word(word, stems, tell),
+            if !word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                return self.folded_word(word, stems, tell);
+            }
+            let lower = word.to_ascii_lowercase();
+            return match is_named_so(word) && is_stop_word(&lower) {
+                true => tell(&lower),
+                false => self.folded_word(&lower, stems, tell),
             };
         }
         let word = folded(word);
@@ -228,7 +241,7 @@ impl Analysis {
     }
 }
 
-/// Leaves out single characters of scripts without spaces, where there are pairs of them.
+/// Drops single characters of scripts without spaces where there are pairs of them.
 fn keep_pairs(terms: &mut Vec<String>) {
     let count = |term: &String| term.chars().take_while(|c| is_east_asian(*c)).count();
     if terms.iter().any(|term| count(term) == 2) {
@@ -247,10 +260,27 @@ fn tell_cut(stem: &str, tell: Tell<'_>) {
     }
 }
 
-/// Whether a word says nothing of what is asked.
+/// Whether a word is too common to say what is asked for.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     static WORDS: OnceLock<HashSet<&str, Quickly>> = OnceLock::new();
     word.len() <= STOP_BYTES_MAX && WORDS.get_or_init(|| STOP_WORDS.iter().copied().collect()).contains(word)
+}
+
+/// Whether a stop word written like this is a name: in capitals, or a month.
+fn is_named_so(word: &str) -> bool {
+    word == "May" || (word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// Returns a part of a chunk with the sign behind it that makes it another word: `C#`, `C++`.
+fn signed<'a>(chunk: &'a str, part: &str) -> Option<&'a str> {
+    let start = part.as_ptr() as usize - chunk.as_ptr() as usize;
+    let rest = &chunk[start + part.len()..];
+    let sign = match rest.strip_prefix('#') {
+        Some(behind) => usize::from(!behind.starts_with(char::is_alphanumeric)),
+        None => 2 * usize::from(rest.starts_with("++")),
+    };
+    let is_word = part.len() <= SIGNED_BYTES_MAX && part.starts_with(char::is_alphabetic);
+    (sign > 0 && is_word).then(|| &chunk[start..start + part.len() + sign])
 }
 
 /// A text without what spelling may vary in: letter case, accents, width.
@@ -272,7 +302,7 @@ fn chunks(text: &str) -> impl Iterator<Item = &str> {
     .filter(|chunk| !chunk.is_empty())
 }
 
-/// How many letters a word has at least that is told apart from the digits beside it.
+/// The fewest letters that are split from the digits beside them.
 const LETTERS_MIN: usize = 3;
 
 /// The parts of a word that capital letters and digits mark: `parseHttpHeader` has three,
@@ -334,6 +364,9 @@ mod tests {
         check("3f9a2bc8 30min 100km", &["3f9a2bc8", "30", "min", "30min", "100km"]);
         check("SQLiteConnectionPools", &["sq", "lite", "connect", "pool", "sqliteconnectionpool"]);
         check("sqliteconnectionpools", &["sqliteconnectionpool"]);
+        check("C# or C++17, F#.", &["c", "c#", "c", "c++", "17", "c++17", "f", "f#"]);
+        check("issue#12 a.md#tea D#", &["issu", "12", "issue#12", "md", "tea", "a.md#tea", "d#"]);
+        check("is IT done by the US, or by us? May they see it in May?", &["it", "us", "may", "see", "may"]);
         check("Alice's don't", &["alic"]);
         check("東京都", &["東京", "京都", "東", "京", "都"]);
         check("Straße ﬁne", &["strass", "fine"]);

@@ -1,9 +1,8 @@
-//! Times as they are compared with the dates of memories.
+//! How a moment is compared with the dates of memories, which may be whole days.
 //!
-//! A memory is of a moment, or of a day: `2024-05-01` in a heading is that day wherever whoever asks is.
-//! The index keeps a day as the moment at which it begins in UTC, and asks no zone: one index serves
-//! processes of several. Nothing is written at just such a millisecond by a clock, but for one in a day's
-//! worth of milliseconds.
+//! A memory is dated to a moment or to a day. `2024-05-01` in a heading means that day in the time zone of
+//! whoever asks, so the index stores a day as midnight UTC, and one index serves processes in several
+//! zones. A clock time passes for a day only if it falls on exactly that millisecond.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -11,45 +10,46 @@ use jiff::tz::TimeZone;
 use super::dates::DAY_MS;
 use crate::clock::Timestamp;
 
-/// A border between what is earlier and what is not.
+/// A moment that separates earlier dates from later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Border {
-    /// When it is.
+    /// The moment, for dates that are moments.
     moment: i64,
-    /// What calendar and clock show then where one asks, as if they showed UTC: for days.
+    /// What a clock shows at that moment in the asker's zone, read as if it were UTC: for dates that are
+    /// days.
     shown: i64,
 }
 
 impl Border {
-    /// The border at a moment, for whoever asks in a zone.
+    /// Returns the border at a moment, for someone who asks in a zone.
     pub(crate) fn at(moment: i64, zone: &TimeZone) -> Self {
         let offset = |time| i64::from(zone.to_offset(time).seconds()) * 1000;
         let shown = Timestamp::from_millisecond(moment).map_or(moment, |time| moment + offset(time));
         Border { moment, shown }
     }
 
-    /// Whether what is of a date is not earlier.
+    /// Whether a date is at the border or after it.
     pub(crate) fn is_reached(self, date: i64) -> bool {
         date >= self.beside(date)
     }
 
-    /// The border among dates of the kind of this one.
+    /// Returns the border as it compares with this date: as a day or as a moment.
     fn beside(self, date: i64) -> i64 {
         if is_day(date) { self.shown } else { self.moment }
     }
 
-    /// No date before this has reached it.
+    /// The first date that can have reached the border.
     pub(crate) fn earliest(self) -> i64 {
         self.moment.min(self.shown)
     }
 
-    /// Every date from here on has reached it.
+    /// The date from which on every date has reached the border.
     pub(crate) fn latest(self) -> i64 {
         self.moment.max(self.shown)
     }
 }
 
-/// A time from one border until before another.
+/// The time from one border up to, but without, another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: Border,
@@ -61,8 +61,8 @@ impl Span {
         self.from.is_reached(date) && !self.until.is_reached(date)
     }
 
-    /// Whether a date follows within a time that is as long as this one, but neither shorter nor longer
-    /// than these.
+    /// Whether a date falls into the time just after this span, which counts for as long as the span is,
+    /// within these limits.
     pub(crate) fn is_followed_by(&self, date: i64, (least, most): (i64, i64)) -> bool {
         let (start, end) = (self.from.beside(date), self.until.beside(date));
         let after = end.saturating_sub(start).clamp(least, most);

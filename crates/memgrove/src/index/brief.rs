@@ -10,17 +10,17 @@ use super::{Index, View};
 use crate::document::Shape;
 use crate::error::Result;
 
-/// How many documents of one group are worth a place before those of others.
+/// How many documents of one group get a place before documents of other groups.
 const GROUP_MAX: usize = 2;
 /// How many documents are looked at.
 const LOOKED_AT: i64 = 400;
-/// What importance, use and age are worth in the order.
+/// After how many days the weight of a document's age halves.
 const DAYS: f64 = 30.0;
 
-/// What the lines around a brief cost, and each shape and tag beside its name.
+/// What the lines around a brief cost, and what each shape and tag costs beside its name.
 const FRAME_TOKENS: usize = 24;
 const ITEM_TOKENS: usize = 5;
-/// Tags take at most this part of what is left.
+/// Tags take at most one part in this many of what is left.
 const TAGS_SHARE: usize = 4;
 
 /// What matters in a store.
@@ -34,7 +34,7 @@ pub struct Brief {
     pub tags: Vec<(String, usize)>,
     /// What matters most: important, then often used, then recent.
     pub snippets: Vec<Snippet>,
-    /// What all this costs, with a line that says what is not shown.
+    /// What all this costs, including the line that says what is not shown.
     pub tokens: usize,
     /// How many documents are not shown.
     pub left_out: usize,
@@ -105,8 +105,8 @@ fn worthy(connection: &rusqlite::Connection, now: i64) -> Result<Vec<Worthy>> {
 }
 
 impl Brief {
-    /// Tells what is worth it: first what is important and a few of each group, then, while there
-    /// is room, the others. What says the same is told once.
+    /// Adds the snippets: first important documents and a few of each group, then, while there is room,
+    /// the others. Documents that say the same are told once.
     fn tell(
         &mut self,
         view: &View<'_>,
@@ -122,7 +122,7 @@ impl Brief {
         });
         let mut told: Vec<i64> = Vec::new();
         for document in first.into_iter().chain(others) {
-            // A brief names many things: of each it says the beginning.
+            // A brief names many things, so it shows only the beginning of each.
             let spend = budget.saturating_sub(self.tokens).min((budget / 8).max(60));
             if spend < SNIPPET_TOKENS_MIN {
                 break;
@@ -144,7 +144,7 @@ impl Brief {
         Ok(())
     }
 
-    /// Keeps as many of the tags as one may spend, and says what they cost.
+    /// Keeps as many tags as fit into `spend`, and returns what they cost.
     fn keep_tags(&mut self, spend: usize) -> usize {
         let mut spent = 0;
         let fits = |(tag, _): &&(String, usize)| {
@@ -157,7 +157,7 @@ impl Brief {
     }
 }
 
-/// How much a document still matters: a task that is completed no more than others.
+/// How much a document still matters: a completed task counts no more than an ordinary document.
 const MATTERS: &str =
     "CASE WHEN d.kind = 'task' AND instr(char(10) || b.tags || char(10), char(10) || 'completed' || char(10))
                        THEN min(d.importance, 0) ELSE d.importance END";

@@ -1,9 +1,9 @@
 //! The file that holds an index: one SQLite database for each generation, in a folder outside the
 //! store that every process on the machine shares.
 //!
-//! The name says what is inside: `<format>-<language>-<model>.<generation>.db`. Another format or
-//! model is another name, so it is built aside and never mistaken; a damaged file is followed by
-//! the next generation. SQLite's own log and locks let processes read and write at the same time.
+//! The name says what is inside: `<format>-<language>-<model>.<generation>.db`. Another format or model
+//! has another name, so the two are never confused; a damaged file is replaced by the next generation.
+//! SQLite's own log and locks let processes read and write at the same time.
 
 use std::io;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::error::{Error, Kind, Result};
 use crate::vfs::{Rename, Vfs};
 
 /// The version of the tables below and of how documents are cut and analysed.
-pub(crate) const FORMAT: &str = "mg5";
+pub(crate) const FORMAT: &str = "mg6";
 /// What the names of all formats begin with.
 const FORMATS: &str = "mg";
-/// For how long an index of another format is left to the program that may still use it.
+/// How long an index of another format is kept for an older program that may still use it.
 const OLD_NS: i128 = 30 * 24 * 60 * 60 * 1_000_000_000;
 /// How long to wait for another process that writes.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(20);
-/// How long to wait where SQLite does not do it.
+/// The pause between attempts where SQLite does not wait by itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS files (
@@ -75,11 +75,11 @@ pub(crate) struct Database {
 /// Which file a database is.
 pub(crate) type Identity = (u64, u64);
 
-/// How often a generation is opened that somebody removes at the same moment.
+/// How many times opening is tried when the generation is removed at the same moment.
 const OPENINGS_MAX: u32 = 20;
 
 impl Home {
-    /// The generations of one stamp in a folder, which is also known to the system by `location`.
+    /// The generations with one stamp in a folder. `location` is the folder's path for the system.
     pub(crate) fn new(opener: Opener, location: &str, stamp: &str) -> Self {
         let location = location.trim_end_matches('/').to_owned();
         Home { opener, location, stem: format!("{FORMAT}-{stamp}") }
@@ -109,7 +109,7 @@ impl Home {
         self.opened(|| Ok(self.newest()?.max(1)))
     }
 
-    /// Opens a generation; another one if somebody has just left this one for the next.
+    /// Opens a generation, or its successor if the file has just been removed.
     fn opened(&self, generation: impl Fn() -> Result<u64>) -> Result<Database> {
         let mut attempt = 0;
         loop {
@@ -121,7 +121,7 @@ impl Home {
         }
     }
 
-    /// Leaves a generation that is damaged for the next one, which begins empty.
+    /// Gives up a damaged generation, and opens the next one, which begins empty.
     pub(crate) fn open_after(&self, damaged: u64) -> Result<Database> {
         let opened = self.opened(|| Ok(self.newest()?.max(damaged + 1)))?;
         self.remove_before(opened.generation);
@@ -136,7 +136,8 @@ impl Home {
         Ok(Database { connection, generation, inode, folder: Some(folder) })
     }
 
-    /// A database to fill aside, and its name: [`Home::take`] makes it the next generation.
+    /// Creates a database beside the generations, and returns it with its name. [`Home::take`] makes it
+    /// the next generation once it is filled.
     pub(crate) fn aside(&self, name: &str) -> Result<(Database, String)> {
         let name = format!("{}.{name}.aside", self.stem);
         self.remove(&name);
@@ -144,9 +145,9 @@ impl Home {
         Ok((Database { connection, generation: 0, inode: 0, folder: None }, name))
     }
 
-    /// Makes what was filled aside the newest generation.
+    /// Makes a database from [`Home::aside`] the newest generation.
     pub(crate) fn take(&self, database: Database, name: &str) -> Result<()> {
-        // Closing writes the log back into the file, which then stands alone.
+        // Closing folds the log into the file, which is then complete by itself.
         database.connection.close().map_err(|(_, error)| meant(error))?;
         loop {
             let next = self.newest()? + 1;
@@ -161,14 +162,15 @@ impl Home {
         }
     }
 
-    /// Whether an open generation is still the newest, and still the file of its name.
+    /// Whether an open generation is still the newest, and its name still leads to the same file.
     pub(crate) fn is_current(&self, database: &Database) -> Result<bool> {
         let name = self.file(database.generation);
         let there = self.folder()?.stat(&name).is_ok_and(|stat| stat.inode == database.inode);
         Ok(there && self.newest()? == database.generation)
     }
 
-    /// Whether an open generation is still the file of its name, in the folder that it was opened in.
+    /// Whether the name of an open generation still leads to the same file, in the folder that it was
+    /// opened in.
     pub(crate) fn has(&self, database: &Database) -> bool {
         let stat = database.folder.as_ref().map(|folder| folder.stat(&self.file(database.generation)));
         stat.is_some_and(|stat| stat.is_ok_and(|stat| stat.inode == database.inode))
@@ -189,7 +191,7 @@ impl Home {
         names.iter().filter(old).for_each(|name| self.remove(name));
     }
 
-    /// Removes the indexes of other formats that nobody has written to for long.
+    /// Removes the indexes of other formats that have not been written to for long.
     pub(crate) fn remove_outgrown(&self, now: Timestamp) {
         let Ok(folder) = self.folder() else { return };
         let names = folder.names("", usize::MAX).unwrap_or_default();
@@ -207,11 +209,11 @@ impl Home {
         }
     }
 
-    /// Removes a database; whoever has it open keeps it until they look again.
+    /// Removes a database. A process that has it open keeps it until its next search.
     fn remove(&self, name: &str) {
         let Ok(folder) = self.folder() else { return };
         for end in ["", "-wal", "-shm"] {
-            // What is gone already is as good.
+            // A file that is already gone is fine.
             let _ = folder.remove_file(&format!("{name}{end}"));
         }
     }
@@ -236,13 +238,13 @@ impl Database {
         (self.generation, self.inode)
     }
 
-    /// From here on, what others write is not seen.
+    /// Begins a read transaction: from here on, what others write is not seen.
     pub(crate) fn begin(&self) -> Result<()> {
         self.end()?;
         self.run("BEGIN")
     }
 
-    /// Sees what others write again.
+    /// Ends the read transaction, so that what others have written is seen.
     pub(crate) fn end(&self) -> Result<()> {
         match self.connection.is_autocommit() {
             true => Ok(()),
@@ -263,12 +265,12 @@ fn connected(location: &str) -> Result<Connection> {
     let connection = prepared(Connection::open_with_flags(location, flags))?;
     write_ahead(&connection)?;
     connection.busy_timeout(BUSY_WAIT).map_err(meant)?;
-    // What is deleted is overwritten: a memory that was taken out shall not linger here.
+    // Deleted data is overwritten: a memory that was removed must not linger here.
     let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY; \
                    PRAGMA secure_delete = ON;";
     connection.execute_batch(pragmas).map_err(meant)?;
     if !has_tables(&connection)? {
-        // Whoever comes first makes them; the others wait, and look again.
+        // The first process makes the tables; the others wait, and look again.
         connection.execute_batch("BEGIN IMMEDIATE").map_err(meant)?;
         if !has_tables(&connection)? {
             connection.execute_batch(TABLES).map_err(meant)?;
@@ -278,8 +280,8 @@ fn connected(location: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Lets a database write ahead. Where several do that with a new one at once, SQLite does not wait, but refuses all
-/// but one.
+/// Switches a database to write-ahead logging. If several processes do that to a new one at once, SQLite
+/// does not wait but refuses all but one, so the wait is done here.
 fn write_ahead(connection: &Connection) -> Result<()> {
     connection.busy_timeout(Duration::ZERO).map_err(meant)?;
     let mut left = BUSY_WAIT;
@@ -294,8 +296,8 @@ fn write_ahead(connection: &Connection) -> Result<()> {
     }
 }
 
-/// A connection that keeps its statements as they were made once. Otherwise SQLite would make those
-/// that take a value anew for every other value, which takes longer than running them.
+/// Returns a connection that prepares each statement once. Otherwise SQLite would plan a statement again
+/// for every new parameter value, which takes longer than running it.
 fn prepared(opened: rusqlite::Result<Connection>) -> Result<Connection> {
     let connection = opened.map_err(meant)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(meant)?;
@@ -315,7 +317,7 @@ pub(crate) fn meant(error: rusqlite::Error) -> Error {
         rusqlite::Error::SqliteFailure(failure, message) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Kind::Busy,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Kind::Corrupt,
-            // Tables that are missing, or rows that cannot be: someone has changed the file.
+            // Missing tables or impossible rows mean that someone has changed the file.
             ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => Kind::Corrupt,
             ErrorCode::Unknown if message.as_ref().is_some_and(|text| text.contains("no such")) => {
                 Kind::Corrupt

@@ -13,13 +13,13 @@ use crate::text::dates::MONTHS;
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// When a memory is from, if its date says so: RFC 3339, `2024-05-01`, `8 May, 2023`, `May 8, 2023`.
-/// What says no zone is taken for UTC.
+/// Reads the date of a memory: RFC 3339, `2024-05-01`, `8 May, 2023`, `May 8, 2023`. A date without a zone
+/// is taken as UTC.
 pub fn written(text: &str) -> Option<Timestamp> {
     written_in(&TimeZone::UTC, text)
 }
 
-/// The same, where what says no zone is meant in this one.
+/// As [`written`], but a date without a zone is in this zone.
 fn written_in(zone: &TimeZone, text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(moment) = text.parse::<Timestamp>() {
@@ -48,13 +48,13 @@ pub(super) fn iso_day(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok()).flatten()
 }
 
-/// The start of a day or moment, as `since:` and `before:` of a question take it. Days are those of the
-/// zone in which one asks.
+/// Returns the start of a day or moment as `since:` and `before:` take it. Days are those of the asker's
+/// zone.
 pub fn start(text: &str, now: &Zoned) -> Option<Timestamp> {
     Timestamp::from_millisecond(start_ms(text, now)?).ok()
 }
 
-/// The same as a border of dates.
+/// As [`start`], returned as a border.
 pub(crate) fn border(text: &str, now: &Zoned) -> Option<Border> {
     start_ms(text, now).map(|moment| Border::at(moment, now.time_zone()))
 }
@@ -88,7 +88,7 @@ fn start_ms(text: &str, now: &Zoned) -> Option<i64> {
     beginning(date(year, 1, 1), zone)
 }
 
-/// `7d`, `2w`, `3 months`: how many of what.
+/// Reads how many of which unit: `7d`, `2w`, `3 months`.
 fn ago(text: &str) -> Option<(i64, i64)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count: i64 = text[..digits].parse().ok()?;
@@ -103,7 +103,7 @@ fn ago(text: &str) -> Option<(i64, i64)> {
     Some((count, unit))
 }
 
-/// So many days from one on.
+/// The time of `count` days, beginning with `first`.
 pub(super) fn days(first: Date, count: i64, zone: &TimeZone) -> Option<Range<i64>> {
     let end = first.checked_add(jiff::Span::new().try_days(count).ok()?).ok()?;
     Some(beginning(first, zone)?..beginning(end, zone)?)
@@ -121,17 +121,18 @@ fn month_named(word: &str) -> Option<i8> {
     MONTHS.iter().position(named).and_then(|at| i8::try_from(at + 1).ok())
 }
 
-/// A date by the names of its parts.
+/// A date as its parts are named in words; some may be missing.
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) year: Option<i16>,
     pub(super) month: Option<i8>,
     pub(super) day: Option<i8>,
-    /// Which of the words name it.
+    /// The places of the words that name it.
     pub(super) at: Vec<usize>,
 }
 
-/// A date by the names of its parts. `may` is a month only beside a number or `in`.
+/// Finds a date that is named in words. `may` is a month only beside a number or after a word such as
+/// `in`.
 pub(super) fn named(words: &[String]) -> Option<Named> {
     let mut named = Named::default();
     let number = |at: Option<usize>| {
@@ -169,6 +170,32 @@ pub(super) fn named(words: &[String]) -> Option<Named> {
     (named.month.is_some() || named.year.is_some()).then_some(named)
 }
 
+/// Returns for each part of a date how it may be written: a month by its name or its number, a day with a
+/// zero or an ending.
+pub(super) fn spellings(parts: &[String]) -> Vec<Vec<String>> {
+    let number = |part: &str, most: usize| -> Option<usize> {
+        let digits = part.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        digits.parse().ok().filter(|number| (1..=most).contains(number))
+    };
+    // As in `2026-04-22`.
+    let is_in_digits = parts.len() == 3 && parts.iter().all(|part| number(part, 9_999).is_some());
+    let spelled = |(at, part): (usize, &String)| {
+        let named = month_named(part).and_then(|month| usize::try_from(month).ok());
+        if let Some(month) = named.or_else(|| number(part, 12).filter(|_| is_in_digits && at == 1)) {
+            let name = MONTHS[month - 1];
+            return vec![name.to_owned(), name[..3].to_owned(), month.to_string(), format!("{month:02}")];
+        }
+        match number(part, 31) {
+            Some(day) => {
+                let endings = ["st", "nd", "rd", "th"].map(|ending| format!("{day}{ending}"));
+                [day.to_string(), format!("{day:02}")].into_iter().chain(endings).collect()
+            }
+            None => vec![part.clone()],
+        }
+    };
+    parts.iter().enumerate().map(spelled).collect()
+}
+
 /// The words of a text, in lower case.
 pub(super) fn words(text: &str) -> Vec<String> {
     let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
@@ -197,6 +224,16 @@ mod tests {
         }
         assert_eq!(written("you may go"), None);
         assert_eq!(written("99999-99-99"), None);
+    }
+
+    #[test]
+    fn parts_of_dates_are_spelled_in_several_ways() {
+        let spelled =
+            |text: &str| spellings(&words(text)).iter().map(|ways| ways.join(" ")).collect::<Vec<_>>();
+        let (april, second) = ("april apr 4 04", "2 02 2st 2nd 2rd 2th");
+        assert_eq!(spelled("2026-04-02"), ["2026", april, second]);
+        assert_eq!(spelled("2nd Apr 2026"), [second, april, "2026"]);
+        assert_eq!(spelled("recently"), ["recently"]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What of a document decides how it is found, and a digest of it, by which a changed document, and
-//! a damaged row, is told from one that is as it was.
+//! Which parts of a document decide how it is found, and a digest of them, which shows whether a document
+//! has changed or its row is damaged.
 
 use rusqlite::Row;
 
@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::document::{Document, Shape};
 use crate::error::Result;
 
-/// What a document means: its text, and half as much its heading. An entity of which nothing is known
-/// means nothing: it is found by its name.
+/// Returns the meaning of a document: that of its text, with its heading at half the weight. An entity
+/// without observations has none, and is found only by its name.
 pub(super) fn embed(embedder: &dyn Embedder, document: &Document) -> Vector {
     if document.shape == Shape::Entities && document.text.is_empty() {
         return [0; DIMENSIONS];
@@ -42,10 +42,10 @@ macro_rules! kept {
 }
 pub(super) use kept;
 
-/// How many columns that are.
+/// The number of those columns.
 pub(super) const COLUMNS: usize = 20;
 
-/// The digest of what decides the terms of a document, and that of everything.
+/// The digest of what decides a document's terms, and that of everything.
 pub(super) type Digests = ([u8; 16], [u8; 16]);
 
 impl<'a> Kept<'a> {
@@ -85,7 +85,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What of a document decides its terms and its meaning, and what decides everything.
+/// Returns the two digests of a document.
 pub(super) fn digests(document: &Document) -> Digests {
     let Document { kind, title, subject, text, name, address, group, .. } = document;
     let [tags, links] = [&document.tags, &document.links].map(|list| list.join("\n"));
@@ -102,7 +102,7 @@ pub(super) fn digests(document: &Document) -> Digests {
     kept.digests()
 }
 
-/// How often a document was read, and where it stands, as the index keeps it.
+/// How often a document was read, as the index stores it.
 pub(super) fn uses(document: &Document) -> i64 {
     i64::try_from(document.uses).unwrap_or(i64::MAX)
 }
@@ -111,13 +111,13 @@ pub(super) fn span(document: &Document) -> [i64; 2] {
     [document.span.start, document.span.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX))
 }
 
-/// Whether a row says what it said when it was written.
+/// Whether a row still holds what was written into it.
 pub(super) fn is_sound(row: &Row<'_>) -> rusqlite::Result<bool> {
     let (terms, whole) = Kept::read(row)?.digests();
     Ok(row.get_ref(18)?.as_blob()? == terms && row.get_ref(19)?.as_blob()? == whole)
 }
 
-/// Refuses a row that does not.
+/// Refuses a damaged row.
 pub(super) fn check(row: &Row<'_>) -> Result<()> {
     match is_sound(row).map_err(super::database::meant)? {
         true => Ok(()),

@@ -52,11 +52,12 @@ impl Embedder for Potion {
 
 /// A direction as signed bytes, of the same length for every text.
 fn scaled(sum: &[f32; DIMENSIONS]) -> Vector {
-    // Summed one after the other, so that every machine rounds alike.
+    // Summed in order, so that every machine rounds alike.
     let squares: f64 = sum.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
     let mut vector = [0; DIMENSIONS];
     if squares > 0.0 {
-        // Most numbers of a direction are near 1/sqrt(128): stretched so, they use their eight bits.
+        // Most numbers of a unit vector are near 1/sqrt(128); scaled like this, they make use of eight
+        // bits.
         let scale = STRETCH / squares.sqrt();
         for (to, value) in vector.iter_mut().zip(sum) {
             *to = (f64::from(*value) * scale).round().clamp(-127.0, 127.0) as i8;
@@ -73,14 +74,14 @@ fn likeness(dot: i32) -> f32 {
     dot as f32 / (STRETCH * STRETCH) as f32
 }
 
-/// How alike a vector is to every row of these blocks, which all have room for so many rows: the
-/// same numbers on every machine, because the sums are of integers.
+/// Returns how alike a vector is to every row of these blocks, each of which has room for `rows` rows. The
+/// sums are of integers, so the result is the same on every machine.
 pub(crate) fn likenesses(vector: &Vector, blocks: &[impl AsRef<[u8]>], rows: usize) -> Vec<f32> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected as has;
-        // SAFETY: the processor has just said that it can. Every search looks at every vector, and
-        // the instructions that all processors of this kind have take two to five times as long.
+        // SAFETY: the processor has just reported these instructions. Every search compares every vector,
+        // and the baseline instructions take two to five times as long.
         #[allow(unsafe_code)]
         if has!("avx512f") && has!("avx512bw") && has!("avx512vl") {
             return unsafe { widest(vector, blocks, rows) };

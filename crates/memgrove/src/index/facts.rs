@@ -1,5 +1,5 @@
-//! What every search asks of a document beside its text, remembered by the process that has asked
-//! once: a search weighs hundreds of documents and shows a few.
+//! What every search needs to know of a document besides its text. A search weighs hundreds of documents
+//! and shows a few, so the process remembers these facts once it has read them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use super::{View, write};
 use crate::document::Shape;
 use crate::error::Result;
 
-/// From how many times on a document counts as often used.
+/// The most uses that are counted.
 const USES_MAX: i64 = 1_000;
 
-/// What is asked of a document, in this order.
+/// The query for the columns of a [`Fact`], in the order in which `fact` reads them.
 macro_rules! fact {
     ($rest:literal) => {
         concat!(
@@ -32,27 +32,27 @@ pub(super) struct Fact {
     pub(super) key: Arc<str>,
     /// What it belongs with: equal for the documents of one group.
     pub(super) group: u64,
-    /// When it is from, or else its file.
+    /// The date of the document, or else of its file.
     pub(super) date: i64,
     pub(super) kind: Box<str>,
     pub(super) title: Box<str>,
     /// Whether it links to anything.
     pub(super) links: bool,
-    /// Whether it is said of an entity.
+    /// Whether it is an observation of an entity.
     pub(super) observed: bool,
-    /// Equal for those that say the same.
+    /// Equal for documents that say the same.
     pub(super) says: i64,
     pub(super) ord: i32,
     pub(super) importance: i16,
     pub(super) uses: u16,
-    /// The documents before and after it in its file, once they were asked for.
+    /// The documents before and after it in its file, once they have been looked up.
     beside: OnceLock<Beside>,
 }
 
 /// The numbers of the documents before and after one; 0 for none.
 type Beside = [u32; 2];
 
-/// The documents that share a block, each once it was asked for.
+/// The documents that share a block, each filled in when it is first needed.
 type Block = [OnceLock<Fact>; write::VECTORS as usize];
 
 /// The facts that a process remembers, by the numbers of their documents.
@@ -78,7 +78,7 @@ impl Facts {
     pub(super) fn read_all(&self, connection: &Connection) -> Result<()> {
         let mut statement = connection.prepare(fact!("ORDER BY d.file, d.ord")).map_err(meant)?;
         let mut rows = statement.query([]).map_err(meant)?;
-        // One row behind: what stands after a document is known when the next is read.
+        // Handled one row late: what follows a document is known only when the next is read.
         let (mut first, mut last): (u32, Option<(u32, Fact)>) = (0, None);
         loop {
             let next = match rows.next().map_err(meant)? {
@@ -155,7 +155,7 @@ impl View<'_> {
     }
 }
 
-/// Reads a row. `known` is a key that may be that of its file.
+/// Reads a row. `known` is the key of the row before, shared if it is the same.
 fn fact(row: &Row<'_>, known: Option<&Arc<str>>) -> rusqlite::Result<Fact> {
     let mut group = DefaultHasher::new();
     row.get_ref(2)?.as_str()?.hash(&mut group);

@@ -57,7 +57,7 @@ impl Search<'_> {
         Ok(Some(allowed))
     }
 
-    /// The places of a filter in which nothing lies.
+    /// Returns the places of a filter beneath which there is no document.
     pub(super) fn nowhere(&self, filter: &Filter) -> Result<Vec<String>> {
         let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
         let mut found = Vec::new();
@@ -70,7 +70,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Those documents of a set that have these words in a row.
+    /// Returns the documents of a set that contain a phrase.
     pub(super) fn with_phrase(&self, set: &Set, phrase: &Phrase) -> Result<Set> {
         let mut found = set.clone();
         for term in &phrase.terms {
@@ -101,8 +101,8 @@ impl Search<'_> {
         let span = [since, filter.before.map_or(i64::MAX, Border::latest)];
         let mut rows = statement.query(span).map_err(meant)?;
         let mut found = Set::none(next);
-        // What a node holds has the kind, tags and importance that are told of the node, in another file
-        // and perhaps at another time.
+        // The content of a node has the kind, tags and importance of the node, which are stored in another
+        // file and may have another date.
         let (mut held, mut told) = (Vec::new(), HashSet::new());
         while let Some(row) = rows.next().map_err(meant)? {
             let id = usize::try_from(row.get::<_, i64>(0).map_err(meant)?).unwrap_or(0);
@@ -157,7 +157,7 @@ fn is_such(filter: &Filter, row: &Row<'_>) -> rusqlite::Result<bool> {
         }))
 }
 
-/// Whether an address or a key lies at or beneath a place as people name it.
+/// Whether an address or a key lies at or beneath a place, as people write places.
 fn lies_in(address: &str, key: &str, place: &str) -> bool {
     let place = place.trim_matches('/').trim_end_matches(".md");
     let path = address.split_once(':').map_or(address, |(_, path)| path);
@@ -169,10 +169,10 @@ fn lies_in(address: &str, key: &str, place: &str) -> bool {
     [address, path, inside, key].into_iter().any(beneath)
 }
 
-/// Words in a row, whatever stands between them: `green tea` in `**green** tea`.
+/// Words in a row, whatever signs stand between them: `green tea` in `**green** tea`.
 enum Sequence {
     Words(String),
-    /// Without any letter or digit, as it is written.
+    /// A phrase without any letter or digit, searched for as it is written.
     Signs(String),
 }
 
@@ -182,7 +182,7 @@ impl Sequence {
         if words.trim().is_empty() {
             return Sequence::Signs(phrase.to_owned());
         }
-        // Scripts without spaces have no borders of words.
+        // In scripts without spaces a word may begin or end anywhere.
         let first = words.trim_start().starts_with(is_east_asian);
         let last = words.trim_end().ends_with(is_east_asian);
         let words = if first { words.trim_start() } else { &words };

@@ -37,19 +37,19 @@ pub struct Hit {
     pub links: Vec<String>,
     /// When it is from.
     pub date: Option<Timestamp>,
-    /// The day of that, where whoever asks is.
+    /// The day of `date`, in the asker's zone.
     pub day: Option<Date>,
     /// How much it matters.
     pub importance: Weight,
     /// How often it was read.
     pub uses: u64,
-    /// Why it is found only when asked for, if it is.
+    /// Why it is hidden, if it is: hidden documents are found only when asked for.
     pub hidden: Option<&'static str>,
     /// Its file's key in the store.
     pub file: String,
     /// Where it stands in its file, in bytes.
     pub span: std::ops::Range<usize>,
-    /// What its score is made of.
+    /// The parts of its score.
     pub parts: Parts,
     /// The addresses of documents that say the same.
     pub alike: Vec<String>,
@@ -99,10 +99,10 @@ macro_rules! hit {
     };
 }
 
-/// A document as it was read, whoever asks and whenever.
+/// A document as it was read: the same for every asker at every moment.
 pub(super) struct Row {
     hit: Hit,
-    /// Whether it was put away, and from when until before when it is true.
+    /// Whether it was put away, and from when until when it holds.
     hidden: bool,
     holds: [Option<i64>; 2],
 }
@@ -115,7 +115,7 @@ impl Row {
         std::mem::size_of::<Row>() + texts.map(|text| text.len() + 32).sum::<usize>()
     }
 
-    /// Why it is found only when asked for, if it is.
+    /// Why it is hidden at this moment, if it is.
     fn hidden(&self, now: Timestamp) -> Option<&'static str> {
         if self.hidden {
             return Some(match self.hit.shape.as_str() {
@@ -163,7 +163,7 @@ impl View<'_> {
         self.row(hit!("WHERE d.address = ?1"), [address])?.map(|row| self.shown(&row)).transpose()
     }
 
-    /// A document as it was written: one that is damaged is never shown.
+    /// Reads a document from its row, and refuses a damaged one.
     fn row(&self, sql: &str, by: impl Params) -> Result<Option<Row>> {
         let mut statement = self.connection().prepare_cached(sql).map_err(meant)?;
         let mut rows = statement.query(by).map_err(meant)?;
@@ -172,7 +172,7 @@ impl View<'_> {
         read(row).map(Some).map_err(meant)
     }
 
-    /// A document as it is now, and by what it is called.
+    /// Completes a document for this moment and this asker, with its current title.
     fn shown(&self, row: &Row) -> Result<Hit> {
         let day = row.hit.date.map(|date| day_of(date, self.zone));
         let mut hit = Hit { day, hidden: row.hidden(self.now), ..row.hit.clone() };
@@ -184,7 +184,7 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    /// Calls what a node holds as the node is called, and a connection after what it connects.
+    /// Titles the content of a node with the node's name, and a connection with the names of its ends.
     fn entitle(&self, hit: &mut Hit) -> Result<()> {
         let base = hit.address.split('#').next().unwrap_or_default();
         let Some((kind, id)) = Scheme::split(base) else { return Ok(()) };
@@ -199,13 +199,13 @@ impl View<'_> {
         };
         if let Some(called) = called {
             hit.title = format!("{called}{section}");
-            // They were counted of what it was called before.
+            // The tokens were counted with the old title.
             hit.tokens = None;
         }
         Ok(())
     }
 
-    /// A connection by what its ends are called.
+    /// The title of a connection, from the names of its ends.
     fn connected(&self, base: &str) -> Result<Option<String>> {
         let Some((_, kind, links)) = self.said_of(base)? else { return Ok(None) };
         let [from, to, ..] = links.as_slice() else { return Ok(None) };
@@ -216,7 +216,8 @@ impl View<'_> {
         Ok(Some(format!("{} {kind} {}", called(from)?, called(to)?)))
     }
 
-    /// What a node or connection is called, its type, and what it refers to: a connection to its ends first.
+    /// Returns the title of a node or connection, its type, and its links, which for a connection begin
+    /// with its ends.
     fn said_of(&self, base: &str) -> Result<Option<(String, String, Vec<String>)>> {
         let sql = "SELECT d.title, d.kind, b.links FROM docs d JOIN bodies b ON b.id = d.id
                    WHERE d.address IN (?1 || '#properties', ?1) ORDER BY length(d.address) DESC LIMIT 1";

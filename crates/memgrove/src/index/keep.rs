@@ -1,5 +1,5 @@
-//! Keeping an index: how it stands, making it anew aside, and proving that it is what a new one
-//! would be.
+//! How an index is maintained: what state it is in, how it is rebuilt beside the old one, and how it is
+//! proved equal to a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Difference {
     pub what: String,
 }
 
-/// What an index holds, in words that do not depend on how it came about.
+/// What an index holds, described so that the order in which it was built does not show.
 type Dump = BTreeMap<String, String>;
 
 impl Index {
@@ -64,7 +64,7 @@ impl Index {
         })
     }
 
-    /// Makes the index anew, aside, and then puts it in the place of the old one.
+    /// Builds a new index beside the old one, and then puts it in its place.
     ///
     /// # Errors
     /// As [`Index::sync`]; the old index stays.
@@ -78,7 +78,7 @@ impl Index {
         };
         let (mut database, name) = home.aside(&self.clock.now().as_nanosecond().to_string())?;
         let synced = self.fill(&mut database, progress)?;
-        // Whoever looks next finds the old one gone.
+        // The next search finds that the old one is gone.
         let _held = self.held();
         home.take(database, &name)?;
         Ok(synced)
@@ -91,18 +91,19 @@ impl Index {
         self.bring(database, &mut files, work, progress)
     }
 
-    /// Takes out for good what the files do not hold any more, the spare room of the index and its
-    /// log included: for what was redacted.
+    /// Erases what the files no longer hold, also from the free pages of the index and from its log, so
+    /// that redacted text leaves no trace.
     ///
     /// # Errors
     /// As [`Index::sync`]; `Busy` while another process reads.
     pub fn scrub(&self) -> Result<()> {
         self.sync(&mut |_, _| ())?;
         let mut turn = self.turns.turn();
-        // Nobody begins to look now, and those who have begun will be done soon.
+        // No search can begin now, and those under way will soon be done.
         let held = &mut *self.held();
         let database = self.current(&mut turn.database, held)?;
-        // Nor does what was read lately stay in the memory of this process, though no search would show it.
+        // What was read lately must not stay in the memory of this process either, though no search shows
+        // it.
         held.known = Arc::default();
         database.connection.execute_batch("VACUUM").map_err(meant)?;
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -150,7 +151,7 @@ impl View<'_> {
             let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, String, String)> {
                 let (address, key): (String, String) = (row.get(6)?, row.get(COLUMNS + 1)?);
                 let (ord, version): (i64, String) = (row.get(COLUMNS + 2)?, row.get(COLUMNS + 3)?);
-                // A digest vouches for its row only if it is that of the row.
+                // The digest is compared only if it matches the row that it is stored in.
                 let whole: Option<Vec<u8>> = digest::is_sound(row)?.then(|| row.get(19)).transpose()?;
                 let noted: [i64; 3] = [row.get(COLUMNS + 4)?, row.get(COLUMNS + 5)?, row.get(COLUMNS + 6)?];
                 let held = format!("{ord} {whole:?} {version} {noted:?}");

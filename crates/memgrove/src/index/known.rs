@@ -1,7 +1,7 @@
-//! What a process keeps in memory of the index as it was at one moment: what every search needs.
+//! What every search needs in memory: the index as it was at one moment.
 //!
-//! It is shared by all who search at once. What changes is put into a copy, which shares all that
-//! has not changed, while those who still use the old one finish.
+//! It is shared by all searches of the process. A change is applied to a copy, which shares everything
+//! that has not changed, while searches that use the old one finish.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::wordpiece::Quickly;
 use super::{postings, write};
 use crate::error::Result;
 
-/// What is known of the index after so many changes.
+/// What is known of the index after a given number of changes.
 #[derive(Clone, Default)]
 pub(super) struct Known {
     pub(super) change: i64,
@@ -28,7 +28,7 @@ pub(super) struct Known {
     /// Documents that hold from one moment until before another, in milliseconds.
     pub(super) timed: Arc<[(usize, std::ops::Range<i64>)]>,
     pub(super) facts: Facts,
-    /// After which change each block of documents became what it is.
+    /// The last change of each block of documents.
     since: Vec<i64>,
     pub(super) lately: Arc<Lately>,
 }
@@ -37,8 +37,8 @@ pub(super) struct Known {
 const ROWS_BYTES: usize = 8 << 20;
 const POSTED_BYTES: usize = 4 << 20;
 
-/// What was read lately: documents by their number and the change that made them what they are, and
-/// where terms stand.
+/// What was read lately: documents, by number and by the change that last touched them, and the postings
+/// of terms.
 pub(super) struct Lately {
     pub(super) rows: Recent<(usize, i64), Arc<Row>, Quickly>,
     pub(super) posted: Recent<String, Arc<Posted>>,
@@ -51,12 +51,12 @@ impl Default for Lately {
 }
 
 impl Known {
-    /// After which change a document became what it is.
+    /// The last change of the block that a document is in.
     pub(super) fn since(&self, id: usize) -> i64 {
         self.since.get(id / write::VECTORS as usize).copied().unwrap_or(0)
     }
 
-    /// Whether the postings of a block may have changed after a change.
+    /// Whether the postings of a block may differ from what they were after a change.
     pub(super) fn posted_after(&self, block: usize, change: i64) -> bool {
         const BLOCKS: usize = (postings::BLOCK / write::VECTORS) as usize;
         self.since.iter().skip(block * BLOCKS).take(BLOCKS).any(|since| *since > change)
@@ -68,14 +68,14 @@ impl Known {
         self.vectors.get(block)?.get(row * DIMENSIONS..(row + 1) * DIMENSIONS)
     }
 
-    /// What is found only when asked for: put away, no longer true, or not true yet.
+    /// The documents that are found only when asked for: put away, no longer true, or not true yet.
     pub(super) fn hidden_at(&self, now: i64) -> impl Iterator<Item = usize> + '_ {
         let untimely = self.timed.iter().filter(move |(_, holds)| !holds.contains(&now)).map(|(id, _)| *id);
         self.hidden.iter().copied().chain(untimely)
     }
 
-    /// Reads what has changed, from a connection that sees one moment, after so many changes; at first
-    /// all facts, for a process that stays.
+    /// Reads what has changed, from a connection that sees the index after `change` changes. A long-lived
+    /// process reads all facts the first time.
     pub(super) fn follow(
         known: &mut Arc<Known>,
         connection: &Connection,
@@ -88,7 +88,7 @@ impl Known {
         }
         if change != known.change {
             let known = Arc::make_mut(known);
-            // What fails halfway is read again, all of it.
+            // If reading fails halfway, everything is read again next time.
             let before = std::mem::take(known);
             let is_first = before.change == 0;
             *known = before.read(connection, change)?;

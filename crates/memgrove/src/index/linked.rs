@@ -10,11 +10,11 @@ use super::search::{Scores, Search};
 use super::write;
 use crate::error::Result;
 
-/// For how many of the best their links are looked at.
+/// How many of the best candidates have their links followed.
 const LINKED: usize = 10;
 
 impl Search<'_> {
-    /// Follows the links of the best, one step.
+    /// Follows the links of the best candidates, one step.
     pub(super) fn link(&self, candidates: &mut Vec<Candidate>, scores: &Scores, query: &Query) -> Result<()> {
         let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
         let order =
@@ -61,7 +61,8 @@ impl Search<'_> {
     }
 }
 
-/// The name by which a linked thing is known: an address without its kind, a path without dots.
+/// Returns the name that a link leads to: of an address without its kind, of a path without `./` and
+/// `.md`.
 fn linked_name(link: &str) -> String {
     let name =
         link.split_once(':').map_or(link, |(_, name)| name.rsplit_once('/').map_or(name, |(_, last)| last));

@@ -1,7 +1,7 @@
-//! A look at the files: what is there, and what of it is not what was seen.
+//! Which files have changed since they were last read into the index.
 //!
-//! Everything is listed, unless watchers tell what has changed (see `watch`, and `patrol` for how they are
-//! checked).
+//! All files are listed, unless watchers report what has changed (see `watch`; `patrol` checks the
+//! watchers).
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,15 +21,15 @@ pub(super) struct Listed<'a> {
     pub(super) info: Info,
 }
 
-/// What there is to do.
+/// The work that brings the index up to date.
 #[derive(Default)]
 pub(super) struct Work<'a> {
     pub(super) stale: Vec<Listed<'a>>,
     pub(super) gone: Vec<String>,
-    /// Files that hold what they held, and cannot change any more without a new stamp.
+    /// Files whose content is unchanged, and which cannot change any more without a new stamp.
     pub(super) sound: Vec<(String, u64)>,
     pub(super) unreadable: Vec<String>,
-    /// What is known of this look at the files, once the work is done.
+    /// What is remembered of this comparison once the work is done.
     pub(super) look: Look,
 }
 
@@ -43,10 +43,11 @@ pub(super) struct Listing<'a> {
 }
 
 impl Index {
-    /// What there is to do: as watchers tell, or, if they cannot, by a listing of everything.
+    /// Finds the work: from what watchers report, or, if they cannot tell, from a listing of all files.
     pub(super) fn work(&self, files: &mut Files) -> Result<Work<'_>> {
         let now = self.clock.now().as_millisecond();
-        // What was noticed must not be lost if the work fails: then everything is listed again.
+        // If the work fails, what watchers reported is lost; an empty look makes the next search list all
+        // files.
         let look = std::mem::take(&mut files.look);
         let Some(noticed) = self.noticed(look, now, files.seen.len()) else {
             return self.listing_work(files);
@@ -61,7 +62,7 @@ impl Index {
                 continue;
             }
             match source.store.info(&at) {
-                // The version was read after the stamp, so it does not vouch for it.
+                // The version was read after the stamp, so it does not belong to it for certain.
                 Ok(info) if info.kind == FileKind::File => {
                     work.consider(&source.store, key, Info { version: None, ..info }, files);
                 }
@@ -70,7 +71,7 @@ impl Index {
             }
         }
         let mut work = work.sift(&files.seen, now);
-        // They cost a turn to write, which is taken anyway.
+        // Noting these needs a write, which takes place anyway.
         if work.writes() {
             let first = files.settled.len().saturating_sub(SINGLE_FILES_MAX);
             work.sound.extend(files.settled.drain(first..));
@@ -78,7 +79,7 @@ impl Index {
         Ok(work)
     }
 
-    /// What there is to do, by a listing of everything.
+    /// Finds the work from a listing of all files.
     pub(super) fn listing_work(&self, files: &mut Files) -> Result<Work<'_>> {
         let listing = self.listed(None)?;
         files.doubts.clear();
@@ -96,7 +97,7 @@ impl Index {
         Ok(work.sift(&files.seen, self.clock.now().as_millisecond()))
     }
 
-    /// Everything that is there, and whether watchers would have noticed if it changed meanwhile.
+    /// Lists all files, and notes whether watchers would have noticed a change meanwhile.
     pub(super) fn listed(&self, mut rests: Option<&mut Rests<'_>>) -> Result<Listing<'_>> {
         let began = self.clock.now().as_millisecond();
         let (mut listing, mut folders) = (Listing::default(), Vec::new());
@@ -118,7 +119,8 @@ impl Index {
         Ok(listing)
     }
 
-    /// Whether a file of a storage has documents, and no other storage stands in its place.
+    /// Whether the index reads a file of this storage: it has documents, and no other storage is mounted
+    /// over it.
     pub(super) fn indexes(&self, source: &Source, key: &str) -> bool {
         let elsewhere = |other: &Source| other.under != source.under && within(key, &other.under);
         extract::wants(key) && !self.sources.iter().any(elsewhere)
@@ -126,7 +128,7 @@ impl Index {
 }
 
 impl<'a> Work<'a> {
-    /// Takes a file that is there, if it is not what was seen.
+    /// Adds a file to the stale ones, unless it is as it was when it was read.
     fn consider(&mut self, store: &'a Store, key: String, info: Info, files: &Files) {
         if files.seen.get(&key).is_none_or(|seen| seen.stamp != info.stamp || !seen.settled) {
             self.stale.push(Listed { store, key, info });
@@ -138,9 +140,9 @@ impl<'a> Work<'a> {
         !(self.stale.is_empty() && self.gone.is_empty() && self.sound.is_empty())
     }
 
-    /// Takes out the files that hold what they held, though they were modified too shortly before
-    /// they were read to be sure of it. Noting that they are settled now can wait: a search that
-    /// has nothing to write waits for nobody.
+    /// Takes out the stale files whose content is unchanged, though they were modified too shortly before
+    /// they were read for the stamp to prove it. Noting that they are settled is left for later: a search
+    /// with nothing to write waits for nobody.
     pub(super) fn sift(mut self, seen: &HashMap<String, Seen>, now: i64) -> Self {
         let sound = &mut self.sound;
         self.stale.retain(|file| {
@@ -158,8 +160,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Everything in a storage. Where a folder cannot be read, the others still are: what was known of
-/// it is kept, because nobody has said that it is gone.
+/// Lists everything in a storage. A folder that cannot be read does not stop the others, and its files
+/// stay in the index, because nothing says that they are gone.
 fn listing_of(
     source: &Source,
     unreadable: &mut Vec<String>,

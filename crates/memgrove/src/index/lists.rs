@@ -1,5 +1,5 @@
-//! The lists that memgrove keeps of the notes that one leads to: what they say of a note, the note says
-//! itself. What someone says of one in words of their own is a memory.
+//! Which lists of links say nothing new: memgrove keeps lists of the notes that a note leads to, and they
+//! repeat what those notes say. A line that says more, in someone's own words, is a memory.
 
 use super::View;
 use super::analysis::folded;
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::text::links::{are_words, is_links_heading, listed};
 
 impl Search<'_> {
-    /// Leaves out lists that only repeat what notes say, and tells how many those were.
+    /// Leaves out lists that only repeat what notes say, and returns how many there were.
     pub(super) fn leave_lists(&self, candidates: &mut Vec<Candidate>) -> Result<usize> {
         let mut lists = Vec::new();
         for candidate in candidates.iter() {
@@ -31,7 +31,8 @@ impl Search<'_> {
 }
 
 impl View<'_> {
-    /// Whether a document is a list of notes, and says nothing of any that the note does not say itself.
+    /// Whether a document is a list of notes that says nothing of them which the notes do not say
+    /// themselves.
     pub(super) fn only_lists(&self, hit: &Hit) -> Result<bool> {
         if hit.shape != Shape::Notes.name() || !is_called_so(&hit.title) {
             return Ok(false);
@@ -45,7 +46,7 @@ impl View<'_> {
         Ok(true)
     }
 
-    /// Whether a note, or its title, has these words in a row.
+    /// Whether a note says these words, in its title or its text.
     fn says(&self, note: &str, words: &str) -> Result<bool> {
         let sql = "SELECT d.title || char(10) || b.body FROM docs n JOIN docs d ON d.file = n.file
                    JOIN bodies b ON b.id = d.id WHERE n.name = ?1 AND n.shape = 'notes'";

@@ -1,9 +1,9 @@
-//! Which documents have the words of a query: as they are typed, as they were probably meant, and
-//! one word as a whole.
+//! Which documents have the words of a query: as typed, with spelling corrected, or as one whole
+//! identifier.
 
 use std::collections::HashSet;
 
-use super::analysis::{folded, is_east_asian};
+use super::analysis::{folded, is_east_asian, is_stop_word};
 use super::query::{Phrase, Query};
 use super::scoring::{self, Group, Lexical, Near, Set};
 use super::search::Search;
@@ -16,27 +16,35 @@ pub(super) struct LookedUp {
     pub(super) lexical: Lexical,
     pub(super) corrected: Vec<Corrected>,
     pub(super) allowed: Option<Set>,
+    /// The documents that have all words of the time that the query names.
+    pub(super) telling: Option<Set>,
 }
 
-/// A word that nothing has.
+/// A word that no document has.
 pub(super) struct Corrected {
     pub(super) word: String,
-    /// What was looked for instead, as it is written somewhere, and its term.
+    /// What was searched for instead, as some document writes it, and its term.
     pub(super) instead: String,
     pub(super) term: String,
 }
 
-/// How many terms may be what a misspelled word was meant to have, and in how many documents of
-/// each it is looked up how they are written.
+/// How many similar terms are considered for a misspelled word, and in how many documents of each its
+/// spelling is looked up.
 const NEAR_MAX: usize = 16;
 const WRITTEN_MAX: usize = 8;
 
 impl Search<'_> {
-    /// Looks up the words of a query: others in their place, if nothing has any of them.
+    /// Looks up the words of a query, with spelling corrected if no document has any of them.
     pub(super) fn looked_up(&self, query: &Query) -> Result<LookedUp> {
         let mut groups: Vec<Group> = query.terms().into_iter().map(Group::of).collect();
         for prefix in &query.prefixes {
             groups.push(self.beginning(prefix)?);
+        }
+        let telling = self.telling(query)?;
+        if let Some(telling) = telling.as_ref().filter(|_| query.time_parts.len() > 1) {
+            let (within, of_time) = (self.or_from_then(telling, query)?, query.terms_of_time());
+            let is_of_time = |group: &&mut Group| group.terms.iter().any(|term| of_time.contains(&&**term));
+            groups.iter_mut().filter(is_of_time).for_each(|group| group.within = Some(within.clone()));
         }
         let allowed = self.allowed(query)?;
         let mut lexical = scoring::lexical(self.view, &groups)?;
@@ -49,12 +57,12 @@ impl Search<'_> {
         if let Some(whole) = self.having_whole(query, allowed.as_ref())? {
             lexical.touched.retain(|id| whole.has(*id as usize));
         }
-        Ok(LookedUp { groups, lexical, corrected, allowed })
+        Ok(LookedUp { groups, lexical, corrected, allowed, telling })
     }
 
-    /// For one word that has parts, such as `handleInvoice118` or `v1.2.3`: the documents that have
-    /// it, or all of its parts, in a row where it has signs between them. `None` for another query,
-    /// or if there are none: then any part will do.
+    /// For a query of one word with several parts, such as `handleInvoice118` or `v1.2.3`, returns the
+    /// documents that have the whole word or all of its parts, in a row if it has signs between them.
+    /// `None` for another query or if there are none: then any part will do.
     fn having_whole(&self, query: &Query, allowed: Option<&Set>) -> Result<Option<Set>> {
         let [(word, terms)] = query.words.as_slice() else { return Ok(None) };
         if terms.len() < 2 || !query.is_one_word() {
@@ -84,7 +92,7 @@ impl Search<'_> {
         Ok(any.then_some(found))
     }
 
-    /// How many hidden documents have more of what was asked than any that may be found.
+    /// Counts the hidden documents that have more of what was asked than any that may be shown.
     pub(super) fn hidden_better(
         &self,
         query: &Query,
@@ -106,10 +114,13 @@ impl Search<'_> {
         Ok(better.len())
     }
 
-    /// The documents that have the rarest of the names in a query, which are words that begin with
-    /// a capital letter, and not the query.
+    /// Returns the documents that have the rarest name in the query. A name is a word with a capital
+    /// letter that does not begin the query.
     pub(super) fn having_name(&self, query: &Query, lexical: &Lexical) -> Result<Set> {
-        let is_name = |word: &str| word.starts_with(char::is_uppercase) && !query.plain.starts_with(word);
+        let is_name = |word: &String| {
+            let is_first = query.plain.starts_with(word.as_str());
+            word.starts_with(char::is_uppercase) && !is_first && !query.of_time.contains(word)
+        };
         let nowhere = self.view.known.statistics.weight(0);
         let names = query.words.iter().filter(|(word, _)| is_name(word)).flat_map(|(_, terms)| terms);
         let told = names.filter_map(|name| Some((lexical.weights.get(name)?, name)));
@@ -121,13 +132,13 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// What misspelled words were probably meant to be. A word that the model knows is spelled
-    /// right, whether or not anything has it, and so is one that speaks of a time.
+    /// Returns corrections for misspelled words. A word that the model knows, or that names a time, counts
+    /// as spelled right even if no document has it.
     fn corrected(&self, query: &Query) -> Result<Vec<Corrected>> {
         let mut found = Vec::new();
         for (word, terms) in query.words.iter().filter(|(word, _)| !query.of_time.contains(word)) {
             let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
-            if is_word(&bare) || bare.contains(|c: char| c.is_ascii_digit()) {
+            if is_word(&bare) || is_stop_word(&bare) || bare.contains(|c: char| c.is_ascii_digit()) {
                 continue;
             }
             for term in terms {
@@ -140,14 +151,14 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The word of the index that a misspelled one most likely is, and its term.
+    /// Returns the indexed word that a misspelled one most likely means, and its term.
     fn spelled(&self, word: &str) -> Result<Option<(String, String)>> {
         let Some(far) = scoring::far(word) else { return Ok(None) };
         let near = scoring::nearest(self.view.connection(), word, far)?;
         let mut best: Option<(Near, String)> = None;
         for near in near.into_iter().take(NEAR_MAX) {
             let words = self.written(&near.term)?;
-            // A part of an identifier is nowhere written alone.
+            // A part of an identifier may nowhere be written as a word of its own.
             let as_written = match words.is_empty() {
                 true => {
                     scoring::distance(word, &near.term, far).map(|distance| (distance, near.term.clone()))
@@ -166,7 +177,7 @@ impl Search<'_> {
         Ok(best.map(|(near, written)| (written, near.term)))
     }
 
-    /// The words, folded, by which documents have a term.
+    /// Returns the folded words that documents write for a term.
     fn written(&self, term: &str) -> Result<HashSet<String>> {
         let mut ids = Vec::new();
         self.view.having(term, |id, _| {

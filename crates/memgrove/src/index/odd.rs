@@ -1,4 +1,4 @@
-//! Files that are searched, and of which a few bytes are no text.
+//! Which searched files contain bytes that are not text.
 
 use super::Index;
 use super::extract::{self, BYTES_MAX};
@@ -9,7 +9,8 @@ use crate::locator::Locator;
 use crate::text::nearly::nearly_text;
 
 impl Index {
-    /// Tells of files and of what nodes hold, where bytes are no text: the others are found.
+    /// Reports files and contents of nodes that are text but for a few bytes. Search finds everything else
+    /// in them.
     ///
     /// # Errors
     /// As the storage says.

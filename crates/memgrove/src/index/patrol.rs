@@ -1,5 +1,5 @@
-//! What watchers tell is checked by a listing now and then: in a thread of its own, which leaves the
-//! machine to those who search. Nobody waits for it.
+//! Whether the watchers are right: from time to time a listing checks what they report, in a thread of its
+//! own that nobody waits for and that yields to searches.
 
 use std::collections::HashSet;
 use std::thread;
@@ -13,15 +13,15 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::locator::Locator;
 
-/// Whoever lists everything while others look rests after each step, so many times as long as that took.
+/// While searches run, the patrol rests after each step for this many times as long as the step took.
 const RESTS: u32 = 9;
 const REST_MAX: Duration = Duration::from_millis(100);
 /// How many files are read in one step.
 const STEP_FILES: usize = 32;
 
 impl Index {
-    /// Has everything listed if it is time to check what watchers tell. If that fails, whoever looks
-    /// when they are no longer believed lists everything.
+    /// Starts a patrol if one is due. If it fails, the first search that no longer trusts the watchers
+    /// lists all files itself.
     pub(super) fn list_again(&self) {
         let due = self.held().files.look.taken_if_due(self.clock.now().as_millisecond());
         if let Some((due, index)) = due.zip(self.myself.upgrade()) {
@@ -30,8 +30,9 @@ impl Index {
         }
     }
 
-    /// Lists everything, and notes what is in doubt. The index is not held meanwhile: others go on, and may
-    /// learn of files that this listing shows otherwise, so that each doubt is looked at again.
+    /// Lists all files, and notes which are in doubt. The index is not locked meanwhile, and searches may
+    /// learn of changes that this listing missed, so each doubt is only a reason to look at the file
+    /// again.
     fn patrol(&self, due: Look) -> Result<()> {
         let mut rests = Rests::of(self);
         let listing = self.listed(Some(&mut rests))?;
@@ -39,7 +40,7 @@ impl Index {
         let (mut doubts, mut unsure) = (Vec::new(), Vec::new());
         let mut held = self.held();
         let files = &mut held.files;
-        // Whoever had to list everything meanwhile knows better.
+        // A search had to list all files meanwhile, and its listing is newer.
         if files.look != due {
             return Ok(());
         }
@@ -62,7 +63,8 @@ impl Index {
         Ok(())
     }
 
-    /// Reads files that were modified too shortly before they were read to be sure of what they hold.
+    /// Reads again the files that were modified too shortly before they were indexed for their stamp to be
+    /// sure.
     fn settle(&self, unsure: &[(&Listed<'_>, Seen)]) {
         let now = self.clock.now().as_millisecond();
         let same = |(file, seen): &(&Listed<'_>, Seen)| {
@@ -83,7 +85,7 @@ impl Index {
         }
     }
 
-    /// The storage of a key, and where it lies in it.
+    /// Returns the number of the storage that a key belongs to, and its place in it.
     fn placed(&self, key: &str) -> Option<(usize, Locator)> {
         let inside = |source: &super::Source| match source.under.is_empty() {
             true => Locator::new(key).ok().filter(|_| self.indexes(source, key)),
@@ -93,7 +95,7 @@ impl Index {
     }
 }
 
-/// The rests of one who lists everything beside others.
+/// The rests of a patrol that runs beside searches.
 pub(super) struct Rests<'a> {
     index: &'a Index,
     since: Timestamp,
@@ -105,7 +107,7 @@ impl<'a> Rests<'a> {
         Rests { index, since: index.clock.now(), rested: Duration::ZERO }
     }
 
-    /// Leaves the machine to those who look, if there are any.
+    /// Rests if searches are running.
     pub(super) fn rest(&mut self) {
         if self.index.turns.are_taken() {
             let took = self.index.clock.now().duration_since(self.since).unsigned_abs();

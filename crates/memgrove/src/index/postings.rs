@@ -8,23 +8,23 @@ use crate::error::{Error, Kind, Result};
 /// How many document numbers share a block.
 pub(crate) const BLOCK: i64 = 4096;
 
-/// How a document has a term.
+/// Where and how often a document has a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Entry {
     /// How often in the text; 15 stands for more.
     pub(crate) text: u8,
     /// How often in the title; 3 stands for more.
     pub(crate) title: u8,
-    /// Whether among the tags or as the kind.
+    /// Whether it is among the tags or the kind.
     pub(crate) tag: bool,
-    /// Whether in the subject.
+    /// Whether it is in the subject.
     pub(crate) subject: bool,
-    /// The terms of the whole document.
+    /// How many terms the whole document has.
     pub(crate) length: u32,
 }
 
 impl Entry {
-    /// How often outside the text: in the title, among the tags, or as the subject alone.
+    /// How often it stands in the title or the tags; the subject counts if it stands nowhere else.
     pub(crate) fn heads(self) -> u8 {
         let beside = self.title + u8::from(self.tag);
         if beside == 0 && self.text == 0 { u8::from(self.subject) } else { beside }
@@ -60,7 +60,7 @@ pub(crate) fn each(block: i64, bytes: &[u8], mut found: impl FnMut(i64, Entry)) 
     Ok(())
 }
 
-/// The bytes of a block after some of its entries have changed; `None` for one that is gone.
+/// Returns the bytes of a block with some entries changed; `None` removes an entry.
 ///
 /// # Errors
 /// `Corrupt` for bytes that are no block.

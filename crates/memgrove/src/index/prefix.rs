@@ -1,5 +1,5 @@
-//! Words that begin so. The index knows stems, which may be shorter than what was typed: where one
-//! may be that of such a word, the text of its documents decides.
+//! Which documents have words that begin with a prefix. The index knows only stems, which may be shorter
+//! than the prefix; where a stem could belong to such a word, the text of its documents decides.
 
 use rusqlite::OptionalExtension;
 
@@ -9,15 +9,15 @@ use super::scoring::{self, Group, Set};
 use super::search::Search;
 use crate::error::Result;
 
-/// The shortest stem of a word that is typed at greater length.
+/// The shortest stem that is tried for a longer prefix.
 const STEM_CHARS_MIN: usize = 3;
 
 impl Search<'_> {
-    /// What stands for the words that begin so.
+    /// Returns the terms and documents that stand for the words with a prefix.
     pub(super) fn beginning(&self, prefix: &str) -> Result<Group> {
         let next = usize::try_from(self.view.known.statistics.next).unwrap_or(0);
         let terms = scoring::beginning(self.view.connection(), prefix)?;
-        let mut group = Group { terms, stems: Vec::new(), having: Set::none(next) };
+        let mut group = Group { terms, stems: Vec::new(), having: Set::none(next), within: None };
         if !self.analysis.stems() {
             return Ok(group);
         }
@@ -47,7 +47,7 @@ impl Search<'_> {
     }
 }
 
-/// What the stem of a word may be that begins so, if it is no longer than this.
+/// Returns the stems, no longer than the prefix, that a word with this prefix may have.
 fn stems(prefix: &str) -> Vec<String> {
     let ends: Vec<usize> = prefix.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
     let mut found = Vec::new();

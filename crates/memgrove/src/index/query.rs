@@ -8,7 +8,7 @@
 //! | `shape:records` `type:task` `tag:"green tea"` `importance:high` | only these |
 //! | `since:2024-05-01` `since:7d` `before:yesterday` | by date |
 //! | `in:projects` | only beneath this address or folder |
-//! | `is:hidden` | what was superseded, has ended or not begun, or was archived, too |
+//! | `is:hidden` | also what is hidden: superseded, ended, not yet begun, or archived |
 //! | `last week`, `since yesterday`, `in July 2023` | plain words that speak of a time |
 //!
 //! The names of signs may be written in capital letters, and quotes as printers set them.
@@ -20,12 +20,12 @@ use super::spoken::{self, Asked};
 use crate::document::{Shape, Weight};
 use crate::error::{Error, Kind, Result};
 
-/// A query, understood.
+/// A parsed query.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
     /// What was typed, without the signs: for names and phrases.
     pub(crate) plain: String,
-    /// The words with their terms, without those that say nothing.
+    /// The words that carry meaning, with their terms.
     pub(crate) words: Vec<(String, Vec<String>)>,
     /// Beginnings of words.
     pub(crate) prefixes: Vec<String>,
@@ -35,14 +35,18 @@ pub(crate) struct Query {
     pub(crate) without: Vec<String>,
     pub(crate) without_prefixes: Vec<String>,
     pub(crate) without_phrases: Vec<Phrase>,
-    /// Which documents may be found at all, and which of them may not.
+    /// Which documents may be found at all, and which are excluded.
     pub(crate) filter: Filter,
     pub(crate) unwanted: Vec<Filter>,
-    /// The numbers of documents that are known already.
+    /// The numbers of documents that the asker already knows.
     pub(crate) except: Vec<usize>,
-    /// The time that the words name, and those of them that are its name.
+    /// The time that the words name, and the words that name it.
     pub(crate) asked: Option<Asked>,
     pub(crate) of_time: Vec<String>,
+    /// The terms by which a text may name each part of that time: any of them will do.
+    pub(crate) time_parts: Vec<Vec<String>>,
+    /// Whether it is a stop word and nothing else: a name, if some document has it.
+    pub(crate) is_stop_word: bool,
 }
 
 /// Words in a row.
@@ -56,11 +60,14 @@ pub(crate) struct Phrase {
 
 impl Phrase {
     pub(crate) fn new(text: &str, analysis: &Analysis) -> Self {
-        Phrase { words: folded(text.trim()), terms: analysis.parts(text) }
+        let mut terms = analysis.parts(text);
+        // A phrase is not about capital letters.
+        terms.retain(|term| !is_stop_word(term));
+        Phrase { words: folded(text.trim()), terms }
     }
 }
 
-/// Which documents may be found: of several shapes, kinds, importances or places, any.
+/// Which documents may be found. Several shapes, kinds, importances or places are alternatives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) shapes: Vec<Shape>,
@@ -74,12 +81,12 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Whether it lets everything pass that is not hidden.
+    /// Whether it lets every document pass that is not hidden.
     pub(crate) fn is_open(&self) -> bool {
         *self == Filter { hidden: self.hidden, ..Filter::default() }
     }
 
-    /// Takes a condition.
+    /// Adds a condition.
     fn take(&mut self, key: &str, value: &str, now: &jiff::Zoned) -> Result<()> {
         let wrong = |what: &str, hint: String| {
             Err(Error::new(Kind::Invalid, format!("`{}` is not {what}", value.escape_debug())).hint(hint))
@@ -120,18 +127,25 @@ struct Piece<'a> {
     key: &'a str,
     value: &'a str,
     quoted: bool,
-    /// As it was typed, up to where the next may begin.
+    /// The piece as typed, up to where the next one may begin.
     typed: &'a str,
 }
 
-/// What is asked of a time by whoever asks for nothing else.
+/// Words that ask for nothing but whatever is from a time.
 const ANYTHING: [&str; 9] =
     ["anything", "everything", "happen", "happened", "happening", "happens", "new", "news", "something"];
+
+/// Stop words that name nothing beside other words, however they are written.
+const NAMELESS: [&str; 4] = ["and", "may", "not", "or"];
+
+/// Words that say only that something is asked, behind one of the others: `what do we use`, `what is used`.
+const ASKING: [&str; 4] = ["know", "use", "used", "using"];
+const BEFORE_ASKING: [&str; 8] = ["are", "be", "been", "i", "is", "was", "we", "you"];
 
 /// The signs that take a value.
 const KEYS: [&str; 8] = ["shape", "type", "tag", "importance", "since", "before", "in", "is"];
 
-/// The first piece of a text, and what follows. What stands in quotes may lack its end.
+/// Splits off the first piece of a text, and returns what follows. A closing quote may be missing.
 fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
     let text = text.trim_start();
     let signed =
@@ -157,8 +171,8 @@ fn piece(text: &str) -> Option<(Piece<'_>, &str)> {
     (!text.is_empty()).then_some((Piece { negated: signed.is_some(), key, value, quoted, typed }, rest))
 }
 
-/// The words that a query asks for, folded: without what must not be there, without conditions, and without
-/// words that say nothing, unless all are such.
+/// Returns the folded words that a query asks for: without excluded words, conditions and stop words,
+/// unless all are stop words.
 pub fn sought(text: &str) -> Vec<String> {
     let text = text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"");
     let (mut words, mut rest) = (Vec::new(), text.as_str());
@@ -176,8 +190,20 @@ pub fn sought(text: &str) -> Vec<String> {
     words
 }
 
+/// Returns the places of words that carry no meaning in a question, because it asks for others.
+fn asking(plain: &[&str]) -> Vec<usize> {
+    let bare = |word: &&str| folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let words: Vec<String> = plain.iter().map(bare).collect();
+    let is_asking = |at: &usize| match at.checked_sub(1) {
+        Some(before) => ASKING.contains(&&*words[*at]) && BEFORE_ASKING.contains(&&*words[before]),
+        None => words[*at] == "tell" && words.get(1).is_some_and(|word| is_stop_word(word)),
+    };
+    let (asking, others): (Vec<usize>, Vec<usize>) = (0..words.len()).partition(is_asking);
+    if others.iter().all(|at| is_stop_word(&words[*at])) { Vec::new() } else { asking }
+}
+
 impl Query {
-    /// Whether it is one word, no question and no time: who types that looks for the word itself.
+    /// Whether it is a single word and no time: then the word itself is looked for.
     pub(crate) fn is_one_word(&self) -> bool {
         self.words.len() + self.prefixes.len() == 1
             && self.phrases.is_empty()
@@ -185,7 +211,7 @@ impl Query {
             && self.asked.is_none()
     }
 
-    /// Whether nothing is asked for but what is new.
+    /// Whether it asks for nothing in particular, so that the newest documents are the answer.
     pub(crate) fn is_open(&self) -> bool {
         self.terms().is_empty()
             && self.prefixes.is_empty()
@@ -195,12 +221,12 @@ impl Query {
             && self.unwanted.is_empty()
     }
 
-    /// Whether something is asked for that has no words, such as a picture.
+    /// Whether it asks for something without letters or digits, such as an emoji.
     pub(crate) fn is_unspeakable(&self) -> bool {
         self.is_open() && !self.plain.is_empty() && !self.plain.contains(char::is_alphanumeric)
     }
 
-    /// Understands a query.
+    /// Parses a query.
     ///
     /// # Errors
     /// `Invalid` for a sign with a value that it does not take.
@@ -226,27 +252,31 @@ impl Query {
         Ok(query)
     }
 
-    /// Takes the words that say something, and the time that they speak of.
+    /// Takes the words that carry meaning, and the time that they name.
     fn take_words(&mut self, plain: &[&str], spoken: &str, analysis: &Analysis, now: &jiff::Zoned) {
-        // A number alone is one that someone looks for, though it may be a year.
+        // A number alone is searched for as a number, though it may be a year.
         let is_number = spoken.bytes().all(|byte| byte.is_ascii_digit());
         let asked = spoken::asked(spoken, now).filter(|_| !is_number);
         let (mut asked, told) = asked.map_or((None, Vec::new()), |(asked, told)| (Some(asked), told));
         let is_named = asked.as_ref().is_some_and(|asked| asked.named);
         let (mut of_time, mut others) = (Vec::new(), Vec::new());
-        for word in plain {
+        let passed_over = asking(plain);
+        // Where all is in capitals, they mark no names.
+        let marks_names = plain.len() == 1 || plain.iter().any(|word| word.contains(char::is_lowercase));
+        for (at, word) in plain.iter().enumerate() {
             let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
             let mut parts = dates::words(word);
             parts.retain(|part| part != "s");
             let is_told = !parts.is_empty() && parts.iter().all(|part| told.contains(part));
-            if is_stop_word(&bare) || (is_told && !is_named) {
-                continue;
-            }
-            let terms = analysis.asked(word);
+            let is_name = marks_names && !NAMELESS.contains(&bare.as_str());
+            let terms = match is_told {
+                true if !is_named || spoken::is_bound(&bare) => Vec::new(),
+                true => self.take_time(word, parts, analysis),
+                false if is_stop_word(&bare) && !is_name => Vec::new(),
+                false if passed_over.contains(&at) => Vec::new(),
+                false => analysis.asked(word),
+            };
             if !terms.is_empty() {
-                if is_told {
-                    self.of_time.push((*word).to_owned());
-                }
                 let words = if is_told { &mut of_time } else { &mut others };
                 words.push((self.words.len(), bare));
                 self.words.push(((*word).to_owned(), terms));
@@ -263,9 +293,30 @@ impl Query {
             self.words.retain(|_| at.next().is_some_and(|at| of_time.iter().any(|(place, _)| *place == at)));
         }
         self.asked = asked;
+        if let ([word], None, []) = (plain, &self.asked, &self.prefixes[..]) {
+            let bare = folded(word.trim_matches(|c: char| !c.is_alphanumeric()));
+            if is_stop_word(&bare) && self.words.iter().all(|(_, terms)| *terms == [&*bare]) {
+                self.words = vec![((*word).to_owned(), vec![bare])];
+                self.is_stop_word = true;
+            }
+        }
     }
 
-    /// Takes a piece that is a sign.
+    /// Takes a word that names a time, and returns its terms. `may` is a stop word elsewhere.
+    fn take_time(&mut self, word: &str, parts: Vec<String>, analysis: &Analysis) -> Vec<String> {
+        let asked = |word: &str, else_: &[String]| {
+            let terms = analysis.asked(word);
+            if terms.is_empty() { else_.to_vec() } else { terms }
+        };
+        self.of_time.push(word.to_owned());
+        for spellings in dates::spellings(&parts) {
+            let terms = spellings.iter().flat_map(|part| asked(part, std::slice::from_ref(part)));
+            self.time_parts.push(terms.collect());
+        }
+        asked(word, &parts)
+    }
+
+    /// Takes a piece that is a sign, and returns whether it was one.
     fn sign(&mut self, piece: &Piece<'_>, analysis: &Analysis, now: &jiff::Zoned) -> Result<bool> {
         let Piece { negated, key, value, quoted, .. } = *piece;
         if !key.is_empty() {
@@ -289,7 +340,7 @@ impl Query {
         } else if negated {
             let phrase = Phrase::new(value, analysis);
             match phrase.terms.as_slice() {
-                // Whoever names an identifier means all of it, and not each of its parts.
+                // Excluding an identifier excludes all of it, not each of its parts.
                 [term] if !quoted => self.without.push(term.clone()),
                 [] if !quoted => {}
                 _ => self.without_phrases.push(phrase),
@@ -298,7 +349,23 @@ impl Query {
         Ok(negated || start.is_some())
     }
 
-    /// Every term that is looked up, each once.
+    /// The same without its words.
+    pub(crate) fn without_words(&self) -> Query {
+        Query { words: Vec::new(), is_stop_word: false, ..self.clone() }
+    }
+
+    /// Returns the terms that stand only in words that name a time.
+    pub(crate) fn terms_of_time(&self) -> Vec<&str> {
+        let (of_time, others): (Vec<_>, Vec<_>) =
+            self.words.iter().partition(|(word, _)| self.of_time.contains(word));
+        let others = || others.iter().flat_map(|(_, terms)| terms.iter());
+        let phrases = || self.phrases.iter().flat_map(|phrase| phrase.terms.iter());
+        let terms = of_time.iter().flat_map(|(_, terms)| terms.iter());
+        let terms = terms.filter(|term| !others().chain(phrases()).any(|other| other == *term));
+        terms.map(String::as_str).collect()
+    }
+
+    /// Returns every term to look up, each once.
     pub(crate) fn terms(&self) -> Vec<&str> {
         let words = self.words.iter().flat_map(|(_, terms)| terms);
         let phrases = self.phrases.iter().flat_map(|phrase| &phrase.terms);
@@ -385,6 +452,29 @@ mod tests {
     }
 
     #[test]
+    fn words_that_only_ask_are_passed_over() {
+        for (text, terms) in [
+            ("which library do we use in the frontend?", "librari frontend"),
+            ("tell me about Ann", "ann"),
+            ("what do we know of Ann in April 2026", "ann april 2026"),
+            ("what do we use?", "use"),
+            ("what did I use in October", "octob"),
+            ("which tool is used for tests", "tool test"),
+            ("what did Ann use", "ann use"),
+            ("use cases", "use case"),
+            ("who leads IT?", "lead it"),
+            ("WHO LEADS IT", "lead"),
+            ("tea AND coffee", "tea coffe"),
+            ("IT", "it"),
+            ("us", "us"),
+            ("meetings since May 2024", "meet may 2024"),
+            ("May I drink tea", "drink tea"),
+        ] {
+            assert_eq!(parsed(text).expect("good").terms().join(" "), terms, "{text}");
+        }
+    }
+
+    #[test]
     fn signs_may_be_written_in_other_ways() {
         let query = parsed("Tag:drink SINCE:3d \u{201c}green tea\u{201d}").expect("good");
         assert_eq!((query.filter.tags.as_slice(), query.phrases.len()), (&["drink".to_owned()][..], 1));
@@ -392,7 +482,7 @@ mod tests {
         let open =
             |text: &str| parsed(text).map(|query| (query.is_open(), query.is_unspeakable())).expect("good");
         assert_eq!(
-            (open("the"), open("\u{1f389}"), open("tag:x")),
+            (open("of the"), open("\u{1f389}"), open("tag:x")),
             ((true, false), (true, true), (false, false))
         );
     }

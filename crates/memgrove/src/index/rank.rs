@@ -1,8 +1,9 @@
 //! Which of the documents comes first, and why: every part of a score has a name.
 //!
-//! Words and meaning are brought to one scale (least and most of the best hundred of each) and
-//! added about half and half. Then comes what stands around: neighbours, the group, links. What is
-//! known beside the text (whom it is about, when it is from, how much it matters) adds a little.
+//! The scores by words and by meaning are brought to one scale (from the least to the most among the best
+//! hundred of each) and added about half and half. Then come the surroundings: neighbours, the group,
+//! links. What else is known (whom a document is about, when it is from, how much it matters) adds a
+//! little.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use super::scoring::Set;
 use super::spoken::Asked;
 use super::wordpiece::Quickly;
 
-/// How many of the best by words, and by meaning, are weighed against each other.
+/// How many of the best by words, and of the best by meaning, are weighed against each other.
 pub(crate) const WEIGHED: usize = 100;
 /// The share of the words; the rest is the share of the meaning.
 const WORDS: f32 = 0.55;
@@ -20,9 +21,9 @@ const NEIGHBOUR: f32 = 0.25;
 const GROUP: f32 = 0.3;
 /// What a document gives to those that it links to, or that link to it.
 pub(crate) const LINK: f32 = 0.3;
-/// What it is worth that the query names whom a document is about.
+/// What it adds that the query names the subject of a document.
 const SUBJECT: f32 = 0.25;
-/// What the time that a query names is worth; more, where what is from then comes first.
+/// What it adds that a document is from the time in the query; more if that time comes first.
 const TIME: f32 = 0.15;
 const TIME_FIRM: f32 = 1.0;
 /// What a point of the plain score of names (100, 50, 25) is worth.
@@ -33,16 +34,15 @@ const RECENT_DAYS: f32 = 60.0;
 const IMPORTANT: f32 = 0.05;
 const USED: f32 = 0.01;
 
-/// What has none of the words must at least mean this much of the same.
+/// The least likeness of meaning for a document with none of the words.
 const LIKENESS_MIN: f32 = 0.2;
-/// Where nothing has any of the words, only what means much of the same is shown, and few of it.
+/// Where no document has any of the words, only those with this likeness are shown, and at most so many.
 const LIKENESS_ALONE: f32 = 0.3;
 const ALONE_MAX: usize = 5;
-/// Of the best score, what has one of the words must have this share, and what has none that, to be
-/// more than faintly what was asked for.
+/// A document fits only faintly below this share of the best score: with one of the words, and with none.
 const FAINT: f32 = 0.5;
 const FAINT_WORDLESS: f32 = 0.7;
-/// So many of the best that have the rarest name of the query are never faint.
+/// How many of the best with the rarest name of the query are never faint, and of those from a named time.
 const NAMED: usize = 3;
 
 /// What is known of a document that may be found.
@@ -58,15 +58,18 @@ pub(crate) struct Candidate {
     /// Its score by words, and by meaning.
     pub(crate) words: f32,
     pub(crate) meaning: f32,
-    /// Whether it has all words of the query.
+    /// Whether it has all words of the query, or all of them that any document has.
     pub(crate) has_all: bool,
+    pub(crate) has_known: bool,
     pub(crate) subject: bool,
-    /// Whether it is said of an entity.
+    /// Whether it is an observation of an entity.
     pub(crate) observed: bool,
     /// The plain score of its name.
     pub(crate) named: u32,
     /// The best score of what is linked with it.
     pub(crate) linked: f32,
+    /// How well it fits by words and meaning alone.
+    pub(crate) own: f32,
     /// What its score is made of, and the score, once it is settled.
     pub(crate) parts: Parts,
     pub(crate) score: f32,
@@ -140,7 +143,7 @@ impl Scale {
     fn place(self, value: f32) -> f32 {
         match self.most > self.least {
             true => ((value - self.least) / (self.most - self.least)).max(0.0),
-            // One alone, or all alike: found is found.
+            // With one value, or all alike, whatever was found counts fully.
             false => f32::from(value > 0.0 && value >= self.most),
         }
     }
@@ -162,18 +165,27 @@ impl Fusion {
             None => (self.words.place(words), 0.0),
         }
     }
+
+    /// The most that words can count.
+    fn words_max(self) -> f32 {
+        if self.meaning.is_some() { WORDS } else { 1.0 }
+    }
 }
 
 /// Fills in the parts that need only words and meaning.
 pub(crate) fn fuse(candidates: &mut [Candidate], fusion: Fusion) {
     for candidate in candidates {
         let (words, meaning) = fusion.parts(candidate.words, candidate.meaning);
-        candidate.parts.words = words;
+        // What is known of an entity does not repeat its name, and comes before texts that mention it. It
+        // fits no better for that if the query asks for more than the name.
+        let is_known = candidate.observed && candidate.subject && candidate.has_known;
+        candidate.parts.words = if is_known { fusion.words_max() } else { words };
+        candidate.own = meaning + if candidate.has_all { candidate.parts.words } else { words };
         candidate.parts.meaning = meaning;
     }
 }
 
-/// Fills in the other parts and brings the best to the front. Equals are in no order yet.
+/// Fills in the other parts and sorts the best to the front. The order of equal scores is not decided yet.
 pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i64) {
     let own = |candidate: &Candidate| candidate.parts.words + candidate.parts.meaning;
     let mut places: HashMap<_, _, Quickly> =
@@ -188,7 +200,7 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
     for candidate in candidates.iter_mut() {
         let beside = [candidate.ord - 1, candidate.ord + 1];
         let near = beside.iter().filter_map(|ord| places.get(&(candidate.file, *ord)));
-        // Of two that have none of the words, neither speaks for the other.
+        // Of two neighbours without any of the words, neither supports the other.
         let has_words = candidate.words > 0.0;
         let near = near.filter(|(_, group, words)| *group == candidate.group && (has_words || *words));
         let near: f32 = near.map(|(score, ..)| score).sum();
@@ -207,7 +219,7 @@ pub(crate) fn settle(candidates: &mut [Candidate], asked: Option<&Asked>, now: i
         candidate.score = parts.total();
     }
     candidates.sort_by_cached_key(|candidate| Reverse(Ordered(candidate.score)));
-    // What has none of the words stands behind all that have all of them.
+    // Documents with none of the words come after all that have all of them.
     let last = candidates.iter().rposition(|hit| hit.has_all).map_or(0, |last| last + 1);
     candidates[..last].sort_by_key(|hit| hit.words == 0.0);
 }
@@ -230,76 +242,94 @@ impl Ord for Ordered {
     }
 }
 
-/// Whether a document is from the time that comes first.
+/// Whether a document is from the time that the query puts first.
 fn is_then(hit: &Candidate, asked: Option<&Asked>) -> bool {
     asked.is_some_and(|asked| asked.firm && asked.is_then(hit.date))
 }
 
-/// Keeps the candidates, best first, that have something to do with what was asked: what is from a
-/// time that comes first, before all others. `false` if nothing is from that time.
-pub(crate) fn keep_fitting(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, wordless: bool) -> bool {
-    // The name of a time means nothing beside that time.
+/// Whether a document is from a time that the query names beside other words, such as `April 2026`.
+fn is_named_then(hit: &Candidate, asked: Option<&Asked>) -> bool {
+    asked.is_some_and(|asked| !asked.firm && asked.is_bounded() && asked.is_then(hit.date))
+}
+
+/// Keeps the candidates, best first, that fit what was asked. Those from a time that comes first precede
+/// all others. Returns `false` if there is such a time, and nothing is from it or among those `telling` it.
+pub(crate) fn keep_fitting(
+    candidates: &mut Vec<Candidate>,
+    asked: Option<&Asked>,
+    telling: Option<&Set>,
+    wordless: bool,
+) -> bool {
+    // The words that name a time mean nothing outside that time.
     let alone = asked.is_some_and(|asked| asked.alone);
     let says = |hit: &Candidate| hit.words > 0.0 || (hit.meaning >= LIKENESS_MIN && !alone);
-    // Where nothing that is from then says anything of it, everything from then is an answer.
+    // If nothing from that time fits the words, everything from it is an answer.
     let any_then = alone || !candidates.iter().any(|hit| is_then(hit, asked) && says(hit));
+    // Of a time that is only preferred, the best are.
+    let unsaid = !candidates.iter().any(|hit| is_named_then(hit, asked) && says(hit));
     let mut few = ALONE_MAX;
+    let mut spared = if unsaid { NAMED } else { 0 };
     candidates.retain(|hit| {
         let fits = match wordless {
             true => hit.meaning >= LIKENESS_ALONE && few > 0,
             false => says(hit) || (hit.parts.neighbours + hit.parts.links > 0.0 && !alone),
         };
         few -= usize::from(fits && wordless);
-        fits || (any_then && is_then(hit, asked))
+        let is_spared = !fits && spared > 0 && is_named_then(hit, asked);
+        spared -= usize::from(is_spared);
+        fits || is_spared || (any_then && is_then(hit, asked))
     });
     candidates.sort_by_key(|hit| !(is_then(hit, asked) && (any_then || says(hit))));
-    asked.is_none_or(|asked| !asked.firm) || candidates.iter().any(|hit| is_then(hit, asked))
+    let is_told = |hit: &Candidate| is_then(hit, asked) || telling.is_some_and(|set| set.has(hit.id));
+    asked.is_none_or(|asked| !asked.firm) || candidates.iter().any(is_told)
 }
 
-/// Leaves out what fits only faintly beside the best, and says how many that were.
+/// Leaves out what fits only faintly compared with the best, and returns how many that were.
 pub(crate) fn leave_faint(candidates: &mut Vec<Candidate>, asked: Option<&Asked>, named: &Set) -> usize {
     let before = candidates.len();
-    let own = |hit: &Candidate| hit.parts.words + hit.parts.meaning;
     let best = |worth: fn(&Candidate) -> f32| candidates.iter().map(worth).fold(0.0, f32::max);
-    let (best, best_own) = (best(|hit| hit.score), best(own));
-    let mut spared = NAMED;
+    let (best, best_own) = (best(|hit| hit.score), best(|hit| hit.own));
+    let (mut spared, mut spared_then) = (NAMED, NAMED);
     candidates.retain(|hit| {
         let share = if hit.words > 0.0 { FAINT } else { FAINT_WORDLESS };
-        // All that is said of an entity has in common that the query names it.
+        // All observations of an entity share the bonus that the query names it, so it does not count
+        // here.
         let is_near = match hit.subject && hit.observed {
-            true => own(hit) >= share * best_own,
+            true => hit.own >= share * best_own,
             false => hit.score >= share * best,
         };
         let is_spared = spared > 0 && named.has(hit.id);
         spared -= usize::from(is_spared);
-        is_near || is_spared || is_then(hit, asked)
+        let is_spared_then = spared_then > 0 && is_named_then(hit, asked);
+        spared_then -= usize::from(is_spared_then);
+        is_near || is_spared || is_spared_then || is_then(hit, asked)
     });
     before - candidates.len()
 }
 
-/// Whether more may fit than were weighed, if so many have one of the words.
+/// Whether more documents may fit than were weighed, when `having` of them have one of the words.
 pub(crate) fn not_all(weighed: &[Candidate], having: usize) -> bool {
     let count = |fits: fn(&Candidate) -> bool| weighed.iter().filter(|hit| fits(hit)).count();
     count(|hit| hit.words > 0.0) < having || count(|hit| hit.meaning >= LIKENESS_MIN) >= WEIGHED
 }
 
-/// The numbers of the best documents, and of all that are as good as the last of them: which
-/// numbers documents have must not decide.
+/// Returns the numbers of the best documents, with all that equal the last of them: the numbers of
+/// documents must not decide.
 pub(crate) fn best(scores: impl Iterator<Item = (usize, f32)>, count: usize) -> Vec<usize> {
     let mut best = Best::new(count);
     scores.for_each(|(id, score)| best.add(id, score));
     best.ids()
 }
 
-/// How many scores are passed over at once if none of them is good enough.
+/// How many scores are skipped together if none of them is good enough.
 const STRIDE: usize = 16;
 
-/// As [`best`], of the scores of all documents by their numbers: those that are more than nothing, and
-/// may be found.
+/// As [`best`], with the scores in the order of document numbers, of those above zero that `allows` lets
+/// pass.
 pub(crate) fn best_of(scores: &[f32], count: usize, allows: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut best = Best::new(count);
     for (stride, scores) in scores.chunks(STRIDE).enumerate() {
-        // Written so that compilers compare many at once.
+        // Written so that the compiler can compare many at once.
         let least = best.least.max(f32::MIN_POSITIVE);
         if scores.iter().fold(0, |good, score| good | u32::from(*score >= least)) == 0 {
             continue;
@@ -317,7 +347,7 @@ pub(crate) fn best_of(scores: &[f32], count: usize, allows: impl Fn(usize) -> bo
 struct Best {
     count: usize,
     kept: Vec<(f32, usize)>,
-    /// What is less is none of them.
+    /// Lower scores are not among the best.
     least: f32,
     room: usize,
 }

@@ -1,5 +1,5 @@
-//! The answer to a question, in as many tokens as one may spend: snippets around what matched, best
-//! first, each with its date, title and address; and a receipt that says what was left out.
+//! How a question is answered in a given number of tokens: snippets around what matched, best first, each
+//! with its date, title and address, and a receipt that says what was left out.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// What one snippet may cost before it is cut around what matched.
 const SNIPPET_TOKENS_MAX: usize = 180;
-/// Less than this says nothing: it is left out instead.
+/// A shorter snippet says nothing, and is left out instead.
 pub(super) const SNIPPET_TOKENS_MIN: usize = 24;
 /// What the line above a snippet costs beside its words.
 const HEAD_TOKENS: usize = 4;
@@ -24,10 +24,10 @@ const NOTICE_TOKENS: usize = 2;
 /// How many words or places a notice names.
 const NAMED_MAX: usize = 3;
 
-/// From which length on, in bytes, a word may be cut; paths and addresses are left whole.
+/// The length in bytes from which a word may be cut; paths and addresses stay whole up to the second.
 const LONG_WORD: usize = 36;
 const LONG_ASCII_WORD: usize = 120;
-/// How long the pieces of such a word are.
+/// The length of the pieces that such a word is cut into.
 const PIECE_CHARS: usize = 8;
 
 /// One piece of an answer.
@@ -48,21 +48,21 @@ pub struct Snippet {
 pub struct Recalled {
     /// The pieces, best first.
     pub snippets: Vec<Snippet>,
-    /// What is to be said beside them, as sentences.
+    /// What else the asker should know, as sentences.
     pub notices: Vec<String>,
     /// What all this costs together.
     pub tokens: usize,
-    /// How many that fit are neither shown nor said to be like one that is.
+    /// How many fitting documents are neither shown nor listed as like one that is.
     pub left_out: usize,
     /// How many documents fit.
     pub total: usize,
     /// Whether `total` is a lower bound.
     pub at_least: bool,
-    /// How many more fit only faintly, and were left out for that.
+    /// How many more fit only faintly, and were left out.
     pub faint: usize,
-    /// Whether none of the words stands anywhere.
+    /// Whether no document has any of the words.
     pub wordless: bool,
-    /// Words that nothing has, and those that were looked for instead.
+    /// Words that no document has, each with the word that was searched for instead.
     pub corrected: Vec<(String, String)>,
     /// What could not be read.
     pub unreadable: Vec<String>,
@@ -85,7 +85,7 @@ impl Index {
         self.similar_with(at, reach, |search| self.told(budget, |take| search(limit, take)))
     }
 
-    /// Tells what a search finds, within a budget.
+    /// Runs a search, and makes snippets of its hits within a budget.
     fn told(&self, budget: usize, search: impl FnOnce(Take<'_>) -> Result<Found>) -> Result<Recalled> {
         let mut teller =
             Teller { analysis: &self.analysis, left: budget, notices: None, pieces: Vec::new(), day: None };
@@ -94,15 +94,15 @@ impl Index {
     }
 }
 
-/// Tells hits while there is something left to spend.
+/// Takes hits as snippets while there is budget left.
 struct Teller<'a> {
     analysis: &'a Analysis,
     left: usize,
-    /// What is said beside them, once it is known.
+    /// The notices, once they are known.
     notices: Option<Vec<String>>,
     /// What is shown of each hit that was taken.
     pieces: Vec<Piece>,
-    /// The day of the last one, which is often that of the next, and what it costs.
+    /// The day of the last hit, which is often that of the next, and what it costs.
     day: Option<(Date, usize)>,
 }
 
@@ -120,7 +120,7 @@ impl Teller<'_> {
         true
     }
 
-    /// Sets aside what the notices cost, before all memories; those that cost too much are not told.
+    /// Reserves what the notices cost, before any snippet. Notices that cost too much are dropped.
     fn note(&mut self, found: &Found) {
         if self.notices.is_some() {
             return;
@@ -153,7 +153,7 @@ impl Teller<'_> {
     }
 }
 
-/// What is to be said beside the hits of a search.
+/// Returns the notices that go with the hits of a search.
 fn notices(found: &Found) -> Vec<String> {
     let mut told = Vec::new();
     let (words, instead): (Vec<&str>, Vec<&str>) =
@@ -182,7 +182,7 @@ fn notices(found: &Found) -> Vec<String> {
     told
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first few names, and says how many more there are.
 fn few(names: &[&str]) -> String {
     let shown: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMED_MAX) {
@@ -199,7 +199,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// As much of a hit as one may spend, whose day costs so much; `None` if that says nothing.
+    /// Takes as much of a hit as fits into `spend`, when its day costs `day`; `None` if that is too little
+    /// to say anything.
     fn of(
         hit: &Hit,
         day: usize,
@@ -207,7 +208,7 @@ impl Piece {
         analysis: &Analysis,
         spend: usize,
     ) -> Option<Self> {
-        // The line above it says when, where, what it is called, and whether it still counts.
+        // The line above the text: date, address, title, and whether the document is hidden.
         let Tokens { head, text: whole } = hit.tokens();
         let top = head + day + hit.hidden.map_or(0, tokens) + HEAD_TOKENS;
         let left = spend.checked_sub(top)?;
@@ -228,7 +229,7 @@ impl Piece {
     }
 }
 
-/// As much of a hit as one may spend; `None` if that says nothing.
+/// Takes as much of a hit as fits into `spend`; `None` if that is too little to say anything.
 pub(super) fn snippet(
     hit: Hit,
     terms: &HashMap<String, f32>,
@@ -239,8 +240,8 @@ pub(super) fn snippet(
     Piece::of(&hit, day, terms, analysis, spend).map(|piece| piece.from(hit))
 }
 
-/// The part of a text whose terms tell most, at whole words as far as there are any. What is said of
-/// something mostly follows its name, so more of what stands behind them is shown.
+/// Returns the part of a text with the most telling terms, cut at whole words where there are any. A
+/// statement mostly follows the name it is about, so more is shown after the terms than before.
 fn around(text: &str, terms: &HashMap<String, f32>, analysis: &Analysis, budget: usize) -> String {
     let words: Vec<(usize, &str)> = text
         .split_whitespace()
@@ -250,9 +251,9 @@ fn around(text: &str, terms: &HashMap<String, f32>, analysis: &Analysis, budget:
     // A piece may cost more within its word than alone.
     let cost: Vec<usize> = words.iter().map(|(_, word)| tokens(word).max(word.len().div_ceil(3))).collect();
     let worth = worths(text, &words, terms, analysis);
-    // Two marks say that the text goes on before and behind.
+    // The ellipses before and after the part cost up to four tokens.
     let budget = budget.saturating_sub(4);
-    // Some of it is kept for what is said behind the words, as far as they leave any.
+    // A third is reserved for what follows the words, unless they need all of it.
     let spends = [budget - budget / 3, budget];
     let best = spends.into_iter().map(|spend| best_part(&cost, &worth, spend)).find(|part| !part.is_empty());
     let shown = widened(best.unwrap_or_default(), &cost, budget);
@@ -265,8 +266,8 @@ fn around(text: &str, terms: &HashMap<String, f32>, analysis: &Analysis, budget:
     format!("{before}{part}{behind}")
 }
 
-/// What each word is worth for the terms that it has: more for a rare term, less for each further time
-/// that the text says it. A whole identifier has terms that its parts do not.
+/// Returns what each word is worth by the terms it has: more for rare terms, and less the more often the
+/// text repeats one. A whole identifier has terms that its parts do not have.
 fn worths(
     text: &str,
     words: &[(usize, &str)],
@@ -274,10 +275,11 @@ fn worths(
     analysis: &Analysis,
 ) -> Vec<u64> {
     const SCALE: f32 = 1_000_000.0;
-    // What says so little beside the best word takes no room from what stands around that.
+    // Words worth less than this part of the best one count nothing, so that they take no room from its
+    // context.
     const FAINT: u64 = 10;
     let has = |(at, word): &(usize, &str)| -> Vec<String> {
-        // A pair of characters may be cut apart: then it is worth something where it ends.
+        // A pair of characters may fall into two pieces; it counts in the one where it ends.
         let before = text[..*at].chars().next_back().filter(|c| is_east_asian(*c));
         let whole = &text[at - before.map_or(0, char::len_utf8)..at + word.len()];
         analysis.terms(whole).into_iter().filter(|term| terms.contains_key(term)).collect()
@@ -292,7 +294,7 @@ fn worths(
     worths
 }
 
-/// The words from the first to the last that is worth something, in the best part that one may spend.
+/// Returns the most valuable run of words that fits the budget, from its first to its last word of worth.
 fn best_part(cost: &[usize], worth: &[u64], budget: usize) -> Range<usize> {
     let (mut best, mut start, mut spent, mut value) = ((0, 0..0), 0, 0, 0);
     for end in 0..cost.len() {
@@ -310,7 +312,7 @@ fn best_part(cost: &[usize], worth: &[u64], budget: usize) -> Range<usize> {
     best.1
 }
 
-/// A part with as much around it as one may still spend: a third of it before, the rest behind.
+/// Widens a part as far as the budget allows: a third of the room before it, the rest after it.
 fn widened(part: Range<usize>, cost: &[usize], budget: usize) -> Range<usize> {
     let Range { mut start, mut end } = part;
     let mut left = budget.saturating_sub(cost[start..end].iter().sum());
@@ -326,15 +328,15 @@ fn widened(part: Range<usize>, cost: &[usize], budget: usize) -> Range<usize> {
         left -= cost[end];
         end += 1;
     }
-    // Where the text ends there is room for more of what stands before.
+    // Room left at the end of the text goes to what stands before the part.
     if end == cost.len() {
         before(&mut start, &mut left, 0);
     }
     start..end
 }
 
-/// A word in pieces that may be cut apart: itself, unless it is as long as a sentence, as all of
-/// Chinese is.
+/// Splits a word into pieces that may be cut apart. A word stays whole unless it is as long as a sentence,
+/// as all Chinese text is.
 fn pieces(word: &str) -> Vec<&str> {
     if word.len() <= LONG_WORD || (word.is_ascii() && word.len() <= LONG_ASCII_WORD) {
         return vec![word];

@@ -1,17 +1,18 @@
-//! What was asked for lately, in bounded room: a process that stays is asked for the same things again.
+//! What was asked for lately, kept in bounded memory, because a long-lived process is asked for the same
+//! things again.
 //!
-//! Two halves: what is asked for goes to the young one, and when that is full it becomes the old one,
-//! whose rest is forgotten.
+//! There are two halves. What is asked for goes into the young one; when that is full it becomes the old
+//! one, and what was still in the old one is forgotten.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Mutex, PoisonError};
 
-/// Things by their keys, as long as there is room for them.
+/// Values by their keys, as far as there is room for them.
 pub(super) struct Recent<K, V, S = RandomState> {
     halves: Mutex<Halves<K, V, S>>,
-    /// How much one half holds.
+    /// The weight that one half may hold.
     most: usize,
 }
 
@@ -22,13 +23,13 @@ struct Halves<K, V, S> {
 }
 
 impl<K: Eq + Hash, V: Clone, S: BuildHasher + Default> Recent<K, V, S> {
-    /// Room for things of so much weight together.
+    /// Makes room for values of this weight in total.
     pub(super) fn new(most: usize) -> Self {
         let halves = Halves { young: HashMap::default(), old: HashMap::default(), weight: 0 };
         Recent { halves: Mutex::new(halves), most: most / 2 }
     }
 
-    /// A thing, if it is still there.
+    /// Returns a value, if it is still kept, and counts it as asked for.
     pub(super) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -42,7 +43,7 @@ impl<K: Eq + Hash, V: Clone, S: BuildHasher + Default> Recent<K, V, S> {
         Some(value)
     }
 
-    /// Keeps a thing of some weight, in the place of what was kept under its key.
+    /// Keeps a value of some weight, in place of any other under its key.
     pub(super) fn put(&self, key: K, value: V, weight: usize) {
         self.halves.lock().unwrap_or_else(PoisonError::into_inner).put(key, value, weight, self.most);
     }
@@ -54,7 +55,7 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Halves<K, V, S> {
             self.old = std::mem::take(&mut self.young);
             self.weight = 0;
         }
-        // What is too large for a half would drive out everything else.
+        // A value too large for a half would drive out everything else.
         if weight <= most {
             self.weight += weight;
             let before = self.young.insert(key, (value, weight));

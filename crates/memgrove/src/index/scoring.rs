@@ -11,18 +11,18 @@ use super::database::meant;
 use super::postings::{self, Entry};
 use crate::error::Result;
 
-/// BM25 as everyone knows it; another `b` would fit one kind of text and fail others.
+/// The usual parameters of BM25; another `b` would fit one kind of text and fail others.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// What the title and the tags are worth beside the text. They are weighed on their own: a word
-/// that every title has tells nothing there, and still tells much in a text.
+/// The weight of title and tags beside the text. They are scored separately, because a word in every title
+/// says nothing there and may still say much in a text.
 const HEAD: f32 = 1.0;
 /// How many words a prefix stands for at most.
 pub(crate) const PREFIX_TERMS_MAX: usize = 4_096;
-/// How far off a word may be spelled: letters, by its length.
+/// How many letters of a word may be wrong, by its least length.
 const TYPO_CHARS: [(usize, usize); 2] = [(8, 2), (4, 1)];
 
-/// For how many documents that have a term there is room from the start.
+/// How many entries of a term memory is reserved for at first.
 const ENTRIES: usize = 1_024;
 
 /// A set of documents, by their numbers.
@@ -30,7 +30,7 @@ const ENTRIES: usize = 1_024;
 pub(crate) struct Set(Vec<u64>);
 
 impl Set {
-    /// No document of so many.
+    /// Makes an empty set with room for the numbers below `next`.
     pub(crate) fn none(next: usize) -> Self {
         Set(vec![0; next / 64 + 1])
     }
@@ -57,7 +57,7 @@ impl Set {
         self.0.iter().enumerate().flat_map(move |(at, word)| bits(*word).map(move |bit| at * 64 + bit))
     }
 
-    /// Keeps what is in both.
+    /// Keeps only what is in both sets.
     pub(crate) fn keep(&mut self, other: &Set) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }
@@ -66,15 +66,17 @@ impl Set {
 /// Terms that count as one: the words that a prefix stands for.
 pub(crate) struct Group {
     pub(crate) terms: Vec<String>,
-    /// Terms that count only for these documents.
+    /// Terms that count only for the documents in `having`.
     pub(crate) stems: Vec<String>,
     pub(crate) having: Set,
+    /// The only documents in which the terms count; `None` for all.
+    pub(crate) within: Option<Set>,
 }
 
 impl Group {
     /// The group of one term.
     pub(crate) fn of(term: &str) -> Self {
-        Group { terms: vec![term.to_owned()], stems: Vec::new(), having: Set(Vec::new()) }
+        Group { terms: vec![term.to_owned()], stems: Vec::new(), having: Set(Vec::new()), within: None }
     }
 
     /// All its terms.
@@ -82,7 +84,7 @@ impl Group {
         self.terms.iter().chain(&self.stems)
     }
 
-    /// The documents that have any of its terms, as often as they do.
+    /// Tells every document that has any of the terms, once for each term that it has.
     pub(super) fn each(&self, view: &View<'_>, mut found: impl FnMut(usize, Entry)) -> Result<()> {
         for term in &self.terms {
             view.having(term, &mut found)?;
@@ -106,15 +108,16 @@ pub(crate) struct Lexical {
     pub(crate) touched: Vec<u32>,
     /// Documents whose subject the query names.
     pub(crate) subjects: Set,
-    /// How much each term tells: rare ones more.
+    /// The weight of each term: more for rare ones.
     pub(crate) weights: HashMap<String, f32>,
-    /// What the words that it has tell together, of every document by its number.
+    /// For every document by its number, the weight of those words of the query that it has.
     pub(crate) covered: Vec<f32>,
-    /// What all words of the query tell together.
+    /// The weight of all words of the query, and of those that any document has.
     pub(crate) all: f32,
+    pub(crate) known: f32,
 }
 
-/// The statistics that scores rest on.
+/// The statistics that scores are computed from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Statistics {
     pub(crate) documents: i64,
@@ -123,25 +126,25 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// How much a term tells that so many documents have.
+    /// Returns the weight of a term that this many documents have.
     pub(crate) fn weight(self, documents: usize) -> f32 {
         let (all, having) = (self.documents as f32, documents as f32);
         (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
     }
 }
 
-/// The blocks of a term from one on, and one of them.
+/// The queries for all blocks of a term from one on, and for one block.
 const ALL_BLOCKS: &str = "SELECT block, data FROM postings WHERE term = ?1 AND block >= ?2 ORDER BY block";
 const ONE_BLOCK: &str = "SELECT block, data FROM postings WHERE term = ?1 AND block = ?2";
 
-/// Where a term stands, after so many changes: its blocks, in their order.
+/// The postings of a term after a given number of changes: its blocks, in order.
 pub(crate) struct Posted {
     change: i64,
     blocks: Vec<(i64, Arc<[u8]>)>,
 }
 
 impl View<'_> {
-    /// The documents that have a term.
+    /// Tells every document that has a term.
     pub(super) fn having(&self, term: &str, mut found: impl FnMut(usize, Entry)) -> Result<()> {
         for (block, bytes) in &self.posted(term)?.blocks {
             postings::each(*block, bytes, |id, entry| found(usize::try_from(id).unwrap_or(0), entry))?;
@@ -149,7 +152,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Where a term stands: as it was read lately, but for the blocks that have changed since.
+    /// Returns the postings of a term: as they were read lately, with the blocks that have changed since
+    /// read again.
     fn posted(&self, term: &str) -> Result<Arc<Posted>> {
         let (change, lately) = (self.known.change, &self.known.lately.posted);
         let known = lately.get(term).filter(|known| known.change <= change);
@@ -201,6 +205,7 @@ pub(super) fn lexical(view: &View<'_>, groups: &[Group]) -> Result<Lexical> {
         weights: HashMap::new(),
         covered: vec![0.0; next],
         all: 0.0,
+        known: 0.0,
     };
     let average = (statistics.length as f32 / statistics.documents.max(1) as f32).max(1.0);
     let mut entries: Vec<(usize, Entry)> = Vec::with_capacity(ENTRIES);
@@ -226,12 +231,14 @@ impl Lexical {
         average: f32,
     ) -> Result<()> {
         let in_text = entries.iter().filter(|(_, entry)| entry.text > 0).count();
-        // A word that many texts have tells no more where it is a tag of few.
+        // A word that is in many texts weighs no more because it is a tag of few.
         let [text_weight, head_weight] = [in_text, entries.len()].map(|count| statistics.weight(count));
         let told = if in_text > 0 { text_weight } else { head_weight };
         self.weights.extend(group.all().map(|term| (term.clone(), told)));
         self.all += told;
-        for (id, entry) in entries {
+        self.known += if entries.is_empty() { 0.0 } else { told };
+        let counts = |id: usize| group.within.as_ref().is_none_or(|within| within.has(id));
+        for (id, entry) in entries.iter().filter(|(id, _)| counts(*id)) {
             let Some(score) = self.scores.get_mut(*id) else { return Err(postings::broken()) };
             self.covered[*id] += told;
             if *score == 0.0 {
@@ -241,7 +248,7 @@ impl Lexical {
             let long = 1.0 - B + B * entry.length as f32 / average;
             let text = text_weight * text * (K1 + 1.0) / (text + K1 * long);
             let head = HEAD * head_weight * head * (K1 + 1.0) / (head + K1);
-            // Whoever tags a text with a word of it has not said it twice.
+            // A tag that repeats a word of the text does not count twice.
             *score += text.max(head);
             if entry.subject {
                 self.subjects.insert(*id);
@@ -256,9 +263,14 @@ impl Lexical {
     pub(crate) fn has_all(&self, id: usize) -> bool {
         self.all > 0.0 && self.covered.get(id).is_some_and(|covered| *covered >= self.all)
     }
+
+    /// Whether a document has all words of the query that any document has.
+    pub(crate) fn has_known(&self, id: usize) -> bool {
+        self.known > 0.0 && self.covered.get(id).is_some_and(|covered| *covered >= self.known)
+    }
 }
 
-/// The words of the index that begin so.
+/// Returns the indexed terms with a prefix.
 pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<String>> {
     let end = format!("{prefix}\u{10ffff}");
     let sql = "SELECT DISTINCT term FROM postings WHERE term >= ?1 AND term < ?2 LIMIT ?3";
@@ -269,12 +281,12 @@ pub(crate) fn beginning(connection: &Connection, prefix: &str) -> Result<Vec<Str
     rows.collect::<Result<_, _>>().map_err(meant)
 }
 
-/// A term of the index that a misspelled word may have been meant to have.
+/// An indexed term that a misspelled word may stand for.
 pub(crate) struct Near {
     pub(crate) term: String,
-    /// How far off its spelling is, at the least.
+    /// The least distance of its spelling.
     pub(crate) distance: usize,
-    /// How much room it takes, which grows with how many have it.
+    /// The size of its postings, which grows with the documents that have it.
     pub(crate) often: i64,
 }
 
@@ -285,16 +297,16 @@ impl Near {
     }
 }
 
-/// How far off a word may be spelled; `None` for one that is too short to tell. Numbers are never
-/// misspelled.
+/// Returns how many letters of a word may be wrong; `None` if it is too short to correct or has a digit:
+/// numbers are never corrected.
 pub(crate) fn far(word: &str) -> Option<usize> {
     let size = word.chars().count();
     let (_, far) = TYPO_CHARS.into_iter().find(|(chars, _)| size >= *chars && !has_digit(word))?;
     Some(far)
 }
 
-/// The terms of the index that a word may begin with, if it is misspelled so far: stems are shorter
-/// than words, though not by half. The first letter is hardly ever misspelled.
+/// Returns the indexed terms that a misspelled word may begin with, up to a distance. Stems are shorter
+/// than words, but not by more than half. The first letter is hardly ever wrong.
 pub(crate) fn nearest(connection: &Connection, word: &str, far: usize) -> Result<Vec<Near>> {
     let word_chars: Vec<char> = word.chars().collect();
     let sql = "SELECT term, sum(length(data)) FROM postings GROUP BY term";
@@ -324,7 +336,7 @@ fn has_digit(word: &str) -> bool {
     word.chars().any(char::is_numeric)
 }
 
-/// Whether two words begin with the same letter, or their first two have traded places.
+/// Whether two words begin with the same letter, or with the same two letters swapped.
 fn begin_alike(a: &str, b: &str) -> bool {
     let [a, b] = [a, b].map(|word| {
         let mut chars = word.chars();
@@ -333,7 +345,7 @@ fn begin_alike(a: &str, b: &str) -> bool {
     a.0 == b.0 || (a.0 == b.1 && a.1 == b.0)
 }
 
-/// How many letters must change, be added, be left out or trade places; `None` if more than `most`.
+/// Returns how many letters must be changed, added, dropped or swapped; `None` if more than `most`.
 pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {
@@ -342,7 +354,7 @@ pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     Some(distances(&a, &b)[a.len()][b.len()]).filter(|distance| *distance <= most)
 }
 
-/// The distances between the beginnings of two words, by their lengths.
+/// Returns the distances between all beginnings of two words, by their lengths.
 fn distances(a: &[char], b: &[char]) -> Vec<Vec<usize>> {
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
     for (i, x) in a.iter().enumerate() {

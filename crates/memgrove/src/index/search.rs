@@ -15,9 +15,9 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::shapes::entities;
 
-/// For how many of the best their neighbours are looked at.
+/// How many of the best have their neighbours looked at.
 const NEIGHBOURED: usize = 60;
-/// How many parts of a thing say what it is about.
+/// How many documents of an address are read to learn what it is about.
 const SAID_MAX: usize = 8;
 
 /// What a search found.
@@ -25,15 +25,15 @@ const SAID_MAX: usize = 8;
 pub struct Found {
     /// The documents, best first.
     pub hits: Vec<Hit>,
-    /// How many more there are: neither among the hits nor said to be like one of them.
+    /// How many more there are: neither among the hits nor listed as like one of them.
     pub more: usize,
     /// How many documents fit.
     pub total: usize,
     /// Whether even more fit, which were not counted.
     pub at_least: bool,
-    /// How many more fit only faintly beside the best, and were left out for that.
+    /// How many more fit only faintly compared with the best, and were left out.
     pub faint: usize,
-    /// Whether none of the words stands anywhere: then hits only mean something like it.
+    /// Whether no document has any of the words: then hits are only similar in meaning.
     pub wordless: bool,
     /// Whether nothing is from the time that was asked for.
     pub untimely: bool,
@@ -41,15 +41,15 @@ pub struct Found {
     pub newest: bool,
     /// Whether nothing passes the filters.
     pub barred: bool,
-    /// Places that were asked for and hold nothing, where that is so.
+    /// The places that were asked for and are empty, if nothing passes the filters.
     pub nowhere: Vec<String>,
-    /// How many that are hidden have more of the words than any that was found.
+    /// How many hidden documents have more of the words than any that was found.
     pub hidden: usize,
-    /// Words that nothing has, and those that were looked for beside them.
+    /// Words that no document has, each with the word that was searched for instead.
     pub corrected: Vec<(String, String)>,
-    /// Folders and files that could not be read: what is known of them may be old.
+    /// Folders and files that could not be read; what the index holds of them may be outdated.
     pub unreadable: Vec<String>,
-    /// The terms that were looked for, and how much each tells.
+    /// The terms that were searched for, and their weights.
     pub terms: HashMap<String, f32>,
 }
 
@@ -62,7 +62,7 @@ impl Index {
         self.search_with(text, Reach::All, |search| search(limit, &mut |_, _| true))
     }
 
-    /// Finds documents as long as they are taken.
+    /// Searches, and hands the hits to the caller as long as they are taken.
     pub(super) fn search_with<T>(
         &self,
         text: &str,
@@ -88,7 +88,7 @@ impl Index {
         Search { view, analysis, embedder, now, reach, unreadable: synced.unreadable }
     }
 
-    /// Finds documents that say something like the document of an address.
+    /// Finds documents that are similar to those at an address.
     ///
     /// # Errors
     /// `NotFound` for an address without a document; else as [`Index::sync`].
@@ -96,7 +96,8 @@ impl Index {
         self.similar_with(address, Reach::All, |search| search(limit, &mut |_, _| true))
     }
 
-    /// Finds documents as long as they are taken. What the address stands for is none of them.
+    /// As [`Index::search_with`], for documents similar to those at an address, which are not found
+    /// themselves.
     pub(super) fn similar_with<T>(
         &self,
         address: &str,
@@ -123,15 +124,15 @@ impl Index {
     }
 }
 
-/// Takes a document, told what else is known of what was found; `false` if there is no room for it.
+/// Takes a hit, with what else is known of the search; `false` if there is no room for it.
 pub(super) type Take<'a> = &'a mut dyn FnMut(&Hit, &Found) -> bool;
 
 /// How far a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// To what is more than faintly what was asked for.
+    /// To documents that fit more than faintly.
     Near,
-    /// To all that has something to do with it.
+    /// To all documents that fit at all.
     All,
 }
 
@@ -157,7 +158,7 @@ impl Scores {
         self.allowed.as_ref().is_none_or(|set| set.has(id))
     }
 
-    /// What a document is worth by its words and meaning.
+    /// Returns the score of a document by words and meaning alone.
     pub(super) fn fused(&self, id: usize) -> f32 {
         let (words, meaning) = self.fusion.parts(self.words(id), self.means(id));
         words + meaning
@@ -177,13 +178,19 @@ impl Search<'_> {
         if query.is_unspeakable() {
             return Ok(Found { unreadable: self.unreadable.clone(), ..Found::default() });
         }
-        let LookedUp { groups, lexical, corrected, allowed } = self.looked_up(query)?;
+        let LookedUp { groups, lexical, corrected, allowed, telling } = self.looked_up(query)?;
+        if query.is_stop_word && lexical.touched.is_empty() {
+            return self.run(&query.without_words(), limit, take);
+        }
         let asked = query.asked.as_ref();
         let allows = |id: &&u32| allowed.as_ref().is_none_or(|set| set.has(**id as usize));
         let having = lexical.touched.iter().filter(allows).count();
+        // What the query stands for has its own words, and is not looked for.
+        let own = self.set(query.except.iter().copied());
+        let others = lexical.touched.iter().filter(allows).filter(|id| !own.has(**id as usize)).count();
         let wordless = having == 0 && !groups.is_empty() && asked.is_none_or(|asked| !asked.alone);
-        // One word that stands somewhere is looked for as it stands, not for what is like it.
-        let exact = having > 0 && query.is_one_word();
+        // A single word that some document has is searched for as it is, not for what is similar.
+        let exact = others > 0 && query.is_one_word();
         let mut found = Found {
             wordless,
             newest: query.is_open(),
@@ -196,13 +203,19 @@ impl Search<'_> {
         if found.barred {
             found.nowhere = self.nowhere(&query.filter)?;
         }
-        let most = if exact { WEIGHED.max(limit.min(having)) } else { WEIGHED };
+        let most =
+            if exact { WEIGHED.max(limit.saturating_add(query.except.len()).min(having)) } else { WEIGHED };
         let (scores, weighed) = self.scores(query, lexical, allowed, &corrected, (exact, most));
         found.corrected = corrected.into_iter().map(|one| (one.word, one.instead)).collect();
-        // All that have one word, or pass a filter, are counted; what fits a question is not.
+        // Documents with a single word, or that pass a filter, can be counted exactly; those that fit a
+        // question cannot.
         let (ids, counted, are_all) = match groups.is_empty() {
-            true => self.newest(&scores, asked, limit).map(|(ids, all)| (ids, Some(all), true))?,
-            false if exact => (weighed, Some(having), true),
+            true => {
+                let (ids, all) = self.newest(&scores, asked, limit)?;
+                let known = query.except.iter().filter(|id| scores.allows(**id)).count();
+                (ids, Some(all.saturating_sub(known)), true)
+            }
+            false if exact => (weighed, Some(others), true),
             false => {
                 let mut ids = self.around(&weighed, &scores)?;
                 let are_all = self.add_timely(&mut ids, &scores, asked)?;
@@ -214,13 +227,12 @@ impl Search<'_> {
         let lists = self.leave_lists(&mut candidates)?;
         found.untimely = match groups.is_empty() {
             true => candidates.is_empty() && asked.is_some_and(|asked| asked.firm),
-            false => !rank::keep_fitting(&mut candidates, asked, wordless),
+            false => !rank::keep_fitting(&mut candidates, asked, telling.as_ref(), wordless),
         };
         found.at_least = groups.iter().any(|group| group.terms.len() == PREFIX_TERMS_MAX)
             || (counted.is_none()
                 && !wordless
-                && (!are_all
-                    || rank::not_all(&candidates, having.saturating_sub(query.except.len() + lists))));
+                && (!are_all || rank::not_all(&candidates, others.saturating_sub(lists))));
         if self.reach == Reach::Near && counted.is_none() && !wordless {
             let named = self.having_name(query, &scores.lexical)?;
             found.faint = rank::leave_faint(&mut candidates, asked, &named);
@@ -232,7 +244,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// These documents with all parts of their scores, best first.
+    /// Returns these documents with all parts of their scores, best first.
     fn weighed(&self, ids: &[usize], scores: &Scores, query: &Query, exact: bool) -> Result<Vec<Candidate>> {
         let mut candidates = self.described(ids, scores, query)?;
         rank::fuse(&mut candidates, scores.fusion);
@@ -243,7 +255,7 @@ impl Search<'_> {
         Ok(candidates)
     }
 
-    /// Scores everything, and picks those that are weighed against each other.
+    /// Scores all documents, and picks those to weigh against each other.
     fn scores(
         &self,
         query: &Query,
@@ -278,8 +290,8 @@ impl Search<'_> {
         (Scores { lexical, meaning, allowed, fusion }, weighed)
     }
 
-    /// The meaning of a query: its words, each as much as it tells. A name that half of the
-    /// documents have would otherwise drown what is asked about it.
+    /// Returns the meaning of a query, with its words weighed by their rarity. Otherwise a name that half
+    /// of the documents have would drown what is asked about it.
     fn meant(
         &self,
         embedder: &dyn Embedder,
@@ -306,7 +318,7 @@ impl Search<'_> {
         (vector != [0; DIMENSIONS]).then_some(vector)
     }
 
-    /// The best, and what stands beside them.
+    /// Returns the weighed documents, with the neighbours of the best.
     fn around(&self, weighed: &[usize], scores: &Scores) -> Result<Vec<usize>> {
         let centre = rank::best(weighed.iter().map(|id| (*id, scores.fused(*id))), NEIGHBOURED);
         let mut ids = weighed.to_vec();
@@ -328,10 +340,10 @@ impl Search<'_> {
         set
     }
 
-    /// What is known of these documents.
+    /// Collects what is known of these documents.
     pub(super) fn described(&self, ids: &[usize], scores: &Scores, query: &Query) -> Result<Vec<Candidate>> {
         let named = entities::Named::by(&query.plain);
-        // Most are of the same kind as the one before.
+        // Most documents are of the same kind as the one before.
         let mut last: Option<(&str, u32)> = None;
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
@@ -347,6 +359,7 @@ impl Search<'_> {
                 words: scores.words(*id),
                 meaning: scores.means(*id),
                 has_all: scores.lexical.has_all(*id),
+                has_known: scores.lexical.has_known(*id),
                 subject: scores.lexical.subjects.has(*id),
                 observed: fact.observed,
                 named: match named.is_empty() {

@@ -1,5 +1,5 @@
-//! What is done where an index cannot be kept: the same one in memory. Whoever asks what was
-//! remembered gets an answer, even on a machine whose cache may not be written to, or is full.
+//! What happens where an index cannot be kept on disk: the same index is made in memory, so that searches
+//! work even on a machine whose cache is full or may not be written to.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -7,22 +7,22 @@ use super::turns::Turns;
 use super::{Held, Index};
 use crate::error::{Error, Kind, Result};
 
-/// An index in memory, once it was needed.
+/// An index in memory, made when it is first needed.
 #[derive(Default)]
 pub(super) struct Spare {
     index: OnceLock<Box<Index>>,
-    /// Why it was needed first, until someone has asked.
+    /// Why it was first needed, until someone has asked.
     trouble: OnceLock<Mutex<Option<Error>>>,
 }
 
 impl Index {
-    /// Why the index was not kept and had to be made in memory, told once.
+    /// Returns, once, why the index had to be made in memory.
     pub fn trouble(&self) -> Option<Error> {
         self.spare.trouble.get()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The same index in memory; `None` if this one is there already. It has no watchers: what they
-    /// notice is told once, to the one that is kept.
+    /// Returns the same index in memory; `None` if this one is in memory already. It has no watchers: they
+    /// report each change once, to the index on disk.
     pub(super) fn in_memory(&self) -> Option<&Index> {
         self.home.as_ref()?;
         Some(self.spare.index.get_or_init(|| {
@@ -43,7 +43,7 @@ impl Index {
         }))
     }
 
-    /// Notes why the spare was used, the first time that it helped.
+    /// Remembers why the spare was used, the first time that it succeeded.
     pub(super) fn noting<T>(&self, trouble: Error, done: Result<T>) -> Result<T> {
         if done.is_ok() {
             self.spare.trouble.get_or_init(|| Mutex::new(Some(trouble)));
@@ -52,8 +52,8 @@ impl Index {
     }
 }
 
-/// The error for a place where an index cannot be opened, whatever the reason; damage and haste
-/// are none, and are dealt with elsewhere.
+/// Turns any error in opening an index into `Denied`, except `Corrupt` and `Busy`, which are handled
+/// elsewhere.
 pub(super) fn unusable(error: Error) -> Error {
     match error.kind() {
         Kind::Corrupt | Kind::Busy | Kind::Denied => error,

@@ -1,5 +1,5 @@
-//! The time that a question speaks of: told from now (`last week`, `since yesterday`), or by name
-//! (`in July 2023`).
+//! Which time a question names: relative to now (`last week`, `since yesterday`), or as a date (`in July
+//! 2023`).
 
 use std::ops::Range;
 
@@ -11,35 +11,47 @@ use super::dates::{DAY_MS, beginning, days, iso_day, month_of, named, words};
 use crate::text::dates::WEEKDAYS;
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
-/// What happened is told afterwards: so much longer, at least and at most, a time is looked for, and
-/// what is from then counts for so much.
+/// People write about an event afterwards, so dates just after the time in question count too, for as long
+/// again within these limits, and with this share.
 const TOLD_MS: (i64, i64) = (7 * DAY_MS, 31 * DAY_MS);
 const TOLD: f32 = 0.5;
-/// For so many years back a month without a year may be any of them.
+/// A month without a year may be of any of so many past years.
 const YEARS_BACK: i16 = 30;
 /// What `recently` means.
 const RECENT_MS: i64 = 30 * DAY_MS;
 
-/// A time that a question speaks of.
+/// A time that a question names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// The newest first: one, unless it is a month of any year.
+    /// The spans that are meant, newest first: one, unless the year is open.
     pub(crate) spans: Vec<Span>,
-    /// Whether what is from then comes first, and is not merely preferred.
+    /// Whether documents from that time come before all others, and are not merely preferred.
     pub(crate) firm: bool,
-    /// Whether it has a name, such as `July 2023`, which may stand in a text as well.
+    /// Whether it is a date such as `July 2023`, which may also stand in a text.
     pub(crate) named: bool,
-    /// Whether nothing else is asked.
+    /// Whether the question asks for nothing else.
     pub(crate) alone: bool,
 }
 
 impl Asked {
-    /// Whether a memory of this date is from then.
+    /// Whether it has a beginning and an end, as a month has, and `since May` has not.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let ends = |span: &Span| span.from.earliest() > i64::MIN && span.until.latest() < i64::MAX;
+        self.spans.iter().all(ends)
+    }
+
+    /// The dates, or more, that count for some of that time.
+    pub(crate) fn reaches(&self) -> impl Iterator<Item = [i64; 2]> + '_ {
+        let (_, told) = TOLD_MS;
+        self.spans.iter().map(move |span| [span.from.earliest(), span.until.latest().saturating_add(told)])
+    }
+
+    /// Whether a date falls into that time.
     pub(crate) fn is_then(&self, date: i64) -> bool {
         self.spans.iter().any(|span| span.has(date))
     }
 
-    /// How much of a memory of this date is from then: what was told soon afterwards, half.
+    /// Returns how much of that time a date counts for: 1 within it, and a share shortly after it.
     pub(crate) fn share(&self, date: i64) -> f32 {
         match self.is_then(date) {
             true => 1.0,
@@ -49,9 +61,8 @@ impl Asked {
     }
 }
 
-/// The time that a question speaks of, and the words that say so. A date says more than a time that
-/// is told from now: in `last Friday, 23 January 2022`, now is then. Days are those of the zone in which
-/// one asks.
+/// Finds the time that a question names, and the words that name it. A full date wins over a relative
+/// time: `last Friday, 23 January 2022` is about that date. Days are those of the asker's zone.
 pub(crate) fn asked(query: &str, now: &Zoned) -> Option<(Asked, Vec<String>)> {
     let words = words(query);
     let border = |moment: i64| Border::at(moment, now.time_zone());
@@ -68,12 +79,12 @@ pub(crate) fn asked(query: &str, now: &Zoned) -> Option<(Asked, Vec<String>)> {
     let recently = || words.iter().position(|word| matches!(word.as_str(), "recently" | "lately"));
     let (spans, at) = match by_name {
         Some(ByName { at, spans, precision }) => {
-            // Before a day is shortly before it.
+            // With a single day a preposition is no bound: `before` a day means shortly before it.
             let first = at.iter().copied().min().filter(|_| precision != Precision::Day);
             let (bound, before) = first.map_or((Bound::None, None), |first| bound(&words, first));
             let last = || spans.iter().find(|span| span.start <= now_ms(now)).cloned();
             let spans = match before {
-                // Since May is since the last one.
+                // `since May` means since the most recent May.
                 Some(_) => last().into_iter().map(|span| bound.of(span)).collect(),
                 None => spans,
             };
@@ -92,7 +103,7 @@ fn now_ms(now: &Zoned) -> i64 {
     now.timestamp().as_millisecond()
 }
 
-/// What stands before a time and makes it a border.
+/// A preposition that makes a time a bound.
 #[derive(Clone, Copy)]
 enum Bound {
     None,
@@ -114,29 +125,40 @@ impl Bound {
     }
 }
 
-/// What stands before the word at a place, and where.
+/// Returns the preposition before the word at a place, and its own place.
 fn bound(words: &[String], at: usize) -> (Bound, Option<usize>) {
     let before = words[..at].iter().rposition(|word| word != "the");
-    let bound = match before.map_or("", |at| words[at].as_str()) {
-        "since" => Bound::Since,
-        "after" => Bound::After,
-        "before" => Bound::Before,
-        "until" | "till" => Bound::Until,
-        _ => return (Bound::None, None),
-    };
-    (bound, before)
+    match before.and_then(|at| bound_by(&words[at])) {
+        Some(bound) => (bound, before),
+        None => (Bound::None, None),
+    }
 }
 
-/// How much of a date a name gives.
+fn bound_by(word: &str) -> Option<Bound> {
+    match word {
+        "since" => Some(Bound::Since),
+        "after" => Some(Bound::After),
+        "before" => Some(Bound::Before),
+        "until" | "till" => Some(Bound::Until),
+        _ => None,
+    }
+}
+
+/// Whether a word is a preposition that makes a time a bound.
+pub(super) fn is_bound(word: &str) -> bool {
+    bound_by(word).is_some()
+}
+
+/// How precise a date in words is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Precision {
-    /// A month or a day of any year, or a year.
+    /// A year alone, or a month or day without a year.
     Part,
     Month,
     Day,
 }
 
-/// The times of a name, and which of the words it is.
+/// The times that a date in words may mean, and the places of those words.
 struct ByName {
     at: Vec<usize>,
     spans: Vec<Range<i64>>,
@@ -176,7 +198,7 @@ fn by_name(query: &str, words: &[String], now: &Zoned) -> Option<ByName> {
     Some(ByName { at: named.at, spans, precision })
 }
 
-/// A time that is told from now, and where the words stand that tell it.
+/// Finds a time relative to now, and the place of the words that name it.
 pub(super) fn told(words: &[String], now: &Zoned) -> Option<(Range<usize>, Range<i64>)> {
     (0..words.len()).find_map(|at| {
         let (used, span) = told_from(now, &words[at..])?;
@@ -184,7 +206,7 @@ pub(super) fn told(words: &[String], now: &Zoned) -> Option<(Range<usize>, Range
     })
 }
 
-/// The time that words begin with, told from a moment, and how many of them tell it.
+/// Reads a relative time at the beginning of some words; returns how many words it takes, and the time.
 fn told_from(now: &Zoned, words: &[String]) -> Option<(usize, Range<i64>)> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match [word(0), word(1), word(2)] {
@@ -226,18 +248,18 @@ fn told_from(now: &Zoned, words: &[String]) -> Option<(usize, Range<i64>)> {
     }
 }
 
-/// What time is counted in.
+/// The units of relative times.
 const UNITS: [&str; 5] = ["hour", "day", "week", "month", "year"];
 
 fn unit(word: &str) -> Option<&str> {
     Some(word.trim_end_matches('s')).filter(|unit| UNITS.contains(unit))
 }
 
-/// Numbers as they are spoken, from one on.
+/// Number words, from one on.
 const NUMBERS: [&str; 12] =
     ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 const FEW: i64 = 3;
-/// Further back than this nobody counts.
+/// A larger number is not read as a count.
 const BACK_MAX: i64 = 5_000;
 
 fn number(word: &str) -> Option<i64> {
@@ -249,7 +271,7 @@ fn number(word: &str) -> Option<i64> {
     }
 }
 
-/// The day so many days, weeks, months or years before one.
+/// Returns the day that is `count` days, weeks, months or years before another.
 fn back(today: Date, unit: &str, count: i64) -> Option<Date> {
     let span = jiff::Span::new();
     let span = match unit {
@@ -261,7 +283,7 @@ fn back(today: Date, unit: &str, count: i64) -> Option<Date> {
     today.checked_sub(span).ok()
 }
 
-/// So many hours, days and so on until the end of today, which is one of the days.
+/// Returns the time from `count` hours, days and so on ago to the end of today, which is one of the days.
 fn until_now(now: &Zoned, count: i64, unit: &str) -> Option<Range<i64>> {
     let start = match unit {
         "hour" => now_ms(now) - count * HOUR_MS,
@@ -271,7 +293,8 @@ fn until_now(now: &Zoned, count: i64, unit: &str) -> Option<Range<i64>> {
     Some(start..before(now, "day", 0)?.end)
 }
 
-/// The whole day, week from Monday on, month or year so many before the one that it is now.
+/// Returns the whole day, week (from Monday), month or year that lies `count` units before the current
+/// one.
 fn before(now: &Zoned, unit: &str, count: i64) -> Option<Range<i64>> {
     let (there, zone) = (back(now.date(), unit, count)?, now.time_zone());
     match unit {

@@ -1,5 +1,5 @@
-//! Keeping the index true to the files: what is listed is compared with what was seen (see `listing`),
-//! through the seam alone. Nothing is trusted that a listing does not show.
+//! How the index is kept true to the files: what is listed through the backend is compared with what was
+//! seen before (see `listing`). Nothing is trusted that a listing does not show.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::error::{Error, Kind, Result};
 use crate::locator::Locator;
 use crate::store::Store;
 
-/// How many new documents are committed together, so that others get their turn.
+/// How many new documents are committed together, so that other processes get their turn.
 const BATCH_DOCUMENTS: usize = 4_000;
-/// About how many bytes are read before they are written down.
+/// About how many bytes are read before they are written into the index.
 const AHEAD_BYTES: u64 = 16 << 20;
-/// A file that was modified so shortly before it was read may be modified again without a new
-/// stamp: clocks of file systems tick in a few milliseconds, some in seconds.
+/// A file that was modified less than this before it was read may change again without a new stamp: some
+/// file systems tick in milliseconds, others in seconds.
 const TICK_MS: i64 = 100;
 const COARSE_TICK_MS: i64 = 2_000;
 
-/// A storage whose files are indexed, and where they stand among the keys of the index.
+/// A storage whose files are indexed, and where its keys begin in the index.
 #[derive(Clone)]
 pub struct Source {
     /// The folder of the store that this storage stands for; empty for the store itself.
@@ -41,14 +41,14 @@ pub struct Synced {
     pub read: usize,
     /// Files that are gone.
     pub removed: usize,
-    /// Files that were written again and say what they said.
+    /// Files that were written again with the same content.
     pub touched: usize,
     /// Folders and files that could not be read: what was known of them is kept.
     pub unreadable: Vec<String>,
 }
 
 impl Synced {
-    /// Adds what a further look did; what can be read is as it says.
+    /// Adds what a further sync did; of what cannot be read, the later one knows best.
     pub(super) fn add(&mut self, later: Synced) {
         self.read += later.read;
         self.removed += later.removed;
@@ -66,7 +66,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether both are of the same content, at the same time.
+    /// Whether both have the same stamp and content.
     fn is_of(&self, other: &Seen) -> bool {
         self.stamp == other.stamp && self.version == other.version
     }
@@ -76,19 +76,18 @@ impl Seen {
 #[derive(Default)]
 pub(crate) struct Files {
     pub(super) seen: HashMap<String, Seen>,
-    /// After how many changes of the index `seen` is what all processes have seen.
+    /// The number of index changes for which `seen` is complete.
     change: i64,
     pub(super) look: Look,
-    /// Files that a listing showed otherwise than they were seen; each is still to be looked at.
+    /// Files that a listing found changed; each is still to be looked at.
     pub(super) doubts: Vec<(usize, Locator)>,
-    /// Files that were found to be settled, with their stamps; the index is still to be told.
+    /// Files found to be settled, with their stamps, which the index does not know yet.
     pub(super) settled: Vec<(String, u64)>,
 }
 
 impl Files {
-    /// Takes over what other processes have seen. Then everything is listed: what they believed of
-    /// the files may be older than what we do.
-    /// Gives back how often the index has changed, as the connection sees it.
+    /// Takes over what other processes have written, and returns how often the index has changed. After a
+    /// change all files are listed again, because what others saw may be older than what this process saw.
     pub(super) fn follow(&mut self, connection: &Connection) -> Result<i64> {
         let change = changes(connection)?;
         if change != self.change {
@@ -97,7 +96,7 @@ impl Files {
         Ok(change)
     }
 
-    /// Whether they are what the index was made of after so many changes.
+    /// Whether `seen` is complete for this number of changes.
     pub(super) fn are_of(&self, change: i64) -> bool {
         change == self.change
     }
@@ -119,7 +118,7 @@ impl Index {
         let mut held = VecDeque::new();
         while left.peek().is_some() || !held.is_empty() || !gone.is_empty() {
             if held.is_empty() {
-                // Before the turn is taken: nobody waits for a storage that is far away.
+                // Read before the write lock is taken, so that nobody waits for a remote storage.
                 held = read_ahead(&mut left, self.clock.now().as_millisecond());
             }
             let transaction = database
@@ -129,8 +128,8 @@ impl Index {
             let mut writer = Writer::new(&transaction, &self.analysis, self.embedder.as_deref())?;
             let mut learnt = Vec::new();
             for key in gone.drain(..) {
-                // While we waited for our turn the file may have come back, and another process may
-                // have seen that.
+                // While this process waited for the lock, the file may have come back and another process
+                // may have indexed it.
                 let now = seen_by(&transaction, &key)?;
                 let is_known = |now: &Seen| files.seen.get(&key).is_some_and(|seen| seen.is_of(now));
                 if now.as_ref().is_none_or(is_known) {
@@ -148,7 +147,7 @@ impl Index {
                         synced.touched += usize::from(did == Did::Touched);
                         learnt.push((file.key, Some(now)));
                     }
-                    // Gone since it was listed: the next look at the files sees that.
+                    // Gone since it was listed; the next sync notices that.
                     Err(error) if error.kind() == Kind::NotFound => {}
                     Err(error) if is_unreadable(&error) => synced.unreadable.push(file.key),
                     Err(error) => return Err(error),
@@ -156,7 +155,7 @@ impl Index {
             }
             let change = writer.finish()?;
             transaction.commit().map_err(meant)?;
-            // Where others have written in between, `seen` is not up to date, and stays behind.
+            // If others have written in between, `seen` is incomplete, and the number stays behind.
             files.change += i64::from(files.change + 1 == change);
             for (key, now) in learnt {
                 match now {
@@ -173,7 +172,7 @@ impl Index {
         Ok(synced)
     }
 
-    /// Takes in a file if need be, and says what is seen of it now.
+    /// Indexes a file if it has changed, and returns what is now seen of it.
     fn learn(
         &self,
         writer: &mut Writer<'_>,
@@ -202,15 +201,15 @@ impl Index {
     }
 }
 
-/// A file, and what was read of it; nothing of one that is too large.
+/// A file and its content; no content if the file is too large.
 struct Held<'a> {
     file: Listed<'a>,
     content: Option<Result<Content>>,
-    /// It was not read before this time.
+    /// A moment before the content was read.
     read_ms: i64,
 }
 
-/// Reads the next files, many at a time where their storage is far away.
+/// Reads the next files, many at once where their storage is remote.
 fn read_ahead<'a>(left: &mut impl Iterator<Item = Listed<'a>>, read_ms: i64) -> VecDeque<Held<'a>> {
     let (mut files, mut bytes) = (Vec::new(), 0);
     while files.len() < BATCH_DOCUMENTS
@@ -242,13 +241,13 @@ enum Did {
     Read,
 }
 
-/// Whether a file that is read now cannot change any more without a new stamp.
+/// Whether a file read at `now` cannot change any more without a new stamp.
 pub(super) fn is_settled(info: &Info, now: i64) -> bool {
     let tick = if info.mtime.subsec_nanosecond() == 0 { COARSE_TICK_MS } else { TICK_MS };
     info.mtime.as_millisecond() + tick < now || info.version.is_some()
 }
 
-/// Notes which files are settled, if nobody else is writing.
+/// Notes in the index which files are settled, unless another process is writing.
 fn note_settled(
     database: &mut Database,
     seen: &mut HashMap<String, Seen>,
@@ -278,7 +277,7 @@ fn note_settled(
     }
 }
 
-/// What was seen of one file, by any process.
+/// Returns what any process has seen of one file.
 fn seen_by(connection: &Connection, key: &str) -> Result<Option<Seen>> {
     let sql = "SELECT stamp, version, settled FROM files WHERE key = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(meant)?;
@@ -289,7 +288,7 @@ fn seen_by(connection: &Connection, key: &str) -> Result<Option<Seen>> {
     statement.query_row([key], read).optional().map_err(meant)
 }
 
-/// What was seen of every file.
+/// Returns what any process has seen of every file.
 fn known(connection: &Connection) -> Result<HashMap<String, Seen>> {
     let mut statement =
         connection.prepare_cached("SELECT key, stamp, version, settled FROM files").map_err(meant)?;

@@ -1,7 +1,7 @@
-//! Who looks now: a few at once, in the order of their coming, each with a connection of their own.
+//! Who may search now: a few threads at once, in the order of arrival, each with its own connection.
 //!
-//! More at once than there are processors would only make all of them late, and whoever comes back
-//! at once must not overtake those who wait.
+//! More searches than processors would only slow down all of them, and a thread that comes back at once
+//! must not overtake those that wait.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::database::Database;
 
-/// Who looks, who waits, and the connections of those who have gone.
+/// The free turns, the threads that wait, and the idle connections.
 pub(super) struct Turns(Mutex<Queue>);
 
 struct Queue {
@@ -19,15 +19,15 @@ struct Queue {
     waiting: VecDeque<SyncSender<Option<Database>>>,
 }
 
-/// Leave to look, until it is dropped.
+/// Permission to search, until it is dropped.
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
-    /// The connection that the last one left behind, if there is one.
+    /// A connection that an earlier turn has left, if there is one.
     pub(super) database: Option<Database>,
 }
 
 impl Turns {
-    /// At most so many at once.
+    /// Allows this many turns at once.
     pub(super) fn new(most: usize) -> Self {
         Turns(Mutex::new(Queue { most, free: most, idle: Vec::new(), waiting: VecDeque::new() }))
     }
@@ -46,7 +46,7 @@ impl Turns {
         Turn { turns: self, database }
     }
 
-    /// Whether someone looks now.
+    /// Whether any turn is taken.
     pub(super) fn are_taken(&self) -> bool {
         let queue = self.queue();
         queue.free < queue.most
@@ -59,7 +59,7 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // One that cannot end what it began is of no use to the next.
+        // A connection that cannot end its transaction is not passed on.
         let database = self.database.take().filter(|database| database.end().is_ok());
         let mut queue = self.turns.queue();
         match queue.waiting.pop_front() {

@@ -1,7 +1,7 @@
-//! Watchers: how a process that stays learns that nothing has changed, without a listing.
+//! How a long-lived process learns that nothing has changed, without a listing: from watchers.
 //!
-//! A watcher is only a hint. It is believed for a short time, and only when it watched every folder
-//! before the last listing began; then the files are listed again.
+//! A watcher is only a hint. It is trusted for a short time, and only if it watched every folder before
+//! the last listing began; after that the files are listed again.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use super::Index;
 use super::listing::joined;
 use crate::locator::Locator;
 
-/// For how long the files are not listed while watchers say that nothing has changed, and for as
-/// long again while they are listed (see `patrol`). Listing may take a fiftieth of the time, so
-/// that many files do not make every search slow.
+/// How long a listing is trusted while watchers report no change, and once more as long while `patrol`
+/// lists the files again. If a listing is slow, it is trusted for this many times its duration, so that a
+/// store of many files does not slow down every search.
 const BELIEVED_MS: i64 = 2_000;
 const LISTING_SHARE: i64 = 50;
-/// So many files are looked at one by one, or a share of all; for more a listing is quicker.
+/// Up to this many changed files, or this part of all, are looked at one by one; beyond that a listing is
+/// faster.
 pub(super) const SINGLE_FILES_MAX: usize = 64;
 const SINGLE_FILES_SHARE: usize = 8;
 
@@ -25,29 +26,29 @@ pub enum Noticed {
     Nothing,
     /// At most these files were changed, made, moved or removed.
     Files(Vec<Locator>),
-    /// Whatever may have changed.
+    /// Anything may have changed.
     Anything,
 }
 
 /// Watches the files of one storage.
 pub trait Watch: Send + Sync {
-    /// What has happened since this was last asked. What a caller of the system was told to be
-    /// written before is noticed.
+    /// Returns what has happened since this was last asked, including every write that the system had
+    /// confirmed before the call.
     fn noticed(&self) -> Noticed;
 
-    /// Watches these folders of the storage. `true` if it watched all of them before, so that
-    /// nothing in them has escaped it.
+    /// Watches these folders of the storage. Returns `true` if it already watched all of them, so that no
+    /// change in them was missed.
     fn attend(&self, folders: &[Locator]) -> bool;
 }
 
-/// What is known of the last look at the files.
+/// What is known of the last listing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Look {
     /// Whether the watchers would have noticed any change since.
     covered: bool,
     began: i64,
     took: i64,
-    /// When someone began to list everything again.
+    /// When a new listing was last begun.
     again: i64,
 }
 
@@ -65,7 +66,7 @@ impl Look {
         self.covered && (0..self.believed().saturating_mul(2)).contains(&(now - self.began))
     }
 
-    /// This look, if it is time for another one and nobody has begun it: whoever asks begins it.
+    /// Returns this listing if a new one is due and nobody has begun it; the caller then begins it.
     pub(super) fn taken_if_due(&mut self, now: i64) -> Option<Look> {
         let due = self.holds(now) && now - self.again >= self.believed();
         due.then(|| {
@@ -75,21 +76,22 @@ impl Look {
     }
 }
 
-/// Whether a moment is so near that what was true then is believed.
+/// Whether a moment is so recent that what was true then is still trusted.
 pub(super) fn is_recent(then: i64, now: i64) -> bool {
     (0..BELIEVED_MS).contains(&(now - then))
 }
 
 impl Index {
-    /// For a process that stays: what every search needs is read at once, and these watch the
-    /// storages, in their order. The files are listed only when a watcher, or time, calls for it.
+    /// Prepares the index for a long-lived process: everything that searches need is read at once, and one
+    /// watcher for each storage, in order, saves listing the files before every search.
     #[must_use]
     pub fn staying(self, watches: Vec<Arc<dyn Watch>>) -> Arc<Self> {
         Arc::new_cyclic(|myself| Index { stays: true, watches, myself: myself.clone(), ..self })
     }
 
-    /// The files to look at, each with its storage; `None` if all must be listed. What is noticed
-    /// here is noticed once: whoever asks must look, or list everything next time.
+    /// Returns the files to look at, each with the number of its storage; `None` if all must be listed.
+    /// Watchers report each change once, so the caller must look at these files or list everything next
+    /// time.
     pub(super) fn noticed(&self, look: Look, now: i64, seen: usize) -> Option<Vec<(usize, Locator)>> {
         if self.watches.len() != self.sources.len() {
             return None;
@@ -110,7 +112,7 @@ impl Index {
         (!anything && files.len() <= SINGLE_FILES_MAX.max(seen / SINGLE_FILES_SHARE)).then_some(files)
     }
 
-    /// Has the watchers attend to the folders of their storages. `true` if they all did before.
+    /// Has the watchers watch the folders of their storages. Returns `true` if all did so before.
     pub(super) fn attend(&self, folders: &[Vec<Locator>]) -> bool {
         let attended = self.watches.iter().zip(folders).map(|(watch, folders)| watch.attend(folders));
         let attended: Vec<bool> = attended.collect();

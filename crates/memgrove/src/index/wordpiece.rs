@@ -1,4 +1,4 @@
-//! The word pieces of the model: how it cuts a text, and how long a text is in tokens.
+//! How the model cuts a text into word pieces, and how many tokens a text has.
 //!
 //! Follows BERT's uncased tokenizer: clean, lower case, no accents, every punctuation mark and
 //! every Chinese character on its own, then the longest pieces that the vocabulary has.
@@ -11,10 +11,10 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 const VOCABULARY: &str = include_str!("../../assets/potion-base-4M-int8/vocab.txt");
-/// A word that is longer has no pieces.
+/// Longer words have no pieces.
 const WORD_CHARS_MAX: usize = 100;
 
-/// A quick hash for short keys that nobody hostile can choose: the vocabulary, and our own numbers.
+/// A fast hash for short keys that no attacker can choose: the vocabulary, and our own numbers.
 #[derive(Default)]
 pub(crate) struct Quick(u64);
 
@@ -26,7 +26,7 @@ impl Quick {
 
 impl Hasher for Quick {
     fn finish(&self) -> u64 {
-        // A product mixes upwards, and tables look at the lowest bits.
+        // A product mixes into the high bits, and hash tables use the lowest.
         self.0.rotate_left(26)
     }
 
@@ -68,7 +68,7 @@ fn pieces() -> &'static (Pieces, Pieces) {
     })
 }
 
-/// The ids of the pieces of a text; words that have none are left out.
+/// Returns the ids of the pieces of a text, without words that have none.
 pub(crate) fn ids(text: &str) -> Vec<u32> {
     let mut found = Vec::with_capacity(text.len() / 4);
     each_word(text, |word| {
@@ -77,15 +77,15 @@ pub(crate) fn ids(text: &str) -> Vec<u32> {
     found
 }
 
-/// Whether the model has a folded word as one piece: then it is spelled right.
+/// Whether the model knows a folded word as one piece, which means that it is spelled right.
 pub(crate) fn is_word(word: &str) -> bool {
     pieces().0.contains_key(word)
 }
 
-/// How many tokens a text is.
+/// Returns how many tokens a text has.
 ///
-/// Counted by the word pieces of the model that is shipped. The vocabulary is a third of what
-/// large models use today, so it counts rather too many than too few.
+/// They are the word pieces of the built-in model. Its vocabulary is a third of what large models use
+/// today, so the count is rather too high than too low.
 pub fn tokens(text: &str) -> usize {
     let mut found = Vec::new();
     let mut unknown = 0;
@@ -127,7 +127,7 @@ fn cut(word: &str, found: &mut Vec<u32>) -> bool {
     true
 }
 
-/// Calls back with every word, as the model wants it.
+/// Calls back with every word, in the form that the model expects.
 fn each_word(text: &str, mut word_done: impl FnMut(&str)) {
     let mut word = String::new();
     let mut flush = |word: &mut String| {
@@ -138,7 +138,7 @@ fn each_word(text: &str, mut word_done: impl FnMut(&str)) {
     };
     let mut take = |c: char, word: &mut String| {
         if c.is_whitespace() || c.is_control() {
-            // BERT removes control characters and takes white space for a border.
+            // BERT drops control characters, and splits words at white space.
             if c.is_whitespace() {
                 flush(word);
             }

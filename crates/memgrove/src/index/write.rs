@@ -1,5 +1,5 @@
-//! Putting documents into the index and taking them out, exactly: what is left is what a new index
-//! of the same files would hold.
+//! How documents are put into the index and taken out, exactly: the result is what a new index of the same
+//! files would hold.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -34,7 +34,7 @@ pub(crate) struct Writer<'a> {
     embedder: Option<&'a dyn Embedder>,
     postings: HashMap<(String, i64), BTreeMap<i64, Option<Entry>>>,
     vectors: BTreeMap<i64, Vector>,
-    /// Blocks of documents of which something else has changed.
+    /// Blocks of documents in which something other than a vector has changed.
     blocks: BTreeSet<i64>,
     documents: i64,
     length: i64,
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Notes that a file was looked at and holds what it held.
+    /// Notes that a file was looked at and its content is unchanged.
     pub(crate) fn touch(&mut self, file: &FileRow<'_>) -> Result<()> {
         let sql = "UPDATE files SET stamp = ?2, mtime = ?3, settled = ?4 WHERE key = ?1 RETURNING id";
         let row = params![file.key, file.stamp.cast_signed(), file.mtime, file.settled];
@@ -73,13 +73,13 @@ impl<'a> Writer<'a> {
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row(row, |row| row.get(0)))
             .map_err(meant)?;
-        // A document without a date has that of its file.
+        // A document without a date has the date of its file.
         let known = self.known(id)?;
         self.blocks.extend(known.values().map(|known| known.id / VECTORS));
         Ok(())
     }
 
-    /// Makes a file's documents these. Those that say what they said keep their places.
+    /// Replaces the documents of a file. Those whose terms are unchanged keep their numbers.
     pub(crate) fn put(&mut self, file: &FileRow<'_>, documents: &[Document]) -> Result<()> {
         let id: i64 = {
             let sql = "INSERT INTO files (key, stamp, version, mtime, settled) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
                         self.describe(known.id, document, &whole)?;
                     }
                     if known.ord != ord {
-                        // Places are unique: it must leave its own before another can take it.
+                        // Places are unique, so a document leaves its place before another can take it.
                         self.run("UPDATE docs SET ord = -1 - ord WHERE id = ?1", &[&known.id])?;
                         moved.push((known.id, ord));
                     }
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Takes a file and its documents out. `false` if it was not there.
+    /// Removes a file and its documents. Returns `false` if it was not there.
     pub(crate) fn remove(&mut self, key: &str) -> Result<bool> {
         let id: Option<i64> = self
             .connection
@@ -138,12 +138,12 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// How many changes wait to be written: a measure of the memory that they take.
+    /// Returns how many changes wait to be written, as a measure of their memory.
     pub(crate) fn pending(&self) -> usize {
         self.vectors.len()
     }
 
-    /// Writes everything, ready to be committed. Returns how often the index has changed then.
+    /// Writes everything, ready to be committed, and returns how often the index has then changed.
     pub(crate) fn finish(mut self) -> Result<i64> {
         self.flush()?;
         let counted = [
@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what is known of a document beside its terms.
+    /// Writes everything about a document but its terms.
     fn describe(&self, id: i64, document: &Document, whole: &[u8; 16]) -> Result<()> {
         let date = document.date.map(crate::clock::Timestamp::as_millisecond);
         let sql = "UPDATE docs SET whole = ?2, shape = ?3, kind = ?4, date = ?5, importance = ?6, uses = ?7, hidden = ?8,
@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
         self.run("DELETE FROM bodies WHERE id = ?1", &[&id])
     }
 
-    /// What of a stored document has terms.
+    /// Returns the parts of a stored document that have terms.
     fn text_of(&self, id: i64) -> Result<Document> {
         let sql = "SELECT d.kind, d.title, b.subject, b.body, b.tags, d.name FROM docs d JOIN bodies b ON b.id = d.id WHERE d.id = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(meant)?;
@@ -271,7 +271,7 @@ impl<'a> Writer<'a> {
         statement.query_row([id], read).map_err(meant)
     }
 
-    /// The terms of a document, and how many its text has.
+    /// Returns the terms of a document, and how many terms its text has.
     fn entries(&self, document: &Document) -> (HashMap<String, Entry>, u32) {
         let mut entries: HashMap<String, Entry> = HashMap::new();
         let text = self.analysis.terms(&document.text);
@@ -284,7 +284,7 @@ impl<'a> Writer<'a> {
             let entry = entries.entry(term).or_default();
             entry.title = entry.title.saturating_add(1);
         }
-        // What links call it is part of what it is called: a file's name, whatever its heading.
+        // The name that links use counts as part of the title, whatever the heading is.
         for term in self.analysis.terms(&document.name) {
             let entry = entries.entry(term).or_default();
             entry.title = entry.title.max(1);
@@ -364,13 +364,13 @@ struct Known {
     ord: i64,
 }
 
-/// The lines of a list, as it is stored.
+/// Splits a stored list into its lines.
 pub(crate) fn listed(text: &str) -> Vec<String> {
     text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// How many documents there are, how many terms they have, the number of the next, and how often
-/// all this has changed.
+/// Returns the number of documents, the number of their terms, the next free number, and how often the
+/// index has changed.
 pub(crate) fn counts(connection: &Connection) -> Result<[i64; 4]> {
     let [documents, length, change] = ["documents", "length", "change"].map(|name| count(connection, name));
     Ok([
@@ -381,7 +381,7 @@ pub(crate) fn counts(connection: &Connection) -> Result<[i64; 4]> {
     ])
 }
 
-/// How often an index has changed.
+/// Returns how often an index has changed.
 pub(crate) fn changes(connection: &Connection) -> Result<i64> {
     Ok(count(connection, "change")?.unwrap_or(0))
 }

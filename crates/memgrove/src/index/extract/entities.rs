@@ -1,4 +1,5 @@
-//! Entities: a document for each observation, with the name of what it is about.
+//! How an entity becomes documents: one for each observation, and one for its relations or, if nothing is
+//! known of it now, for its name.
 
 use super::{Source, links};
 use crate::address::Scheme;
@@ -10,7 +11,7 @@ use crate::shapes::entities::{self, Entity, Facts};
 
 const FOLDER: &str = "entities/";
 
-/// The files of entities; the indexes beside them are derived.
+/// Whether a file is an entity; the indexes beside entities are derived.
 pub(super) fn wants(inside: &str) -> bool {
     inside.starts_with(FOLDER) && inside.ends_with(".md") && super::visible(inside)
 }
@@ -19,7 +20,7 @@ pub(super) fn wants(inside: &str) -> bool {
 pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
     let inside = source.inside.trim_start_matches(FOLDER);
     let (folder, stem) = inside.trim_end_matches(".md").rsplit_once('/').unwrap_or(("general", inside));
-    // As for an entity itself, the innermost folder is what stands in for a type.
+    // As in an entity itself, the innermost folder stands in for a missing type.
     let folder = folder.rsplit('/').next().unwrap_or(folder);
     let text = String::from_utf8_lossy(source.bytes);
     let entity = entities::Document::parse(&text).entity(folder, stem);
@@ -40,7 +41,14 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
         span: 0..source.bytes.len(),
         ..Document::default()
     };
-    let mut found = vec![Document { text: relations_told(&entity), ..blank.clone() }];
+    let relations = relations_told(&entity);
+    let known_now = entity.observations.iter().position(|said| said.facts.superseded_by.is_none());
+    let mut found = Vec::new();
+    if known_now.is_none() || !relations.is_empty() {
+        found.push(Document { text: relations, ..blank.clone() });
+    }
+    // Links lead to the first document that counts.
+    let named = known_now.filter(|_| found.is_empty()).map(|at| at + 1);
     for (observation, number) in entity.observations.iter().zip(1..) {
         let mut all = blank.links.clone();
         all.extend(links(&observation.text));
@@ -51,7 +59,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
             hidden: observation.facts.superseded_by.is_some(),
             holds: observation.facts.span(),
             links: all,
-            name: String::new(),
+            name: if named == Some(number) { blank.name.clone() } else { String::new() },
             ..blank.clone()
         });
     }
@@ -62,7 +70,7 @@ fn dated(facts: &Facts) -> Option<Timestamp> {
     facts.date.as_deref().or(facts.valid_from.as_deref()).and_then(dates::written)
 }
 
-/// How an entity stands to others, as lines.
+/// Returns the relations of an entity, one in each line.
 fn relations_told(entity: &Entity) -> String {
     let now = entity.relations.iter().filter(|relation| relation.facts.superseded_by.is_none());
     now.map(|relation| format!("{} {}", relation.kind, relation.to)).collect::<Vec<_>>().join("\n")

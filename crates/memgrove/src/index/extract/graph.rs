@@ -1,5 +1,5 @@
-//! The graph: a document for what is said of each node and connection, and one for each section of
-//! what they hold.
+//! How a graph becomes documents: one for the properties of each node and connection, and one for each
+//! section of their content.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,13 +12,13 @@ use crate::index::dates;
 use crate::locator::copies::is_like_copy_of;
 
 pub(super) const META: &str = ".meta.json";
-/// The folders of a graph that hold something, and how their things are addressed.
+/// The folders of a graph with content, and the kind of address of what lies there.
 const FOLDERS: [(&str, Scheme); 2] =
     [("_content/nodes/", Scheme::Node), ("_content/connections/", Scheme::Connection)];
-/// The part of an address that stands for what is said of a thing that holds something too.
+/// The part of an address that stands for the properties of a thing that also has content.
 const PROPERTIES: &str = "#properties";
 
-/// What is said of a node or connection, as far as it can be found.
+/// The properties of a node or connection, as far as search uses them.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Said {
@@ -32,17 +32,17 @@ struct Said {
     updated: String,
 }
 
-/// What nodes and connections hold, and what is said of them; the registry only lists them.
+/// Whether a file holds properties or content of a node or connection; the registry only lists them.
 pub(super) fn wants(inside: &str) -> bool {
     place(inside).is_some() && super::visible(inside)
 }
 
-/// The address of the thing that a file belongs to, and its id.
+/// Returns the address of the node or connection that a file belongs to, and its id.
 fn place(inside: &str) -> Option<(String, &str)> {
     let (kind, file) =
         FOLDERS.iter().find_map(|(folder, kind)| Some((kind, inside.strip_prefix(folder)?)))?;
     let id = file.split_once('.').map_or(file, |(id, _)| id);
-    // A sync tool's copy of what is said is neither that, nor what the thing holds.
+    // A sync tool's copy of the properties is neither properties nor content.
     (!id.is_empty() && !file.contains('/') && !is_like_copy_of(file, META)).then(|| (kind.address(id), id))
 }
 
@@ -87,7 +87,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
     }]
 }
 
-/// A value in plain words.
+/// Returns a value as plain text.
 fn told(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

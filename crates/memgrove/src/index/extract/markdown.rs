@@ -1,4 +1,4 @@
-//! Files and notes: a document for each section, long sections cut into passages.
+//! How files and notes become documents: one for each section, with long sections cut into passages.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::text::links::{are_words, is_links_heading, listed};
 use crate::text::metadata::metadata;
 use crate::text::nearly::nearly_text;
 
-/// What a front matter says of a whole file.
+/// What a front matter says about a whole file.
 #[derive(Default)]
 struct Front {
     title: Option<String>,
@@ -25,15 +25,15 @@ struct Front {
     hidden: bool,
 }
 
-/// A heading and the span of what stands beneath it.
+/// A heading and the span of the text beneath it.
 struct Section {
     heading: Option<String>,
     span: Range<usize>,
 }
 
 impl Section {
-    /// Whether something is said here: beneath its heading, or by the heading itself. That of the
-    /// file is said by the titles of all its documents.
+    /// Whether the section says anything, in its text or by its heading. A heading that is the file's
+    /// title does not count, because the title of every document repeats it.
     fn says(&self, text: &str, title: &str) -> bool {
         let itself = self.heading.as_deref().filter(|heading| *heading != title);
         itself.is_some_and(|heading| !heading.is_empty()) || !text[self.span.clone()].trim().is_empty()
@@ -41,8 +41,8 @@ impl Section {
 }
 
 impl Section {
-    /// Whether it is nothing but the list that memgrove keeps of the notes that one leads to, each with
-    /// a few of its words. What someone says of one in a sentence is said here.
+    /// Whether it is only the list of links that memgrove maintains, each with a few words of the note it
+    /// leads to. A line in someone's own words makes it a section like any other.
     fn lists_links(&self, text: &str) -> bool {
         let is_called_so = self.heading.as_deref().is_some_and(is_links_heading);
         let mut lines = text[self.span.clone()].lines().filter(|line| !line.trim().is_empty());
@@ -50,7 +50,7 @@ impl Section {
     }
 }
 
-/// The anchors of one file, each given once.
+/// The anchors of one file, each used once.
 #[derive(Default)]
 struct Anchors {
     given: HashSet<String>,
@@ -58,7 +58,7 @@ struct Anchors {
 }
 
 impl Anchors {
-    /// An anchor for a heading: `log`, and `log-2` where `log` was given.
+    /// Returns an anchor for a heading: `log`, or `log-2` if `log` is taken.
     fn new_for(&mut self, heading: &str) -> String {
         let slug = Some(slug(heading)).filter(|slug| !slug.is_empty()).unwrap_or("section".to_owned());
         let times = self.times.entry(slug.clone()).or_default();
@@ -87,7 +87,7 @@ pub(super) fn documents(source: &Source<'_>, shape: Shape) -> Vec<Document> {
     sections_of(source, blank)
 }
 
-/// The documents of one file, each as `blank` beside what the text itself tells.
+/// Returns the documents of one file: copies of `blank`, filled in with what the text says.
 pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document> {
     let (base, stem) = (blank.address.clone(), blank.title.clone());
     let blank = Document { span: 0..source.bytes.len(), ..blank };
@@ -122,7 +122,7 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
         };
         let date = section.heading.as_deref().and_then(dates::written).or(front.date);
         let parts = passages(text, section.span.clone());
-        // The address without an anchor is that of the file, which must not stand for a part of it.
+        // An address without an anchor is that of the file, and must not stand for a part of it.
         let alone = sections.len() == 1 && parts.len() == 1;
         for (part, span) in parts.into_iter().enumerate() {
             let anchor = match (&anchor, part) {
@@ -131,7 +131,7 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
                 (Some(anchor), 0) => format!("#{anchor}"),
                 (Some(anchor), part) => format!("#{anchor}~{}", part + 1),
             };
-            // A heading with nothing beneath it says what it says itself.
+            // A heading with nothing beneath it is its own text.
             let said = match text[span.clone()].trim() {
                 "" => section.heading.as_deref().unwrap_or_default(),
                 said => said,
@@ -160,8 +160,8 @@ pub(super) fn sections_of(source: &Source<'_>, blank: Document) -> Vec<Document>
     found
 }
 
-/// A section without the lines that memgrove keeps of a note: nobody looks for them, but for what people
-/// have written beside them.
+/// Returns a section without the metadata lines that memgrove writes into a note: people search for what
+/// they have written themselves.
 fn without_metadata(text: &str, section: Section) -> Vec<Section> {
     let is_metadata =
         section.heading.as_deref().is_some_and(|heading| heading.eq_ignore_ascii_case("metadata"));
@@ -181,7 +181,7 @@ fn address(source: &Source<'_>, shape: Shape) -> String {
     }
 }
 
-/// What links call a file: its path without its ending.
+/// Returns the name that links use for a file: its path without `.md`.
 fn name(inside: &str) -> String {
     inside.strip_suffix(".md").unwrap_or(inside).to_owned()
 }
@@ -191,7 +191,7 @@ fn has_other_ending(inside: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| !matches!(ending, "md" | "markdown" | "mdx"))
 }
 
-/// The front matter of a text, and where what follows begins.
+/// Reads the front matter of a text, and returns where the rest begins.
 fn front(text: &str) -> (Front, usize) {
     let mut front = Front::default();
     let start = text.len() - text.trim_start_matches('\u{feff}').len();
@@ -218,7 +218,7 @@ fn front(text: &str) -> (Front, usize) {
             front.set(&key, bare(value));
         }
     }
-    // A first line of dashes that nothing closes is text.
+    // A first line of dashes that is never closed is text.
     (Front::default(), start)
 }
 
@@ -246,11 +246,12 @@ fn bare(value: &str) -> &str {
     value.trim().trim_matches(['"', '\'']).trim()
 }
 
-/// The sections of a text from `body` on. A heading within a fence is code.
+/// Returns the sections of a text from `body` on. Within a code fence there are no headings.
 fn sections(text: &str, body: usize) -> Vec<Section> {
     let mut found = Vec::new();
     let (mut open, mut at, mut fence) = (Section { heading: None, span: body..body }, body, None);
-    // What a line of `===` or `----` makes a heading: a line that stands alone above it, and where it begins.
+    // A line that `===` or `----` beneath it would make a heading, because it stands alone, and where it
+    // begins.
     let (mut alone, mut before): (Option<(usize, &str)>, &str) = (None, "");
     for line in text[body..].split_inclusive('\n') {
         let code = line.trim_start();
@@ -279,20 +280,21 @@ fn sections(text: &str, body: usize) -> Vec<Section> {
     found
 }
 
-/// The words of a heading with hashes in front.
+/// Returns the words of a heading that begins with `#`.
 fn hashed(line: &str) -> Option<&str> {
     let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
     let is_heading = (1..=6).contains(&hashes) && line[hashes..].starts_with([' ', '\t']);
     is_heading.then(|| line[hashes..].trim().trim_end_matches('#').trim_end())
 }
 
-/// Whether a line makes the one above it a heading. Three dashes are what people set between things.
+/// Whether a line makes the one above it a heading. Three dashes do not: people use them as separators.
 fn is_underline(line: &str) -> bool {
     let line = line.trim_end();
     [('=', 3), ('-', 4)].iter().any(|(sign, least)| line.len() >= *least && line.chars().all(|c| c == *sign))
 }
 
-/// Whether a line may be a heading by what stands beneath it: a few words, and no item, quote, row or code.
+/// Whether a line may be a heading if it is underlined: it is short, and no list item, quote, table row or
+/// code.
 fn is_plain(line: &str) -> bool {
     const BYTES_MAX: usize = 80;
     line.len() <= BYTES_MAX
@@ -301,13 +303,13 @@ fn is_plain(line: &str) -> bool {
         && !is_item(line)
 }
 
-/// Whether a line is one of a numbered list.
+/// Whether a line is an item of a numbered list.
 fn is_item(line: &str) -> bool {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     rest.len() < line.len() && rest.starts_with(['.', ')'])
 }
 
-/// A heading as an anchor.
+/// Turns a heading into an anchor.
 fn slug(heading: &str) -> String {
     let mut slug = String::new();
     for c in heading.chars().flat_map(char::to_lowercase) {

@@ -1,5 +1,5 @@
-//! Long texts in passages: cut at paragraphs, a long paragraph at sentences, and what has neither
-//! where it is full.
+//! How a long text is cut into passages: at paragraphs, a long paragraph at sentences, and a text without
+//! either wherever a passage is full.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use crate::index::analysis::is_east_asian;
 
 /// The largest passage, in words.
 pub(super) const WORDS_MAX: usize = 120;
-/// So many bytes without white space count as a further word, and so does every second character
-/// of Chinese, Japanese and Korean.
+/// This many bytes without white space count as one more word; so do two characters of Chinese, Japanese
+/// or Korean.
 const LONG_WORD: usize = 40;
-/// What ends a sentence if white space follows, and what ends one in any case.
+/// The signs that end a sentence if white space follows, and those that always end one.
 const ENDS: [char; 3] = ['.', '!', '?'];
 const WIDE_ENDS: [char; 3] = ['\u{3002}', '\u{ff01}', '\u{ff1f}'];
 
@@ -52,7 +52,7 @@ fn paragraphs(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// A paragraph in pieces that fit.
+/// Cuts a paragraph into pieces that fit a passage.
 fn sentences(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
     if words(&text[span.clone()]) <= WORDS_MAX {
         return vec![span];
@@ -66,7 +66,7 @@ fn sentences(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// How much of a text fits: until after a sentence, else a line, else a word, else a character.
+/// Returns how much of a text fits: up to the end of a sentence, else of a line, a word, or a character.
 fn fitting(text: &str) -> usize {
     let (mut held, mut run, mut word, mut border) = (0, 0, 0, None);
     for (at, c) in text.char_indices() {
@@ -93,7 +93,7 @@ fn fitting(text: &str) -> usize {
     text.len()
 }
 
-/// About how many words a text has: white space counts, and so does what has none.
+/// Returns about how many words a text has; long runs without white space count as several.
 fn words(text: &str) -> usize {
     text.split_whitespace().map(|word| 1 + word.chars().map(weight).sum::<usize>() / LONG_WORD).sum()
 }

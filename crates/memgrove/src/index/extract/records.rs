@@ -1,4 +1,4 @@
-//! Records: a document for each line that can be read.
+//! How a file of records becomes documents: one for each record that can be read.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const ARCHIVE: &str = "archive/";
 /// Records that were made within this time of each other belong together.
 const SESSION_MS: i64 = 30 * 60 * 1000;
 
-/// The files of records, the archive included.
+/// Whether a file holds records, be they archived or not.
 pub(super) fn wants(inside: &str) -> bool {
     kind(inside).is_some()
 }
@@ -23,7 +23,7 @@ fn kind(inside: &str) -> Option<RecordType> {
     (inside.starts_with(ARCHIVE) || inside == kind.file()).then_some(kind)
 }
 
-/// What a record says: a task also how far it is, what it waits for and what came of it.
+/// Returns the text of a record. That of a task also says its status, what it waits for, and its outcome.
 fn text_of(mut content: String, task: Option<&TaskMetadata>) -> String {
     let Some(task) = task else { return content };
     let _ = write!(content, "\n[{}]", task.status);
@@ -37,7 +37,7 @@ fn text_of(mut content: String, task: Option<&TaskMetadata>) -> String {
     content
 }
 
-/// The tags of a record: a task can be found by how far it is, too.
+/// Returns the tags of a record; the status of a task is one of them.
 fn tags_of(mut tags: Vec<String>, task: Option<&TaskMetadata>) -> Vec<String> {
     let status = task.map(|task| task.status.name()).filter(|status| !tags.iter().any(|tag| tag == status));
     tags.extend(status.map(str::to_owned));
@@ -57,7 +57,7 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
             let span = line.body.start + span.start..line.body.start + span.end;
             let Ok(text) = std::str::from_utf8(&source.bytes[span.clone()]) else { continue };
             let Ok(read) = reading::read(text, kind, &limits, Timestamp::UNIX_EPOCH) else { continue };
-            // Of an id that came before, the first counts.
+            // If several records share an id, the first counts.
             if !seen.insert(read.record.id.clone()) {
                 continue;
             }
@@ -69,7 +69,8 @@ pub(super) fn documents(source: &Source<'_>) -> Vec<Document> {
             let address = Scheme::Record.address(&record.id);
             let subject = speaker(&record.content).unwrap_or_default().to_owned();
             found.push(Document {
-                // What is said in turns belongs together; facts that were told one after another do not.
+                // Turns of a conversation belong together; facts that were stored one after another do
+                // not.
                 group: if subject.is_empty() { address.clone() } else { format!("{}#{session}", source.key) },
                 address,
                 shape: Shape::Records,

@@ -331,3 +331,121 @@ fn what_is_derived_is_no_memory() {
     assert_eq!(told("A kestrel sits on it…"), (1, 1, 1));
     assert_eq!(told("where we met the kestrel"), (2, 2, 2));
 }
+
+#[test]
+fn a_time_is_named_by_all_of_its_words() {
+    let decisions = "# Decisions\n\n## 2026-02-10 Kafka over RabbitMQ\nIt keeps events for replay.\n\n\
+                     ## 2026-04-22 ClickHouse over Druid\nIt answers our dashboards faster.\n";
+    let meeting = record(1, "The planning meeting is on 2026-12-03 in Berlin", "");
+    let index = indexed(&[("files/decisions.md", decisions), ("records/learnings.jsonl", &meeting)]);
+    let meeting = "record:00000001-0000-4000-8000-000000000000";
+    let recalled = |query: &str| -> Vec<String> {
+        let told = index.recall(query, Reach::Near, 900, 9).unwrap();
+        assert!(told.notices.is_empty(), "{query}: {:?}", told.notices);
+        names(told.snippets.into_iter().map(|snippet| snippet.hit.address).collect())
+    };
+    for (query, first) in [
+        ("what was decided in April 2026?", "decisions.md#2026-04-22-clickhouse-over-druid"),
+        ("decisions of February 2026", "decisions.md#2026-02-10-kafka-over-rabbitmq"),
+        // A text may write the month as a number.
+        ("what is on 3 December 2026?", meeting),
+        ("meetings in December 2026", meeting),
+    ] {
+        let told = recalled(query);
+        assert_eq!(told[0], first, "{query}: {told:?}");
+    }
+}
+
+#[test]
+fn the_best_from_a_named_time_are_never_weak() {
+    let files: Vec<(String, String, String)> = (1..=9)
+        .map(|i| (format!("old{i}"), format!("2025-03-0{i}"), "We chose a database for the shop.".to_owned()))
+        .chain(
+            (1..=5).map(|i| {
+                (format!("new{i}"), format!("2026-04-0{i}"), format!("Druid gave way, number {i}."))
+            }),
+        )
+        .collect();
+    let files: Vec<(&str, &str, &str)> =
+        files.iter().map(|(name, date, text)| (name.as_str(), date.as_str(), text.as_str())).collect();
+    let index = dated(&files);
+    let told = |query: &str| {
+        let told = index.recall(query, Reach::Near, 900, 20).unwrap();
+        let addresses = told.snippets.into_iter().map(|snippet| snippet.hit.address);
+        addresses.filter(|address| address.contains("new")).count()
+    };
+    assert_eq!(told("which database was chosen in April 2026?"), 3);
+    assert_eq!(told("which database was chosen?"), 0);
+}
+
+#[test]
+fn a_hit_that_names_the_time_is_from_that_time_for_whoever_asks() {
+    let records = record(1, "Incident 2026-09-17: Redis ran out of memory", "");
+    let index = indexed(&[("records/learnings.jsonl", &records)]);
+    for (query, hits, notice) in [
+        ("2026-09-17", 1, ""),
+        ("what happened on 17 September 2026?", 1, ""),
+        ("2026-09-18", 0, "nothing is from that time"),
+    ] {
+        let told = index.recall(query, Reach::Near, 900, 9).unwrap();
+        assert_eq!((told.snippets.len(), told.notices.join("; ").as_str()), (hits, notice), "{query}");
+    }
+}
+
+#[test]
+fn a_sign_makes_another_word() {
+    let index = indexed(&[
+        ("files/cpp.md", "C++ code lives in native/\n"),
+        ("files/cs.md", "The billing service is written in C#, in its own folder since the spring.\n"),
+        ("files/c.md", "The kernel module is in C.\n"),
+    ]);
+    for (query, addresses) in [
+        ("C#", &["cs"][..]),
+        ("c#", &["cs"]),
+        ("C++", &["cpp"]),
+        ("\"C++\"", &["cpp"]),
+        ("code -C#", &["cpp"]),
+    ] {
+        assert_eq!(names(found(&index, query)), addresses, "{query}");
+    }
+    assert_eq!(found(&index, "C").len(), 3);
+    assert_eq!(names(found(&index, "what is written in C#?"))[0], "cs");
+}
+
+#[test]
+fn a_stop_word_alone_is_a_name_if_something_has_it() {
+    let index = indexed(&[
+        ("files/a.md", "Bob heads the IT department.\n"),
+        ("files/b.md", "The US office opens in May.\n"),
+        ("files/c.md", "Tell us when it is done, you may.\n"),
+    ]);
+    for (query, addresses) in [
+        ("IT", &["a"][..]),
+        ("it", &["a"]),
+        ("US", &["b"]),
+        ("\"US office\"", &["b"]),
+        ("\"TELL US\"", &["c"]),
+        ("May", &["b"]),
+        ("the", &["a", "b", "c"]),
+    ] {
+        let mut told = names(found(&index, query));
+        told.sort();
+        assert_eq!(told, addresses, "{query}");
+    }
+    assert!(index.search("the", 5).unwrap().newest && !index.search("IT", 5).unwrap().newest);
+    assert_eq!(names(found(&index, "which office is in the US"))[0], "b");
+}
+
+#[test]
+fn a_question_is_not_about_its_asking() {
+    let index = indexed(&[
+        ("files/a.md", "The frontend keeps its state in Zustand.\n"),
+        ("files/b.md", "We use use-package, and use it often.\n"),
+        ("files/c.md", "Pinia is what nobody can use.\n"),
+    ]);
+    let told =
+        index.recall("which state management do we use in the frontend?", Reach::Near, 900, 9).unwrap();
+    let told = names(told.snippets.into_iter().map(|snippet| snippet.hit.address).collect());
+    assert_eq!(told, ["a"]);
+    assert_eq!(names(found(&index, "what do we use?"))[0], "b");
+}

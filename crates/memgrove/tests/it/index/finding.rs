@@ -172,6 +172,21 @@ fn an_answer_fits_its_budget_and_tells_what_it_left_out() {
 }
 
 #[test]
+fn a_memory_of_one_word_is_not_counted_as_like_itself() {
+    let alike = |records: &str| {
+        let index = indexed(&[("records/learnings.jsonl", records)]);
+        let own = "record:00000001-0000-4000-8000-000000000000";
+        let alike = index.recall_similar(own, Reach::Near, 1_000, 10).unwrap();
+        (alike.snippets.len(), alike.left_out, alike.total)
+    };
+    let deploy = record(1, "deploy", "");
+    assert_eq!(alike(&deploy), (0, 0, 0));
+    assert_eq!(alike(&(deploy + &record(2, "We deploy on Fridays", ""))), (1, 0, 1));
+    // Nor is one of which no word is looked for.
+    assert_eq!(alike(&record(1, "the", "")), (0, 0, 0));
+}
+
+#[test]
 fn similar_leaves_out_what_it_started_from() {
     let index = mixed();
     let alike = index.similar("file:/memories/beans.md", 5).unwrap();

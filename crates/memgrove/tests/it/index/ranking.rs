@@ -95,3 +95,49 @@ fn an_answer_is_what_was_asked_of_whom_it_names() {
     assert!(found(&index, "where does Ann live?").len() > 4);
     assert!(recalled("what is Mila's birthday").contains(&"file:/memories/family.md".to_owned()));
 }
+
+#[test]
+fn what_is_known_of_whom_the_query_names_comes_before_what_mentions_them() {
+    let entity = |name: &str, said: &[&str]| {
+        let said: String = said.iter().zip(1..).map(|(said, number)| format!("{number}. {said}\n")).collect();
+        format!("# Entity: {name}\n\n## Observations\n{said}")
+    };
+    let alice = [
+        "prefers coffee",
+        "works in Z\u{fc}rich",
+        "owns the billing service",
+        "is on vacation until 2 December",
+        "speaks French",
+    ];
+    let index = indexed(&[
+        ("knowledge/entities/general/Alice.md", &entity("Alice", &alice)),
+        (
+            "knowledge/entities/general/Carol.md",
+            &entity("Carol", &["reports to Alice", "leads the mobile team"]),
+        ),
+        ("knowledge/entities/general/Bob.md", &entity("Bob", &["knows Alice from university"])),
+        ("knowledge/entities/general/Acme.md", &entity("Acme", &["Alice is the account manager"])),
+    ]);
+    let recalled = |query: &str| -> Vec<String> {
+        let told = index.recall(query, Reach::Near, 1_000, 20).unwrap();
+        told.snippets.into_iter().map(|snippet| snippet.hit.address).collect()
+    };
+    for query in ["who is Alice?", "Alice", "alice", "tell me about Alice", "what do we know about Alice?"] {
+        let told = recalled(query);
+        let own = told.iter().take_while(|address| address.starts_with("entity:general/Alice#")).count();
+        assert_eq!(own, alice.len(), "{query}: {told:?}");
+        assert!(told.contains(&"entity:general/Carol#1".to_owned()), "{query}: {told:?}");
+    }
+    // Who asks for more than the name is told less than all of it.
+    for (query, first) in [
+        ("where does Alice work?", "Alice#2"),
+        ("what does Alice drink?", "Alice#1"),
+        ("is Alice away?", "Alice#4"),
+        ("does Alice speak French?", "Alice#5"),
+        ("who reports to Alice?", "Carol#1"),
+        ("who knows Alice from university", "Bob#1"),
+    ] {
+        let told = recalled(query);
+        assert!(told[0] == format!("entity:general/{first}") && told.len() < 8, "{query}: {told:?}");
+    }
+}

@@ -168,3 +168,32 @@ fn an_entity_of_which_nothing_is_known_is_found_by_its_name() {
     assert_eq!(found(&index, "teapot"), Vec::<String>::new());
     check_true(&index);
 }
+
+#[test]
+fn an_entity_is_no_hit_beside_what_is_known_of_it() {
+    let index = indexed(&[
+        ("knowledge/entities/thing/Kettle.md", "# Entity: Kettle\n\n## Observations\n1. is red\n"),
+        (
+            "knowledge/entities/thing/Stove.md",
+            "# Entity: Stove\n\n## Observations\n1. is old\n\n## Relations\n- **stands-in:** Kitchen\n",
+        ),
+        (
+            "knowledge/entities/thing/Pot.md",
+            "# Entity: Pot\n\n## Observations\n1. leaks\n   - superseded by: is mended\n",
+        ),
+        ("files/a.md", "The walnut tree fell, see [[Kettle]].\n"),
+    ]);
+    for (query, addresses) in [
+        ("kettle", &["entity:thing/Kettle#1", "file:/memories/a.md"][..]),
+        ("stove", &["entity:thing/Stove", "entity:thing/Stove#1"]),
+        ("pot", &["entity:thing/Pot"]),
+        // Links lead to what is known.
+        ("walnut tree", &["entity:thing/Kettle#1", "file:/memories/a.md"]),
+    ] {
+        let mut told = found(&index, query);
+        told.sort();
+        assert_eq!(told, addresses, "{query}");
+    }
+    assert_eq!(index.similar("entity:thing/Kettle", 5).unwrap().hits.len(), 1);
+    check_true(&index);
+}
