@@ -32,7 +32,7 @@ impl Core {
         {
             self.settle(&mut locked.inner)?;
             if let Some(applied) = self.applied_as(seq)? {
-                return Ok(as_asked(change, applied));
+                return Ok(applied);
             }
         }
         if change.edits.iter().any(|edit| matches!(edit, Edit::Rename { .. })) {

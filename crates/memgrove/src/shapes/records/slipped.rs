@@ -23,8 +23,8 @@ const RECENT: usize = 64;
 pub(super) const CHECKED: usize = 1_024;
 /// How many lines another program may have added at once.
 const LINES_MAX: usize = 256;
-/// How many later contents are searched for a record that came back meanwhile.
-const LATER_MAX: usize = 64;
+/// How many later contents, and how many earlier ones, are searched for a record that was there.
+const LOOKED_AT_MAX: usize = 64;
 
 /// Lines to put back at the end of a file.
 pub(super) struct Slipped {
@@ -134,7 +134,11 @@ impl Records {
                     let id = folded(&row.id);
                     let there = files.iter().any(|(_, table)| table.find(&id).is_some())
                         || lines.iter().any(|(one, _)| *one == id);
-                    if !there && !self.came_later(store, at, &id, &history[..place])? {
+                    let (later, earlier) = (history[..place].iter().rev(), history[place + 1..].iter());
+                    if !there
+                        && !self.was_there(store, at, &id, later)?
+                        && !self.was_there(store, at, &id, earlier)?
+                    {
                         lines.push((id, added.object(row).to_owned()));
                     }
                 }
@@ -147,11 +151,16 @@ impl Records {
         Ok(found)
     }
 
-    /// Whether a record was in the file after one of these later changes (newest first): then it was
-    /// removed since on purpose.
-    fn came_later(&self, store: &Store, at: &Locator, id: &str, later: &[&Past]) -> Result<bool> {
-        let kept = later.iter().rev().filter(|past| past.note.verb != OUTSIDE).take(LATER_MAX);
-        for past in kept {
+    /// Whether a record was in the file after one of these changes: then it was removed on purpose, after the
+    /// content that slipped in or before. What a power cut leaves of a file may hold what was just removed.
+    fn was_there<'p>(
+        &self,
+        store: &Store,
+        at: &Locator,
+        id: &str,
+        changes: impl Iterator<Item = &'p &'p Past>,
+    ) -> Result<bool> {
+        for past in changes.filter(|past| past.note.verb != OUTSIDE).take(LOOKED_AT_MAX) {
             let Some(content) = self.content_after(store, at, past)? else { continue };
             let kind = self.kind_held(at);
             if kind.is_some_and(|kind| self.parsed(kind, content).find(id).is_some()) {

@@ -138,7 +138,7 @@ pub(crate) fn letter(index: usize, turn: usize) -> (&'static str, Step) {
         25 => ("unsynced-rename-b", by_hand("b.md", bytes(600), Save::ByRename, Synced::No)),
         26 => ("unsynced-append", by_hand("b.md", bytes(45), Save::Append, Synced::No)),
         27 => {
-            let (write, moved) = (write("dir/e.md", bytes(70)), rename("dir", &format!("kept{turn}")));
+            let (write, moved) = (write("dir/in/e.md", bytes(70)), rename("dir", &format!("kept{turn}")));
             ("write-and-move-folder", change(vec![write, delete("dir/c.md"), moved]))
         }
         _ => unreachable!("the alphabet has {LETTERS} letters"),
