@@ -130,18 +130,18 @@ impl Records {
                 }
                 let Some(content) = self.content_after(store, at, past)? else { continue };
                 let added = self.parsed(table.kind, appended(&content, &known).to_vec());
+                let mut new: Vec<(Box<str>, String)> = Vec::new();
                 for row in &added.rows {
                     let id = folded(&row.id);
                     let there = files.iter().any(|(_, table)| table.find(&id).is_some())
-                        || lines.iter().any(|(one, _)| *one == id);
-                    let (later, earlier) = (history[..place].iter().rev(), history[place + 1..].iter());
-                    if !there
-                        && !self.was_there(store, at, &id, later)?
-                        && !self.was_there(store, at, &id, earlier)?
-                    {
-                        lines.push((id, added.object(row).to_owned()));
+                        || lines.iter().chain(&new).any(|(one, _)| *one == id);
+                    if !there {
+                        new.push((id, added.object(row).to_owned()));
                     }
                 }
+                self.without_removed(store, at, &mut new, history[..place].iter().rev())?;
+                self.without_removed(store, at, &mut new, history[place + 1..].iter())?;
+                lines.extend(new);
             }
             if !lines.is_empty() {
                 let lines = lines.into_iter().map(|(_, line)| line).collect();
@@ -151,23 +151,26 @@ impl Records {
         Ok(found)
     }
 
-    /// Whether a record was in the file after one of these changes: then it was removed on purpose, after the
-    /// content that slipped in or before. What a power cut leaves of a file may hold what was just removed.
-    fn was_there<'p>(
+    /// Drops the records that were in the file after one of these changes: they were removed on purpose, after
+    /// the content that slipped in or before. What a power cut leaves of a file may hold what was just removed.
+    fn without_removed<'p>(
         &self,
         store: &Store,
         at: &Locator,
-        id: &str,
+        new: &mut Vec<(Box<str>, String)>,
         changes: impl Iterator<Item = &'p &'p Past>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
+        let Some(kind) = self.kind_held(at) else { return Ok(()) };
         for past in changes.filter(|past| past.note.verb != OUTSIDE).take(LOOKED_AT_MAX) {
-            let Some(content) = self.content_after(store, at, past)? else { continue };
-            let kind = self.kind_held(at);
-            if kind.is_some_and(|kind| self.parsed(kind, content).find(id).is_some()) {
-                return Ok(true);
+            if new.is_empty() {
+                break;
+            }
+            if let Some(content) = self.content_after(store, at, past)? {
+                let table = self.parsed(kind, content);
+                new.retain(|(id, _)| table.find(id).is_none());
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     fn content_after(&self, store: &Store, at: &Locator, past: &Past) -> Result<Option<Vec<u8>>> {
