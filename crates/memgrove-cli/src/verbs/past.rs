@@ -24,7 +24,7 @@ use crate::zone::clock;
 pub(crate) struct History {
     /// Only changes to this memory or folder
     address: Option<String>,
-    /// Maximum number of changes; 0 shows all
+    /// Changes at most; 0 shows all
     #[arg(long, default_value_t = LIMIT)]
     #[serde(default = "limit")]
     limit: usize,

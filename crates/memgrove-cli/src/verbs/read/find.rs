@@ -26,7 +26,7 @@ const HIT_CHARS_BEFORE: usize = 60;
 /// The largest file that a search looks into.
 const FIND_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Find text in all memories, line by line, ignoring case
+/// Find lines of all memories by text, ignoring case
 #[derive(Debug, clap::Args, Deserialize, JsonSchema)]
 pub(crate) struct Find {
     /// Text to find
